@@ -1,0 +1,80 @@
+"""The one tree of errors that Redline raises on purpose. Only the command line turns them into exit codes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file something is wrong; line and column count from 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        spot = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return f"{spot}: {self.field}" if self.field else spot
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, where it stands, and what to do about it."""
+
+    message: str
+    hint: str
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.message}\n  hint: {self.hint}"
+
+
+class RedlineError(Exception):
+    """Something that a user can act on: always a message and a hint, never a stack trace.
+
+    `exit_code` is what the command line exits with.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str, place: Place | None = None) -> None:
+        super().__init__(message)
+        self.problems: tuple[Problem, ...] = (Problem(message, hint, place),)
+
+    @property
+    def hint(self) -> str:
+        """The advice of the first problem."""
+        return self.problems[0].hint
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class UsageError(RedlineError):
+    """The user's input is wrong: a flag, a suite, a catalogue entry. Exit code 2."""
+
+    exit_code = 2
+
+    @classmethod
+    def of(cls, problems: tuple[Problem, ...]) -> "UsageError":
+        """One error for many problems, so that a user mends a file once."""
+        error = cls(problems[0].message, hint=problems[0].hint, place=problems[0].place)
+        error.problems = problems
+        return error
+
+
+class BuildError(RedlineError):
+    """A server could not be built; its cells are skipped, visibly."""
+
+
+class LaunchError(RedlineError):
+    """A server did not start, did not become ready, or answered wrongly before the load."""
+
+
+class DriveError(RedlineError):
+    """The load could not be put on the server."""
+
+
+class StoreError(RedlineError):
+    """The run directory could not be read or written."""

@@ -1,0 +1,83 @@
+"""An entry of the catalogue: a server that can be built, started, checked and stopped. Read from `server.yaml`."""
+
+from pathlib import PurePosixPath
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+
+OptionValue = str | int | bool
+
+
+class Tool(Frozen):
+    """A tool that a build or a start needs on the PATH, and how a user gets it."""
+
+    command: str
+    version: tuple[str, ...] = ()
+    hint: str
+
+
+class Build(Frozen):
+    """How a server is built; the content of `inputs` decides whether it has to be built again.
+
+    Paths and globs are relative to `folder`, which is relative to the family's folder.
+    """
+
+    run: tuple[str, ...] = Field(min_length=1)
+    folder: str = "."
+    inputs: tuple[str, ...] = Field(min_length=1)
+    outputs: tuple[str, ...] = Field(min_length=1)
+    needs: tuple[Tool, ...] = ()
+
+
+class Start(Frozen):
+    """How a built server is started.
+
+    In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the value
+    of option NAME.
+    """
+
+    command: tuple[str, ...] = Field(min_length=1)
+    env: dict[str, str] = {}
+    needs: tuple[Tool, ...] = ()
+
+
+class Ready(Frozen):
+    """A server is ready when `GET path` is answered with `status`, within `within_ns` of its start."""
+
+    path: str = "/"
+    status: int = 200
+    within_ns: int = 10_000_000_000
+
+
+class Stop(Frozen):
+    """SIGTERM, and SIGKILL after `within_ns`."""
+
+    within_ns: int = 5_000_000_000
+
+
+class Option(Frozen):
+    """What can be set on a server: the values that it takes and the one it has when nothing is said."""
+
+    about: str = ""
+    values: tuple[OptionValue, ...] = Field(min_length=1)
+    default: OptionValue
+
+
+class ServerEntry(Frozen):
+    """One server of a family, by its full name `family.name`."""
+
+    name: str
+    about: str
+    runtime: str
+    family_folder: str
+    build: Build
+    start: Start
+    ready: Ready = Ready()
+    stop: Stop = Stop()
+    options: dict[str, Option] = {}
+
+    @property
+    def build_folder(self) -> str:
+        """Where the build runs."""
+        return str(PurePosixPath(self.family_folder) / self.build.folder)

@@ -1,0 +1,40 @@
+"""The machine and the software that a run was made with."""
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+
+
+class Environment(Frozen):
+    """What may change the numbers. An empty text or None means that this machine does not tell."""
+
+    redline: str = Field(description="version of the lab")
+    engine: str = Field(description="version of the engine")
+    commit: str = Field(default="", description="git commit of the lab's own checkout, `+dirty` when changed")
+    python: str
+    os: str
+    kernel: str
+    hostname: str
+    cpu_model: str
+    cores: int = Field(description="cores that this process may use")
+    cores_online: int
+    memory_bytes: int
+    virtual: str = Field(default="", description="hypervisor, when the machine says that it is virtual")
+    governor: str = ""
+    turbo: bool | None = None
+    smt: bool | None = None
+    clock_source: str = ""
+    congestion_control: str = ""
+    open_files_soft: int
+    open_files_hard: int
+    port_range: tuple[int, int] | None = None
+    tcp_tw_reuse: int | None = None
+    somaxconn: int | None = None
+    cgroup: str = Field(default="", description="v1, v2, hybrid or empty")
+    cgroup_cpu_limit: float | None = Field(default=None, description="cores that the cgroup allows")
+    cgroup_memory_limit_bytes: int | None = None
+    load_average_1m: float = 0.0
+    steal_share: float | None = Field(default=None, description="share of CPU time stolen, sampled briefly")
+    busy_share: float | None = Field(default=None, description="share of CPU time used by others, sampled briefly")
+    server_cpus: tuple[int, ...] = ()
+    engine_cpus: tuple[int, ...] = ()

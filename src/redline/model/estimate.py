@@ -1,0 +1,77 @@
+"""Numbers that carry their uncertainty, and what may be said when two of them are compared."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+
+
+class Metric(StrEnum):
+    """What is estimated and compared. The unit and the better direction belong to the metric."""
+
+    THROUGHPUT = "throughput"
+    P50 = "p50"
+    P90 = "p90"
+    P99 = "p99"
+    P999 = "p99.9"
+    CPU_PER_REQUEST = "cpu-per-request"
+    MEMORY = "memory"
+
+    @property
+    def unit(self) -> str:
+        """`1/s`, `ns` or `B`; percentiles are of the response time."""
+        if self is Metric.THROUGHPUT:
+            return "1/s"
+        return "B" if self is Metric.MEMORY else "ns"
+
+    @property
+    def higher_is_better(self) -> bool:
+        """True for throughput alone."""
+        return self is Metric.THROUGHPUT
+
+
+COMPARED = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
+
+
+class Estimate(Frozen):
+    """A value with its interval. `low` and `high` are None when the trials are too few to say (n < 2)."""
+
+    value: float
+    low: float | None
+    high: float | None
+    confidence: float = 0.95
+    unit: str
+    n: int = Field(description="trials that it rests on")
+    method: str
+
+    @property
+    def relative_half_width(self) -> float | None:
+        """Half of the interval's width over the value; None without an interval or a value."""
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)
+
+
+class Verdict(StrEnum):
+    """What a comparison may say. For CPU per request and memory, `faster` means that less is used."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Comparison(Frozen):
+    """A cell against its baseline in one metric.
+
+    `ratio` is cell over baseline. `verdict` is None when the two may not be compared; `refused` then says why.
+    """
+
+    metric: Metric
+    cell_id: str
+    baseline_id: str
+    ratio: Estimate | None
+    verdict: Verdict | None
+    threshold: float
+    refused: str = ""

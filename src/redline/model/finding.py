@@ -1,0 +1,51 @@
+"""A reason to doubt a recording."""
+
+from enum import StrEnum
+
+
+from redline.model.base import Frozen
+
+
+class Grade(StrEnum):
+    """How much doubt. An `invalid` cell shows its finding in place of its number."""
+
+    NOTE = "note"
+    WARN = "warn"
+    INVALID = "invalid"
+
+    @property
+    def weight(self) -> int:
+        """0 for a note, 1 for a warning, 2 for invalid."""
+        return list(Grade).index(self)
+
+
+class FindingKind(StrEnum):
+    """What is wrong. Each has its trigger, grade and reason in the table of `redline.findings`."""
+
+    RATE_MISSED = "rate-missed"
+    CLIENT_SATURATED = "client-saturated"
+    SEND_LATENESS = "send-lateness"
+    ERRORS = "errors"
+    WRONG_ANSWERS = "wrong-answers"
+    UNSTEADY = "unsteady"
+    LITTLES_LAW = "littles-law"
+    SERVER_DIED = "server-died"
+    TRIAL_FAILED = "trial-failed"
+    NEAR_CEILING = "near-ceiling"
+    CPU_STEAL = "cpu-steal"
+    CPU_PRESSURE = "cpu-pressure"
+    TOO_FEW_TRIALS = "too-few-trials"
+    TOO_FEW_SAMPLES = "too-few-samples"
+    CUT_SHORT = "cut-short"
+    PERTURBED = "perturbed"
+
+
+class Finding(Frozen):
+    """One doubt about a cell, or about one trial of it when `position` is given."""
+
+    kind: FindingKind
+    grade: Grade
+    message: str
+    advice: str
+    cell_id: str
+    position: int | None = None

@@ -1,0 +1,120 @@
+"""From what was asked to what will be done: Variant, Cell, PlannedTrial, Plan and Suite."""
+
+import hashlib
+import json
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.catalogue import OptionValue, ServerEntry
+from redline.model.exchange import Scenario
+from redline.model.load import Load
+
+
+class Variant(Frozen):
+    """A server with its options fixed; `options` holds every option, defaults included."""
+
+    entry: ServerEntry
+    options: dict[str, OptionValue] = {}
+
+    @property
+    def slug(self) -> str:
+        """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default."""
+        told = [f"{name}={_plain(value)}" for name, value in sorted(self.options.items()) if not self._default(name)]
+        return "+".join([self.entry.name, *told])
+
+    def _default(self, name: str) -> bool:
+        option = self.entry.options.get(name)
+        return option is not None and option.default == self.options[name]
+
+
+class Objective(Frozen):
+    """One condition that a cell has to meet, such as p99 < 200 ms or errors < 0.1%."""
+
+    metric: Literal["p50", "p90", "p99", "p99.9", "max", "errors", "achieved"]
+    below: bool
+    limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for errors and achieved")
+    text: str
+
+
+class Suite(Frozen):
+    """What the user asked for, validated and resolved against the catalogue."""
+
+    name: str
+    about: str = ""
+    variants: tuple[Variant, ...]
+    baseline: str | None = Field(default=None, description="slug of the variant that the others are compared with")
+    ceiling: Variant | None = Field(default=None, description="the do-nothing server that bounds this machine")
+    scenarios: tuple[Scenario, ...]
+    loads: tuple[Load, ...]
+    warmup_ns: int = Field(ge=0)
+    trials: int = Field(ge=1)
+    seed: int = 1
+    timeout_ns: int = Field(default=5_000_000_000, gt=0)
+    threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference worth acting on")
+    objectives: tuple[Objective, ...] = ()
+
+
+class Cell(Frozen):
+    """Variant x route x scenario x load: one thing to be measured."""
+
+    variant: Variant
+    route: Literal["direct"] = "direct"
+    scenario: Scenario
+    load: Load
+    warmup_ns: int
+    timeout_ns: int
+    role: Literal["subject", "ceiling"] = "subject"
+
+    @property
+    def slug(self) -> str:
+        """Readable and safe as a file name: `rust.axum.SimpleGet.saturate`."""
+        return f"{self.variant.slug}.{self.scenario.name}.{self.load.name}"
+
+    @property
+    def id(self) -> str:
+        """The slug and eight hex digits of the content, so that two cells of the same name but other content differ.
+
+        The content is what decides the measurement: the entry's name and options, the scenario, the load, the warm-up.
+        """
+        content = {
+            "server": self.variant.entry.name,
+            "options": self.variant.options,
+            "route": self.route,
+            "scenario": self.scenario.model_dump(mode="json"),
+            "load": self.load.model_dump(mode="json"),
+            "warmup_ns": self.warmup_ns,
+            "timeout_ns": self.timeout_ns,
+        }
+        text = json.dumps(content, sort_keys=True)
+        return f"{self.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+class PlannedTrial(Frozen):
+    """The `round`-th execution of a cell, at `position` in the run's order (both from 0), with the load's seed."""
+
+    cell_id: str
+    round: int
+    position: int
+    seed: int
+
+
+class Skipped(Frozen):
+    """A cell that is not run, and why: said in every report, never silent."""
+
+    slug: str
+    reason: str
+
+
+class Plan(Frozen):
+    """The trials in seeded, interleaved order: each round holds every cell once, in an order of its own."""
+
+    suite: Suite
+    cells: dict[str, Cell] = Field(description="by cell id")
+    trials: tuple[PlannedTrial, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+
+def _plain(value: OptionValue) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)

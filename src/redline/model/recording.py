@@ -1,0 +1,75 @@
+"""The raw facts of one trial, saved as they were seen; nothing in here is a judgement."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from redline.model.base import Frozen
+from redline.model.traffic import Traffic
+
+RECORDING_FORMAT = "redline.recording/1"
+Stage = Literal["launch", "verify", "load", "stop"]
+
+
+class Series(Frozen):
+    """What a probe saw of one subject over time.
+
+    `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not.
+    """
+
+    name: str
+    unit: str
+    subject: Literal["server", "engine", "machine"]
+    kind: Literal["counter", "gauge"]
+    times_unix_ns: tuple[int, ...] = Field(min_length=1)
+    values: tuple[float, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _aligned(self) -> "Series":
+        if len(self.times_unix_ns) != len(self.values):
+            raise ValueError("times_unix_ns and values differ in length")
+        return self
+
+
+class ServerFacts(Frozen):
+    """The server as it was run."""
+
+    pid: int
+    command: tuple[str, ...]
+    port: int
+    cpus: tuple[int, ...] = Field(default=(), description="the cores it was pinned to; empty when it was free to roam")
+    build: str = Field(description="content hash of what was built")
+    runtime_version: str = ""
+    cgroup: bool = Field(default=False, description="whether it had a cgroup of its own")
+    ready_ns: int = Field(description="from its start to its first right answer")
+
+
+class Failure(Frozen):
+    """Why a trial has no usable traffic, or why its server did not outlive the load."""
+
+    stage: Stage
+    kind: Literal["start", "not_ready", "wrong_answer", "died", "engine", "interrupted"]
+    message: str
+    hint: str
+    log_tail: str = Field(default="", description="the end of the server's output")
+
+
+class Recording(Frozen):
+    """One trial: what was run, what the engine saw, what the probes saw, and how it ended."""
+
+    format: Literal["redline.recording/1"] = RECORDING_FORMAT
+    cell_id: str
+    round: int
+    position: int
+    seed: int
+    started_unix_ns: int
+    server: ServerFacts | None = None
+    traffic: Traffic | None = None
+    series: tuple[Series, ...] = ()
+    perturbed: bool = Field(default=False, description="a probe changed what it measured; never compared")
+    failure: Failure | None = None
+    stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
+
+    def find(self, name: str, subject: str) -> Series | None:
+        """The series of that name and subject, if a probe took it."""
+        return next((s for s in self.series if s.name == name and s.subject == subject), None)

@@ -1,0 +1,105 @@
+"""The view of a run: what every renderer shows, and the published contract of `--json`."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.environment import Environment
+from redline.model.estimate import Comparison, Estimate, Metric
+from redline.model.finding import Finding
+from redline.model.histogram import Histogram
+from redline.model.plan import Objective, Skipped
+from redline.model.traffic import Counts
+
+REPORT_FORMAT = "redline.report/1"
+
+
+class Percentile(Frozen):
+    """A point of a latency distribution: a share `q` of requests took no longer than `ns`."""
+
+    q: float
+    ns: int
+
+
+class Moment(Frozen):
+    """One interval of one trial, for the plots over time; `at_s` counts from the start of its warm-up."""
+
+    position: int
+    phase: Literal["warmup", "measure", "drain"]
+    at_s: float
+    rate_per_s: float
+    p50_ns: int
+    p99_ns: int
+
+
+class ObjectiveResult(Frozen):
+    """Whether a cell met one condition; `actual` has the unit of the objective's limit, None when not measured."""
+
+    objective: Objective
+    actual: float | None
+    met: bool
+
+
+class TrialReport(Frozen):
+    """One trial in a line."""
+
+    position: int
+    round: int
+    used: bool = Field(description="whether the cell's estimates rest on it")
+    rate_per_s: float | None
+    p50_ns: int | None
+    p99_ns: int | None
+    cpu_per_request_ns: float | None
+    failure: str = ""
+
+
+class CellReport(Frozen):
+    """One cell. When `valid` is false the findings say why and the estimates must not be shown as results."""
+
+    cell_id: str
+    slug: str
+    server: str
+    scenario: str
+    load: str
+    load_text: str = Field(description="such as `closed, 64 users, 1s`")
+    role: Literal["subject", "ceiling"]
+    is_baseline: bool
+    valid: bool
+    trials_planned: int
+    trials: tuple[TrialReport, ...]
+    estimates: dict[Metric, Estimate]
+    counts: Counts = Field(description="sums over the used trials")
+    response: Histogram = Field(description="merged over the used trials")
+    response_percentiles: tuple[Percentile, ...]
+    service_percentiles: tuple[Percentile, ...]
+    timeline: tuple[Moment, ...]
+    findings: tuple[Finding, ...]
+    objectives: tuple[ObjectiveResult, ...] = ()
+
+
+class RunReport(Frozen):
+    """How the run was made, and how to make it again."""
+
+    name: str
+    suite: str
+    about: str
+    started_unix_ns: int
+    command: str
+    seed: int
+    complete: bool = Field(description="whether every planned trial has its recording")
+    trials_done: int
+    trials_planned: int
+    threshold: float
+    suite_text: str
+
+
+class Report(Frozen):
+    """A whole run as it is shown."""
+
+    format: Literal["redline.report/1"] = REPORT_FORMAT
+    run: RunReport
+    environment: Environment
+    cells: tuple[CellReport, ...]
+    comparisons: tuple[Comparison, ...]
+    skipped: tuple[Skipped, ...]

@@ -1,0 +1,103 @@
+"""What the engine saw. The JSON form is the engine's event format; see docs/reference/engine-protocol.md."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.histogram import Histogram
+
+Phase = Literal["warmup", "measure", "drain"]
+
+
+class Outcomes(Frozen):
+    """How requests ended, by kind: each request that fell due ends in exactly one."""
+
+    ok: int = 0
+    unexpected_status: int = 0
+    unexpected_body: int = 0
+    malformed: int = 0
+    connect: int = 0
+    reset: int = 0
+    closed: int = 0
+    timeout: int = 0
+    in_flight: int = 0
+    unsent: int = 0
+
+    @property
+    def total(self) -> int:
+        """All requests that fell due."""
+        return sum(self.model_dump().values())
+
+    @property
+    def errors(self) -> int:
+        """All that did not end as asked."""
+        return self.total - self.ok
+
+
+class Counts(Frozen):
+    """Counters of one interval or of the whole measurement; see the protocol for each."""
+
+    due: int = 0
+    sent: int = 0
+    completed: int = Field(default=0, description="right answers received in this window, whenever they were due")
+    late: int = Field(default=0, description="answered only after the measurement window had ended")
+    waited: int = Field(default=0, description="open load: found no idle connection when due")
+    reconnects: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    saturated: int = Field(default=0, description="durations past the histogram's range, recorded at its end")
+    status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
+    outcomes: Outcomes = Outcomes()
+
+
+class Interval(Frozen):
+    """One slice of time; starts and ends in nanoseconds since the schedule's epoch (warm-up starts at 0)."""
+
+    phase: Phase
+    index: int
+    start_ns: int
+    end_ns: int
+    counts: Counts
+    response: Histogram
+    service: Histogram
+    lateness: Histogram
+    engine_cpu_ns: int
+
+
+class Engine(Frozen):
+    """The engine that drove the load."""
+
+    name: str
+    version: str
+    backend: str
+    workers: int
+    cpus: tuple[int, ...] = ()
+
+
+class Traffic(Frozen):
+    """All that the engine saw in one trial. The measured totals are the sums of the measure and drain intervals."""
+
+    engine: Engine
+    connections: int
+    connect_ns: int
+    epoch_unix_ns: int
+    measure_start_ns: int
+    measure_end_ns: int
+    ended: Literal["complete", "interrupted", "deadline"]
+    counts: Counts
+    response: Histogram
+    service: Histogram
+    lateness: Histogram
+    engine_cpu_ns: int
+    intervals: tuple[Interval, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Length of the measurement window."""
+        return (self.measure_end_ns - self.measure_start_ns) / 1e9
+
+    @property
+    def rate_per_s(self) -> float:
+        """Right answers per second within the measurement window."""
+        return self.counts.completed / self.seconds if self.seconds > 0 else 0.0

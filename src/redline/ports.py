@@ -1,0 +1,132 @@
+"""The five ports: what the lab asks of the world. Built-ins stand in `redline.plugins`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from redline.model import (
+    Cell,
+    Failure,
+    Interval,
+    PlannedTrial,
+    Recording,
+    Report,
+    Series,
+    ServerFacts,
+    Traffic,
+    Variant,
+)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The cores given to the server and to the engine; empty when the machine has too few to separate them."""
+
+    server_cpus: tuple[int, ...] = ()
+    engine_cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a running server listens."""
+
+    host: str
+    port: int
+
+
+class RunningServer(Protocol):
+    """A server that has answered its readiness request."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        ...
+
+    @property
+    def facts(self) -> ServerFacts:
+        """How it was run, for the recording."""
+        ...
+
+    def death(self) -> Failure | None:
+        """Why and how it died, with the end of its output; None while it lives."""
+        ...
+
+
+class Launcher(Protocol):
+    """Variant -> running server."""
+
+    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
+        """Build what the variant needs, or find it built. Returns the content hash; raises BuildError."""
+        ...
+
+    def running(self, variant: Variant, placement: Placement, log: Path) -> AbstractContextManager[RunningServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One load on one server, as a driver is asked for it."""
+
+    cell: Cell
+    endpoint: Endpoint
+    seed: int
+    cpus: tuple[int, ...]
+    log: Path
+    on_interval: Callable[[Interval], None] = field(default=lambda _: None)
+
+
+class Driver(Protocol):
+    """Scenario + Load -> Traffic."""
+
+    def refuses(self, cell: Cell) -> str | None:
+        """Why this driver cannot do the cell, or None when it can; asked before anything is started."""
+        ...
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        """Ask once and compare the whole answer: what is wrong with it, or None."""
+        ...
+
+    def drive(self, drive: Drive) -> Traffic:
+        """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
+        ...
+
+
+class Probe(Protocol):
+    """A monitor or profiler that watches one trial."""
+
+    @property
+    def perturbs(self) -> bool:
+        """Whether watching changes what is watched; a perturbed trial is never compared."""
+        ...
+
+    def watch(self, server_pid: int) -> None:
+        """Begin, on the server's whole process tree."""
+        ...
+
+    def finish(self) -> tuple[Series, ...]:
+        """End, and give what was seen. Called once after `watch`, whatever happened in between."""
+        ...
+
+
+class Executor(Protocol):
+    """Where trials run. Yields each recording as its trial ends."""
+
+    def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
+        """Run the trials in order."""
+        ...
+
+
+class Renderer(Protocol):
+    """Report -> bytes."""
+
+    @property
+    def suffix(self) -> str:
+        """The file name ending, such as `.html`."""
+        ...
+
+    def render(self, report: Report) -> bytes:
+        """The whole report in this format."""
+        ...
