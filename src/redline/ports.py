@@ -15,6 +15,7 @@ from redline.model import (
     Report,
     Series,
     ServerFacts,
+    Subject,
     Traffic,
     Variant,
 )
@@ -75,7 +76,8 @@ class Drive:
     seed: int
     cpus: tuple[int, ...]
     log: Path
-    on_interval: Callable[[Interval], None] = field(default=lambda _: None)
+    on_start: Callable[[int], None] = field(default=lambda _pid: None)
+    on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
 
 
 class Driver(Protocol):
@@ -102,12 +104,12 @@ class Probe(Protocol):
         """Whether watching changes what is watched; a perturbed trial is never compared."""
         ...
 
-    def watch(self, server_pid: int) -> None:
-        """Begin, on the server's whole process tree."""
+    def follow(self, subject: Subject, pid: int) -> None:
+        """Begin to watch a process and its descendants; called once for each subject. The machine comes for free."""
         ...
 
     def finish(self) -> tuple[Series, ...]:
-        """End, and give what was seen. Called once after `watch`, whatever happened in between."""
+        """End, and give what was seen. Called once, whatever happened before."""
         ...
 
 

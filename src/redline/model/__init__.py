@@ -9,7 +9,7 @@ from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
 from redline.model.load import Closed, Load, Open
 from redline.model.plan import Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
-from redline.model.recording import Failure, Recording, Series, ServerFacts, Stage
+from redline.model.recording import Failure, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,
     Moment,
@@ -69,6 +69,7 @@ __all__ = [
     "Stage",
     "Start",
     "Stop",
+    "Subject",
     "Suite",
     "Tool",
     "Traffic",

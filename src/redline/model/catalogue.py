@@ -33,8 +33,8 @@ class Build(Frozen):
 class Start(Frozen):
     """How a built server is started.
 
-    In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the value
-    of option NAME.
+    In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the
+    value of option NAME, `{cpus}` the number of cores that it may use.
     """
 
     command: tuple[str, ...] = Field(min_length=1)

@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-
 from redline.model.base import Frozen
 
 

@@ -7,19 +7,24 @@ from pydantic import Field, model_validator
 from redline.model.base import Frozen
 from redline.model.traffic import Traffic
 
-RECORDING_FORMAT = "redline.recording/1"
+RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
+Subject = Literal["server", "engine", "machine"]
 Stage = Literal["launch", "verify", "load", "stop"]
 
 
 class Series(Frozen):
     """What a probe saw of one subject over time.
 
-    `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not.
+    `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
+
+    - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `run_delay_ns`
+      (counters), `rss_bytes`, `threads`, `processes` (gauges);
+    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters).
     """
 
     name: str
     unit: str
-    subject: Literal["server", "engine", "machine"]
+    subject: Subject
     kind: Literal["counter", "gauge"]
     times_unix_ns: tuple[int, ...] = Field(min_length=1)
     values: tuple[float, ...] = Field(min_length=1)
@@ -70,6 +75,6 @@ class Recording(Frozen):
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
 
-    def find(self, name: str, subject: str) -> Series | None:
+    def find(self, name: str, subject: Subject) -> Series | None:
         """The series of that name and subject, if a probe took it."""
         return next((s for s in self.series if s.name == name and s.subject == subject), None)

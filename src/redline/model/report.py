@@ -12,7 +12,7 @@ from redline.model.histogram import Histogram
 from redline.model.plan import Objective, Skipped
 from redline.model.traffic import Counts
 
-REPORT_FORMAT = "redline.report/1"
+REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
 
 class Percentile(Frozen):

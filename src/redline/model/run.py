@@ -7,7 +7,7 @@ from redline.model.environment import Environment
 from redline.model.plan import Plan
 from redline.model.recording import Recording
 
-RUN_FORMAT = "redline.run/1"
+RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
 
 
 class Manifest(Frozen):
