@@ -69,13 +69,17 @@ class Launcher(Protocol):
 
 @dataclass(frozen=True)
 class Drive:
-    """One load on one server, as a driver is asked for it."""
+    """One load on one server, as a driver is asked for it.
+
+    With `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far.
+    """
 
     cell: Cell
     endpoint: Endpoint
     seed: int
     cpus: tuple[int, ...]
     log: Path
+    keep_interrupted: bool = False
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
 

@@ -1,0 +1,1 @@
+"""The world: what stands behind the ports."""

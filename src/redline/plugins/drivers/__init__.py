@@ -1,0 +1,1 @@
+"""Drivers: Scenario + Load -> Traffic."""

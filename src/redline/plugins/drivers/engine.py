@@ -1,0 +1,170 @@
+"""The driver that is ours: `redline-engine`, a process of its own, spoken to in JSON."""
+
+import contextlib
+import http.client
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from redline.errors import DriveError
+from redline.model import Cell, Traffic
+from redline.plugins.drivers.job import Transcript, deadline_ns, job
+from redline.ports import Drive, Endpoint
+
+ENGINE = "redline-engine"
+RESERVED_FILES = 64
+VERIFY_TIMEOUT_S = 10.0
+_SHOWN_BYTES = 120
+
+
+def find_engine() -> Path:
+    """The engine beside this Python, or on the PATH. Raises DriveError when there is none."""
+    beside = Path(sys.executable).with_name(ENGINE)
+    found = str(beside) if beside.is_file() else shutil.which(ENGINE)
+    if found is None:
+        raise DriveError(f"{ENGINE} is not installed", hint="run `make build`")
+    return Path(found)
+
+
+class EngineDriver:
+    """Drives one load at a time through a fresh engine process."""
+
+    def __init__(self, engine: Path) -> None:
+        self._engine = engine
+
+    def version(self) -> str:
+        """What `redline-engine --version` says. Raises DriveError when it cannot be run."""
+        try:
+            done = subprocess.run([self._engine, "--version"], capture_output=True, text=True, timeout=10, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise DriveError(f"{self._engine} cannot be run: {error}", hint="run `make build`") from error
+        return done.stdout.split()[-1]
+
+    def refuses(self, cell: Cell) -> str | None:
+        """More connections than this process may open cannot be driven from here."""
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = hard - RESERVED_FILES
+        if hard == resource.RLIM_INFINITY or cell.load.connections <= most:
+            return None
+        return (
+            f"{cell.load.connections} connections need more file descriptors than this machine gives a process:"
+            f" {most} are possible; raise the hard limit (ulimit -Hn) to have more"
+        )
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        """Ask once, over a connection of its own, and compare status and body."""
+        request = cell.scenario.request
+        connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=VERIFY_TIMEOUT_S)
+        try:
+            body = request.body.content() if request.body else None
+            connection.request(request.method, request.path, body=body, headers=request.headers)
+            answer = connection.getresponse()
+            return _difference(cell, answer.status, answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            return f"{request.method} {request.path}: {error or type(error).__name__}"
+        finally:
+            connection.close()
+
+    def drive(self, drive: Drive) -> Traffic:
+        """Run the job. An interrupt ends the engine; with `keep_interrupted` what it has is given first.
+
+        Raises DriveError when the engine cannot be run, refuses the job, or ends without a result.
+        """
+        transcript = Transcript()
+        with self._running(drive) as process:
+            drive.on_start(process.pid)
+            _follow(process, transcript, drive)
+        traffic = transcript.traffic()
+        if traffic is None:
+            raise DriveError(
+                f"the engine ended with code {process.returncode} and no result: {_tail(drive.log)}",
+                hint=f"its messages are in {drive.log}",
+            )
+        return traffic
+
+    @contextlib.contextmanager
+    def _running(self, drive: Drive) -> Iterator["subprocess.Popen[str]"]:
+        environment = {**os.environ, "REDLINE_PARENT": str(os.getpid())}
+        with drive.log.open("w") as log:
+            process = subprocess.Popen(
+                [self._engine],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the lab to hear; it tells the engine itself
+            )
+        watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, process.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            _send(process, json.dumps(job(drive)))
+            yield process
+            process.wait()
+        finally:
+            watchdog.cancel()
+            _end(process)
+
+
+def _send(process: "subprocess.Popen[str]", text: str) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin:  # an engine that ends early says why in its events
+        process.stdin.write(text)
+
+
+def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
+    """Read events to the end. The first interrupt asks the engine for what it has; the second one is final."""
+    assert process.stdout is not None
+    interrupted = False
+    while True:
+        try:
+            for line in process.stdout:
+                interval = transcript.read(line)
+                if interval is not None:
+                    drive.on_interval(interval)
+        except KeyboardInterrupt:
+            if interrupted or not drive.keep_interrupted:
+                raise
+            interrupted = True
+            process.send_signal(signal.SIGINT)
+        else:
+            return
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _difference(cell: Cell, status: int, body: bytes) -> str | None:
+    """In one line, how an answer differs from the expected one."""
+    request, expect = cell.scenario.request, cell.scenario.request.expect
+    asked = f"{request.method} {request.path}"
+    if status != expect.status:
+        return f"{asked}: status {status} instead of {expect.status}, body {_shown(body)}"
+    if expect.body is not None and body != expect.body.encode():
+        return f"{asked}: body {_shown(body)} instead of {_shown(expect.body.encode())}"
+    if expect.body_length is not None and len(body) != expect.body_length:
+        return f"{asked}: {len(body)} bytes instead of {expect.body_length}"
+    return None
+
+
+def _shown(body: bytes) -> str:
+    more = f" and {len(body) - _SHOWN_BYTES} more bytes" if len(body) > _SHOWN_BYTES else ""
+    return f"{body[:_SHOWN_BYTES].decode('utf-8', 'backslashreplace')!r}{more}"
+
+
+def _tail(log: Path) -> str:
+    text = log.read_text(errors="replace").strip() if log.is_file() else ""
+    return text[-500:] or "it said nothing"

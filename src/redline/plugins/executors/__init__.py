@@ -1,0 +1,1 @@
+"""Executors: where trials run."""

@@ -1,0 +1,29 @@
+"""Runs trials on this machine, one after the other."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from redline.model import Interval, Plan, PlannedTrial, Recording
+from redline.store import RunStore
+from redline.trial import Tools, Trial, Watcher
+
+
+@dataclass(frozen=True)
+class LocalExecutor:
+    """Trials of one plan, with their logs in the run's directory."""
+
+    plan: Plan
+    tools: Tools
+    store: RunStore
+    watcher: Watcher
+
+    def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
+        """Run the trials in order; one recording each."""
+        for planned in trials:
+            cell = self.plan.cells[planned.cell_id]
+            self.watcher.trial_started(planned, cell)
+
+            def on_interval(interval: Interval, planned: PlannedTrial = planned) -> None:
+                self.watcher.interval_seen(planned, interval)
+
+            yield Trial(planned, cell, self.tools, self.store.log_folder(planned, cell), on_interval).run()

@@ -1,0 +1,159 @@
+"""The run directory: atomic, append-only. What is in it is whole, whatever happened to the lab.
+
+Layout, version 1 (docs/reference/run-directory.md):
+
+    run.json                     the manifest: plan, environment, command; written once, before the first trial
+    suite.yaml                   the suite as it was given
+    recordings/0007-SLUG.json    one a trial, named by its position
+    logs/0007-SLUG/              what server and engine printed
+    report.html results.csv results.json   views; they can be made again
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from redline.errors import StoreError
+from redline.model import Cell, Frozen, Manifest, PlannedTrial, Recording, Run
+
+T = TypeVar("T", bound=Frozen)
+_RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
+
+
+class RunStore:
+    """One run's directory. Only one process may hold it for writing at a time; see `locked`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def create(cls, folder: Path, manifest: Manifest) -> "RunStore":
+        """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
+        store = cls(folder)
+        if store._manifest_file.exists():
+            raise StoreError(f"{folder} already holds a run", hint=f"go on with: redline run --resume {folder}")
+        with _told(folder):
+            for part in ("recordings", "logs"):
+                (folder / part).mkdir(parents=True, exist_ok=True)
+            store.write("suite.yaml", manifest.suite_text.encode())
+            store.write("run.json", _json(manifest))
+        return store
+
+    @property
+    def _manifest_file(self) -> Path:
+        return self.folder / "run.json"
+
+    def manifest(self) -> Manifest:
+        """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
+        if not self._manifest_file.is_file():
+            raise StoreError(
+                f"{self.folder} holds no run", hint="name a directory that `redline run` made, such as runs/…"
+            )
+        return _read(self._manifest_file, Manifest)
+
+    def recordings(self) -> tuple[Recording, ...]:
+        """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
+        with _told(self.folder):
+            files = sorted(file for file in (self.folder / "recordings").iterdir() if _RECORDING.match(file.name))
+        return tuple(sorted((_read(file, Recording) for file in files), key=lambda recording: recording.position))
+
+    def positions(self) -> frozenset[int]:
+        """The positions in the plan that have their recording."""
+        with _told(self.folder):
+            names = [_RECORDING.match(file.name) for file in (self.folder / "recordings").iterdir()]
+        return frozenset(int(name.group(1)) for name in names if name)
+
+    def run(self) -> Run:
+        """The whole run as it stands."""
+        return Run(manifest=self.manifest(), recordings=self.recordings())
+
+    def log_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
+        """Where server and engine may write during this trial; made when it is not there."""
+        folder = self.folder / "logs" / _stem(planned.position, cell.slug)
+        with _told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def save(self, recording: Recording, cell: Cell) -> None:
+        """Keep a recording: it is there whole or not at all."""
+        self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", _json(recording))
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Write a file of the run atomically. Raises StoreError; a file of that name stays as it was."""
+        file = self.folder / name
+        with _told(file):
+            scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
+            try:
+                with scratch.open("wb") as out:
+                    out.write(content)
+                    out.flush()
+                    os.fsync(out.fileno())
+                scratch.replace(file)
+            except BaseException:
+                scratch.unlink(missing_ok=True)
+                raise
+        return file
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for writing. Raises StoreError when another process does; the kernel lets go when we die."""
+        with _told(self.folder):
+            lock = (self.folder / ".lock").open("w")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise StoreError(
+                    f"{self.folder} is being written by another redline", hint="wait for it, or stop it, and try again"
+                ) from None
+            yield
+
+
+def _stem(position: int, slug: str) -> str:
+    return f"{position:04d}-{slug}"
+
+
+def _json(value: Frozen) -> bytes:
+    return (value.model_dump_json(indent=1) + "\n").encode()
+
+
+def _read(file: Path, kind: type[T]) -> T:
+    with _told(file):
+        content = file.read_bytes()
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise StoreError(
+            f"{file}: {where}: {first['msg']}",
+            hint="the file is damaged or of a later version; move a damaged recording away and --resume makes it again",
+        ) from None
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses into a message with advice."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}", hint=_advice(error)) from error
+
+
+def _advice(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "the disk is full: make room, then go on with `redline run --resume`; what was measured is kept"
+        case errno.EROFS | errno.EACCES | errno.EPERM:
+            return "this place cannot be written: choose another with -o DIR"
+        case errno.ENOTDIR | errno.EEXIST:
+            return "a file stands where a directory is needed: choose another place with -o DIR"
+        case _:
+            return "check the path and the disk"

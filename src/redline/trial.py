@@ -1,0 +1,142 @@
+"""One trial: start, verify, warm up, measure, stop. One page, because its order is the method."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from redline.errors import DriveError, LaunchError, RedlineError
+from redline.model import Cell, Failure, Interval, PlannedTrial, Recording, Series, ServerFacts, Stage, Traffic
+from redline.ports import Drive, Driver, Launcher, Placement, Probe, RunningServer
+
+
+class Watcher(Protocol):
+    """Is told how trials go, to show it."""
+
+    def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
+        """A trial begins: its server is about to be started."""
+        ...
+
+    def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
+        """The engine reported one more interval."""
+        ...
+
+    def trial_ended(self, recording: Recording, cell: Cell) -> None:
+        """The trial's recording is kept."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What trials are made with. `probes` makes new ones for each trial."""
+
+    launcher: Launcher
+    driver: Driver
+    probes: Callable[[], tuple[Probe, ...]]
+    placement: Placement
+
+
+@dataclass
+class Trial:
+    """One execution of a cell on a freshly started server, and what is known of it so far."""
+
+    planned: PlannedTrial
+    cell: Cell
+    tools: Tools
+    logs: Path
+    on_interval: Callable[[Interval], None]
+    server: ServerFacts | None = None
+    traffic: Traffic | None = None
+    series: tuple[Series, ...] = ()
+    failure: Failure | None = None
+    stages_ns: dict[Stage, int] = field(default_factory=dict)
+
+    def run(self) -> Recording:
+        """Run it. What goes wrong with the server or the load is in the recording; only interrupts come out."""
+        started_unix_ns = time.time_ns()
+        probes = self.tools.probes()
+        try:
+            self._measure(probes)
+        except LaunchError as error:
+            self._fail("launch", "start", error)
+        except DriveError as error:
+            self._fail("load", "engine", error)
+        return Recording(
+            cell_id=self.planned.cell_id,
+            round=self.planned.round,
+            position=self.planned.position,
+            seed=self.planned.seed,
+            started_unix_ns=started_unix_ns,
+            server=self.server,
+            traffic=self.traffic,
+            series=self.series,
+            perturbed=any(probe.perturbs for probe in probes),
+            failure=self.failure,
+            stages_ns=self.stages_ns,
+        )
+
+    def _measure(self, probes: tuple[Probe, ...]) -> None:
+        lap = _laps(self.stages_ns)
+        running = self.tools.launcher.running(self.cell.variant, self.tools.placement, self.logs / "server.log")
+        with running as server:
+            self.server = server.facts
+            lap("launch")
+            self.failure = self._verify(server)
+            lap("verify")
+            if self.failure is None:
+                self._load(server, probes)
+                lap("load")
+        lap("stop")
+
+    def _verify(self, server: RunningServer) -> Failure | None:
+        wrong = self.tools.driver.verify(self.cell, server.endpoint)
+        if wrong is None:
+            return None
+        return server.death() or Failure(
+            stage="verify",
+            kind="wrong_answer",
+            message=f"{self.cell.variant.slug} answered {self.cell.scenario.name} wrongly before any load: {wrong}",
+            hint="mend the server, or the scenario's expected answer; nothing was timed",
+        )
+
+    def _load(self, server: RunningServer, probes: tuple[Probe, ...]) -> None:
+        def follow(pid: int) -> None:
+            for probe in probes:
+                probe.follow("engine", pid)
+
+        drive = Drive(
+            cell=self.cell,
+            endpoint=server.endpoint,
+            seed=self.planned.seed,
+            cpus=self.tools.placement.engine_cpus,
+            log=self.logs / "engine.log",
+            on_start=follow,
+            on_interval=self.on_interval,
+        )
+        for probe in probes:
+            probe.follow("server", server.facts.pid)
+        try:
+            self.traffic = self.tools.driver.drive(drive)
+        finally:
+            self.series = tuple(series for probe in probes for series in probe.finish())
+            self.failure = server.death()
+
+    def _fail(self, stage: Stage, kind: str, error: RedlineError) -> None:
+        """Note what ended the trial, unless the server's death already explains it."""
+        if self.failure is None:
+            self.failure = Failure.model_validate(
+                {"stage": stage, "kind": kind, "message": error.problems[0].message, "hint": error.hint}
+            )
+
+
+def _laps(stages_ns: dict[Stage, int]) -> Callable[[Stage], None]:
+    """Note, at the end of each stage, how long it took."""
+    last = time.monotonic_ns()
+
+    def lap(stage: Stage) -> None:
+        nonlocal last
+        now = time.monotonic_ns()
+        stages_ns[stage], last = now - last, now
+
+    return lap
