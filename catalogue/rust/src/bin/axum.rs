@@ -1,0 +1,35 @@
+//! axum's Router, one `route` per path, each with a handler of its own.
+
+use std::process::ExitCode;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use redline_catalogue_rust::{BODY_LIMIT, Options, run};
+use tokio::net::TcpListener;
+
+fn router(routes: usize) -> Router {
+    let mut app = Router::new();
+    for number in 0..routes {
+        let (path, bytes, string) = (format!("path{number}"), format!("bytes{number}"), format!("string{number}"));
+        app = app
+            .route(&format!("/path{number}"), get(async move || path.clone()))
+            .route(&format!("/bytes{number}"), post(async move |body: Bytes| format!("{bytes} {}", body.len())))
+            .route(&format!("/string{number}"), post(async move |body: String| format!("{string} {}", body.len())));
+    }
+    app.layer(DefaultBodyLimit::max(BODY_LIMIT))
+}
+
+async fn serve(options: Options) -> std::io::Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", options.port)).await?.tap_io(|connection| {
+        // A connection that is already gone cannot be tuned, and its next read says so.
+        let _ = connection.set_nodelay(true);
+    });
+    axum::serve(listener, router(options.routes)).await
+}
+
+fn main() -> ExitCode {
+    run(serve)
+}

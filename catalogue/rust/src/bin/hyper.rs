@@ -1,0 +1,124 @@
+//! hyper 1 as its guide writes a server: a listener, a task per connection, a service function.
+//!
+//! hyper has no router. Its guide matches on method and path; with hundreds of routes its users keep a table from path to
+//! handler, filled at the start, and that is what stands here.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use redline_catalogue_rust::{BODY_LIMIT, Options, run};
+use tokio::net::{TcpListener, TcpStream};
+
+type Answer = Response<Full<Bytes>>;
+type Table = HashMap<String, Handler>;
+
+/// What answers a path, with the name that it answers with.
+enum Handler {
+    Path(String),
+    Bytes(String),
+    Text(String),
+}
+
+impl Handler {
+    fn method(&self) -> Method {
+        match self {
+            Self::Path(_) => Method::GET,
+            Self::Bytes(_) | Self::Text(_) => Method::POST,
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<String, StatusCode> {
+        match self {
+            Self::Path(name) => Ok(name.clone()),
+            Self::Bytes(name) => {
+                let body = read(request).await?;
+                Ok(format!("{name} {}", body.len()))
+            }
+            Self::Text(name) => {
+                let body = String::from_utf8(read(request).await?.into()).map_err(|_| StatusCode::BAD_REQUEST)?;
+                Ok(format!("{name} {}", body.len()))
+            }
+        }
+    }
+}
+
+fn table(routes: usize) -> Table {
+    let mut table = Table::new();
+    for number in 0..routes {
+        table.insert(format!("/path{number}"), Handler::Path(format!("path{number}")));
+        table.insert(format!("/bytes{number}"), Handler::Bytes(format!("bytes{number}")));
+        table.insert(format!("/string{number}"), Handler::Text(format!("string{number}")));
+    }
+    table
+}
+
+async fn read(request: Request<Incoming>) -> Result<Bytes, StatusCode> {
+    match Limited::new(request.into_body(), BODY_LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+async fn handle(table: &Table, request: Request<Incoming>) -> Answer {
+    let Some(handler) = table.get(request.uri().path()) else {
+        return empty(StatusCode::NOT_FOUND);
+    };
+    if request.method() != handler.method() {
+        return empty(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    match handler.answer(request).await {
+        Ok(text) => plain(text),
+        Err(status) => empty(status),
+    }
+}
+
+fn plain(text: String) -> Answer {
+    let mut answer = Response::new(Full::from(text));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}
+
+fn empty(status: StatusCode) -> Answer {
+    let mut answer = Answer::default();
+    *answer.status_mut() = status;
+    answer
+}
+
+async fn converse(stream: TcpStream, table: Arc<Table>) {
+    let service = service_fn(move |request| {
+        let table = Arc::clone(&table);
+        async move { Ok::<_, Infallible>(handle(&table, request).await) }
+    });
+    // A peer that resets or breaks off ends its own connection and concerns nobody else.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn serve(options: Options) -> std::io::Result<()> {
+    let table = Arc::new(table(options.routes));
+    let listener = TcpListener::bind(("127.0.0.1", options.port)).await?;
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, most likely: wait for some to be closed, as axum does.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            continue;
+        };
+        // A connection that is already gone cannot be tuned, and its first read says so.
+        let _ = stream.set_nodelay(true);
+        tokio::spawn(converse(stream, Arc::clone(&table)));
+    }
+}
+
+fn main() -> ExitCode {
+    run(serve)
+}

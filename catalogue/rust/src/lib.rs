@@ -1,0 +1,104 @@
+//! What both servers share and no measurement depends on: their command line, their runtime and how they end.
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The largest request body that is accepted, in bytes.
+pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The command line: `--port P [--routes N] [--threads N]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Port on 127.0.0.1.
+    pub port: u16,
+    /// How many routes of each kind are served.
+    pub routes: usize,
+    /// Worker threads of the tokio runtime.
+    pub threads: usize,
+}
+
+impl Options {
+    /// Reads `--name value` pairs; the error says what is wrong.
+    pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let (mut port, mut routes, mut threads) = (None, 128, 1);
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or(format!("{name} needs a value"))?;
+            let wrong = |_| format!("{name} takes a number, not {value:?}");
+            match name.as_str() {
+                "--port" => port = Some(value.parse().map_err(wrong)?),
+                "--routes" => routes = value.parse().map_err(wrong)?,
+                "--threads" => threads = value.parse().map_err(wrong)?,
+                _ => return Err(format!("unknown option {name}")),
+            }
+        }
+        if routes == 0 || threads == 0 {
+            return Err("--routes and --threads are at least 1".into());
+        }
+        let port = port.ok_or("--port is missing")?;
+        Ok(Self { port, routes, threads })
+    }
+}
+
+/// Reads the command line, starts a tokio runtime and serves until SIGTERM or SIGINT.
+pub fn run<S, F>(serve: S) -> ExitCode
+where
+    S: FnOnce(Options) -> F,
+    F: Future<Output = std::io::Result<()>>,
+{
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("{message}\n  hint: --port P [--routes N] [--threads N]");
+            return ExitCode::from(2);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build();
+    let ended = runtime.and_then(|runtime| {
+        let ended = runtime.block_on(async { serve_until_told(serve(options)).await });
+        runtime.shutdown_background();
+        ended
+    });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot serve on 127.0.0.1:{}: {error}", options.port);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve_until_told(server: impl Future<Output = std::io::Result<()>>) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        ended = server => ended,
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(line.split_whitespace().map(String::from))
+    }
+
+    #[test]
+    fn reads_all_options() {
+        let options = parse("--port 8080 --routes 1 --threads 2");
+        assert_eq!(options, Ok(Options { port: 8080, routes: 1, threads: 2 }));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert!(parse("--port").is_err_and(|message| message.contains("needs a value")));
+        assert!(parse("--port x").is_err_and(|message| message.contains("takes a number")));
+        assert!(parse("--ports 1").is_err_and(|message| message.contains("unknown option --ports")));
+        assert!(parse("--port 1 --routes 0").is_err_and(|message| message.contains("at least 1")));
+        assert!(parse("").is_err_and(|message| message.contains("--port is missing")));
+    }
+}
