@@ -1,0 +1,2 @@
+//! The load engine.
+fn main() {}

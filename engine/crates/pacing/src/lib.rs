@@ -1,0 +1,1 @@
+//! Due times of a load, from a seed, in closed form.

@@ -1,0 +1,1 @@
+//! HTTP/1.1 on the wire: bytes in, events out.
