@@ -3,105 +3,134 @@
 Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistogram library reads.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
-LOWEST_NS = 1
-HIGHEST_NS = 3_600_000_000_000
-DIGITS = 3
+from redline.model import hdr
+from redline.model.hdr import DIGITS, HIGHEST_NS, LOWEST_NS, Ints
+
+__all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram"]
 
 
 class Histogram:
     """A distribution of durations in nanoseconds, from 1 ns to one hour, to three significant digits.
 
-    In JSON it is its V2 compressed base64 text. Treat it as a value: `merged` makes a new one.
+    In JSON it is its V2 compressed base64 text. Treat it as a value: `merged` makes a new one. What is parsed from JSON
+    is decoded when it is first asked for a number: most histograms of a long run never are.
     """
 
-    __slots__ = ("_hdr",)
+    __slots__ = ("_known", "_text")
 
-    def __init__(self, hdr: HdrHistogram | None = None) -> None:
-        self._hdr = hdr if hdr is not None else HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
+    def __init__(self) -> None:
+        self._known: tuple[Ints, Ints] | None = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        self._text: str | None = None
 
     @classmethod
     def of(cls, values_ns: Iterable[float]) -> Self:
         """The histogram of these durations; what lies past the range saturates, and is counted."""
-        histogram = cls()
-        for value in values_ns:
-            histogram._hdr.record_value(min(max(int(value), LOWEST_NS), HIGHEST_NS))
-        return histogram
+        listed = values_ns if isinstance(values_ns, np.ndarray | Sequence) else list(values_ns)
+        values = np.asarray(listed, dtype=np.float64)
+        slots = hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64))
+        return cls._from(*np.unique_counts(slots))
 
     @classmethod
     def decode(cls, text: str) -> Self:
         """Read V2 compressed base64. Raises ValueError on anything else."""
+        return cls._from(*hdr.read(hdr.unpack(text)))
+
+    @classmethod
+    def _decode_later(cls, text: str) -> Self:
+        """As `decode`, but checks no more of the text than its encoding, its header and its length."""
+        hdr.unpack(text)
         histogram = cls()
-        try:
-            histogram._hdr.decode_and_add(text)
-        except Exception as error:
-            raise ValueError(f"not a V2 compressed base64 HdrHistogram: {error}") from error
+        histogram._known, histogram._text = None, text
         return histogram
 
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> Self:
         """The sum of the parts' counts: associative, commutative, and it loses nothing."""
-        total = cls()
+        total = np.zeros(hdr.SLOTS, dtype=np.int64)
         for part in parts:
-            total._hdr.add(part._hdr)  # noqa: SLF001 - of our own class
-        return total
+            filled, counts = part._filled()  # noqa: SLF001 - of our own class
+            total[filled] += counts
+        slots = np.flatnonzero(total)
+        return cls._from(slots, total[slots])
+
+    @classmethod
+    def _from(cls, slots: Ints, counts: Ints) -> Self:
+        histogram = cls()
+        histogram._known = slots, counts
+        return histogram
+
+    def _filled(self) -> tuple[Ints, Ints]:
+        """The non-empty slots, ascending, and their counts."""
+        if self._known is None:
+            self._known = hdr.read(hdr.unpack(self._text or ""))
+        return self._known
 
     def encode(self) -> str:
         """V2 compressed base64."""
-        encoded: bytes = self._hdr.encode()
-        return encoded.decode("ascii")
+        if self._text is None:
+            self._text = hdr.write(*self._filled())
+        return self._text
 
     @property
     def count(self) -> int:
         """How many durations were recorded."""
-        return int(self._hdr.get_total_count())
+        return int(self._filled()[1].sum())
 
     @property
     def max_ns(self) -> int:
         """The largest recorded duration; 0 when there is none."""
-        return int(self._hdr.get_max_value()) if self.count else 0
+        slots, _ = self._filled()
+        return int(hdr.highest_of(slots[-1:])[0]) if len(slots) else 0
 
     @property
     def mean_ns(self) -> float:
         """The mean, to the histogram's precision; 0 when nothing was recorded."""
-        return float(self._hdr.get_mean_value()) if self.count else 0.0
+        slots, counts = self._filled()
+        if not len(slots):
+            return 0.0
+        return float(np.average((hdr.lowest_of(slots) + hdr.highest_of(slots)) / 2.0, weights=counts))
 
     def quantile_ns(self, q: float) -> int:
         """The duration that a share `q` (0 to 1) of the recorded ones does not exceed; 0 when there is none."""
-        return int(self._hdr.get_value_at_percentile(q * 100.0)) if self.count else 0
+        return self.quantiles_ns((q,))[0]
+
+    def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
+        """The same for many shares at once."""
+        slots, counts = self._filled()
+        if not len(slots):
+            return (0,) * len(qs)
+        cumulative = np.cumsum(counts)
+        found = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
+        return tuple(int(ns) for ns in hdr.highest_of(found))
 
     def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The non-empty buckets: highest equivalent value in ns, ascending, and count, of equal length."""
-        values: list[int] = []
-        counts: list[int] = []
-        for item in self._hdr.get_recorded_iterator():
-            values.append(item.value_iterated_to)
-            counts.append(item.count_at_value_iterated_to)
-        return np.array(values, dtype=np.int64), np.array(counts, dtype=np.int64)
+        slots, counts = self._filled()
+        return hdr.highest_of(slots), counts
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
             return NotImplemented
-        ours, theirs = self.buckets(), other.buckets()
-        return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+        return all(np.array_equal(a, b) for a, b in zip(self._filled(), other._filled(), strict=True))
 
     def __hash__(self) -> int:
-        return hash(self.encode())
+        slots, counts = self._filled()
+        return hash((slots.tobytes(), counts.tobytes()))
 
     def __repr__(self) -> str:
         return f"Histogram(n={self.count}, p50={self.quantile_ns(0.5)} ns, max={self.max_ns} ns)"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        from_text = core_schema.no_info_after_validator_function(cls.decode, core_schema.str_schema())
+        from_text = core_schema.no_info_after_validator_function(cls._decode_later, core_schema.str_schema())
         return core_schema.json_or_python_schema(
             json_schema=from_text,
             python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), from_text]),

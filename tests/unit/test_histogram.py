@@ -1,0 +1,129 @@
+"""Histograms: held to the reference library `hdrhistogram`, and to the laws of counting."""
+
+import base64
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from redline.model import Histogram
+from redline.model.histogram import DIGITS, HIGHEST_NS, LOWEST_NS
+
+durations = st.lists(
+    st.one_of(
+        st.integers(LOWEST_NS, HIGHEST_NS), st.integers(1, 5000), st.sampled_from([2**n - 1 for n in range(1, 42)])
+    ),
+    max_size=60,
+)
+adapter = TypeAdapter(Histogram)
+
+
+def reference(values: list[int]) -> HdrHistogram:
+    histogram = HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
+    for value in values:
+        histogram.record_value(value)
+    return histogram
+
+
+@given(durations)
+def test_reads_what_the_reference_library_writes(values: list[int]) -> None:
+    assert Histogram.decode(reference(values).encode().decode()) == Histogram.of(values)
+
+
+@settings(max_examples=25)  # the reference library walks all its slots in Python
+@given(durations)
+def test_the_reference_library_reads_what_is_written(values: list[int]) -> None:
+    ours = Histogram.of(values)
+    theirs = HdrHistogram.decode(ours.encode())
+    listed = [(item.value_iterated_to, item.count_at_value_iterated_to) for item in theirs.get_recorded_iterator()]
+    assert listed == list(zip(*(part.tolist() for part in ours.buckets()), strict=True))
+    assert theirs.get_total_count() == ours.count == len(values)
+
+
+@given(durations.filter(bool), st.integers(0, 1000))
+def test_a_quantile_is_a_recorded_value_to_three_digits(values: list[int], mille: int) -> None:
+    q = mille / 1000
+    rank = max(-(-mille * len(values) // 1000), 1)
+    exact = sorted(values)[rank - 1]
+    found = Histogram.of(values).quantile_ns(q)
+    assert exact <= found <= exact * (1 + 1 / 1024)
+
+
+@given(durations.filter(bool))
+def test_mean_and_maximum_are_right_to_three_digits(values: list[int]) -> None:
+    histogram = Histogram.of(values)
+    assert histogram.mean_ns == pytest.approx(np.mean(values), rel=1 / 1024)
+    assert max(values) <= histogram.max_ns <= max(values) * (1 + 1 / 1024)
+
+
+@given(durations, durations, durations)
+def test_merging_adds_counts_in_any_order(a: list[int], b: list[int], c: list[int]) -> None:
+    first, second, third = Histogram.of(a), Histogram.of(b), Histogram.of(c)
+    merged = Histogram.merged([first, second, third])
+    assert merged == Histogram.of(a + b + c)
+    assert merged == Histogram.merged([Histogram.merged([third, first]), second])
+    assert hash(merged) == hash(Histogram.of(c + b + a))
+
+
+def test_durations_past_the_range_are_counted_at_its_ends() -> None:
+    histogram = Histogram.of([0.0, -5.0, 1e15])
+    assert histogram.count == 3
+    assert histogram.quantile_ns(0) == 1
+    assert histogram.max_ns >= HIGHEST_NS
+
+
+def test_an_empty_histogram_has_no_numbers_but_zero() -> None:
+    empty = Histogram()
+    assert (empty.count, empty.max_ns, empty.mean_ns, empty.quantile_ns(0.5)) == (0, 0, 0.0, 0)
+    assert Histogram.decode(empty.encode()) == empty
+
+
+@given(durations)
+def test_json_goes_round_and_keeps_the_text_that_came_in(values: list[int]) -> None:
+    text = reference(values).encode().decode()
+    parsed = adapter.validate_json(f'"{text}"')
+    assert adapter.dump_json(parsed).decode() == f'"{text}"'
+    assert parsed == Histogram.of(values)
+
+
+@pytest.mark.parametrize("junk", ["", "junk", "HISTFAAA", "HISTFAAAAAB42gMAAAAAAQ==", "ä", "A" * 400])
+def test_junk_is_refused_when_parsed(junk: str) -> None:
+    with pytest.raises(ValidationError, match="HdrHistogram"):
+        adapter.validate_python(junk)
+    with pytest.raises(ValueError, match="HdrHistogram"):
+        Histogram.decode(junk)
+
+
+@given(st.integers(0, 200), st.binary(min_size=1, max_size=8))
+def test_damage_is_never_taken_for_a_measurement(at: int, damage: bytes) -> None:
+    raw = bytearray(base64.b64decode(Histogram.of(range(1, 5000, 7)).encode()))
+    before = bytes(raw)
+    raw[at : at + len(damage)] = damage
+    if bytes(raw) == before:
+        return
+    with pytest.raises(ValueError, match=r"HdrHistogram|another range"):
+        Histogram.decode(base64.b64encode(raw).decode())
+
+
+@given(st.binary(max_size=40))
+def test_any_counts_are_read_or_refused(body: bytes) -> None:
+    inner = struct.pack(">IIIIQQd", 0x1C849313, len(body), 0, DIGITS, LOWEST_NS, HIGHEST_NS, 1.0) + body
+    payload = zlib.compress(inner)
+    text = base64.b64encode(struct.pack(">II", 0x1C849314, len(payload)) + payload).decode()
+    try:
+        histogram = Histogram.decode(text)
+    except ValueError:
+        return
+    assert Histogram.decode(histogram.encode()) == histogram
+
+
+def test_a_histogram_of_another_range_is_refused() -> None:
+    other = HdrHistogram(1, HIGHEST_NS, 2)
+    other.record_value(5)
+    with pytest.raises(ValueError, match="another range"):
+        Histogram.decode(other.encode().decode())
