@@ -6,4 +6,6 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """An immutable value with a published JSON form; an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_bytes="base64")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_bytes="base64", val_json_bytes="base64"
+    )

@@ -10,23 +10,29 @@ from redline.model.base import Frozen
 
 
 class Body(Frozen):
-    """A request body: either `text`, or `size` bytes made from `seed`. Built before any clock starts."""
+    """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`.
+
+    It is built before any clock starts.
+    """
 
     text: str | None = None
+    raw: bytes | None = None
     size: int | None = Field(default=None, ge=0, le=64 * 1024 * 1024)
     fill: Literal["bytes", "text"] = "bytes"
     seed: int = 1
 
     @model_validator(mode="after")
     def _one_source(self) -> "Body":
-        if (self.text is None) == (self.size is None):
-            raise ValueError("give either `text` or `size`")
+        if sum(source is not None for source in (self.text, self.raw, self.size)) != 1:
+            raise ValueError("give one of `text`, `raw` and `size`")
         return self
 
     def content(self) -> bytes:
         """The bytes to send; the same seed gives the same bytes."""
         if self.text is not None:
             return self.text.encode()
+        if self.raw is not None:
+            return self.raw
         rng = random.Random(self.seed)  # noqa: S311 - reproducible filler, not a secret
         size = self.size or 0
         if self.fill == "bytes":
