@@ -1,0 +1,128 @@
+"""Fakes behind the ports: trials are run without a process, a socket or a wait."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redline.errors import DriveError, LaunchError
+from redline.model import (
+    Cell,
+    Failure,
+    Interval,
+    PlannedTrial,
+    Recording,
+    Series,
+    ServerFacts,
+    Subject,
+    Traffic,
+    Variant,
+)
+from redline.ports import Drive, Endpoint, Placement
+from tests.fakes.recordings import simulated_recording
+
+ENDPOINT = Endpoint("127.0.0.1", 8080)
+FACTS = ServerFacts(pid=4321, command=("fake",), port=8080, build="abc", ready_ns=1)
+DEATH = Failure(stage="load", kind="died", message="killed by SIGKILL", hint="see its log", log_tail="Killed")
+
+
+@dataclass
+class FakeServer:
+    """A server that does what the test says, and notes that it was stopped."""
+
+    dead: Failure | None = None
+    stopped: bool = False
+    endpoint: Endpoint = ENDPOINT
+    facts: ServerFacts = FACTS
+
+    def death(self) -> Failure | None:
+        return self.dead
+
+
+@dataclass
+class FakeLauncher:
+    """Starts fake servers, or fails to."""
+
+    events: list[str]
+    server: FakeServer = field(default_factory=FakeServer)
+    error: LaunchError | None = None
+
+    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
+        return "abc"
+
+    @contextmanager
+    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[FakeServer]:
+        self.events.append("start")
+        if self.error:
+            raise self.error
+        try:
+            yield self.server
+        finally:
+            self.server.stopped = True
+            self.events.append("stop")
+
+
+@dataclass
+class FakeDriver:
+    """Gives the traffic of a simulated trial, or fails to."""
+
+    events: list[str]
+    wrong: str | None = None
+    error: BaseException | None = None
+    kills: FakeServer | None = None
+
+    def refuses(self, cell: Cell) -> str | None:
+        return None
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        self.events.append("verify")
+        return self.wrong
+
+    def drive(self, drive: Drive) -> Traffic:
+        self.events.append("drive")
+        drive.on_start(99)
+        if self.kills:
+            self.kills.dead = DEATH
+        if self.error:
+            raise self.error
+        traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
+        if traffic is None:
+            raise DriveError("nothing simulated", hint="none")
+        for interval in traffic.intervals:
+            drive.on_interval(interval)
+        return traffic
+
+
+@dataclass
+class FakeProbe:
+    """Notes whom it follows."""
+
+    events: list[str]
+    perturbs: bool = False
+
+    def follow(self, subject: Subject, pid: int) -> None:
+        self.events.append(f"follow {subject} {pid}")
+
+    def finish(self) -> tuple[Series, ...]:
+        self.events.append("finish")
+        return (
+            Series(name="cpu_ns", unit="ns", subject="server", kind="counter", times_unix_ns=(1, 2), values=(0.0, 5.0)),
+        )
+
+
+@dataclass
+class QuietWatcher:
+    """Keeps what it was told."""
+
+    started: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+    intervals: int = 0
+
+    def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
+        self.started.append(planned.position)
+
+    def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
+        self.intervals += 1
+
+    def trial_ended(self, recording: Recording, cell: Cell) -> None:
+        self.ended.append(recording.position)

@@ -1,0 +1,101 @@
+"""The order of a trial is the method, and every way it can end is in its recording."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.errors import DriveError, LaunchError
+from redline.model import Interval, PlannedTrial, Recording
+from redline.ports import Placement
+from redline.trial import Tools, Trial
+from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeProbe, FakeServer
+from tests.fakes.recordings import simulated_cell
+
+CELL = simulated_cell()
+PLANNED = PlannedTrial(cell_id=CELL.id, round=1, position=7, seed=42)
+
+
+def run(
+    tmp_path: Path,
+    launcher: FakeLauncher,
+    driver: FakeDriver,
+    *,
+    perturbs: bool = False,
+    intervals: list[Interval] | None = None,
+) -> Recording:
+    tools = Tools(launcher, driver, lambda: (FakeProbe(launcher.events, perturbs),), Placement((0,), (1,)))
+    seen = intervals if intervals is not None else []
+    return Trial(PLANNED, CELL, tools, tmp_path, seen.append).run()
+
+
+def test_a_trial_starts_verifies_loads_and_stops_in_that_order(tmp_path: Path) -> None:
+    events: list[str] = []
+    intervals: list[Interval] = []
+    recording = run(tmp_path, FakeLauncher(events), FakeDriver(events), intervals=intervals)
+    assert events == ["start", "verify", "follow server 4321", "drive", "follow engine 99", "finish", "stop"]
+    assert (recording.cell_id, recording.round, recording.position, recording.seed) == (CELL.id, 1, 7, 42)
+    assert recording.failure is None
+    assert recording.traffic is not None
+    assert list(recording.traffic.intervals) == intervals
+    assert recording.find("cpu_ns", "server") is not None
+    assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
+
+
+def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
+    events: list[str] = []
+    recording = run(tmp_path, FakeLauncher(events), FakeDriver(events, wrong="status 500 instead of 200"))
+    assert events == ["start", "verify", "stop"]
+    assert recording.traffic is None
+    assert recording.failure is not None
+    assert recording.failure.kind == "wrong_answer"
+    assert "status 500 instead of 200" in recording.failure.message
+
+
+def test_a_server_that_does_not_start_is_recorded(tmp_path: Path) -> None:
+    events: list[str] = []
+    launcher = FakeLauncher(events, error=LaunchError("it exited with 1", hint="see its log"))
+    recording = run(tmp_path, launcher, FakeDriver(events))
+    assert recording.server is None
+    assert recording.failure is not None
+    assert (recording.failure.stage, recording.failure.kind) == ("launch", "start")
+    assert recording.failure.message == "it exited with 1"
+
+
+def test_a_server_that_dies_under_load_is_recorded_with_its_traffic(tmp_path: Path) -> None:
+    events: list[str] = []
+    server = FakeServer()
+    recording = run(tmp_path, FakeLauncher(events, server), FakeDriver(events, kills=server))
+    assert recording.traffic is not None
+    assert recording.failure == DEATH
+    assert server.stopped
+
+
+def test_the_death_of_the_server_explains_an_engine_that_failed(tmp_path: Path) -> None:
+    events: list[str] = []
+    server = FakeServer()
+    driver = FakeDriver(events, kills=server, error=DriveError("no connection", hint="x"))
+    recording = run(tmp_path, FakeLauncher(events, server), driver)
+    assert recording.failure == DEATH
+    assert events[-2:] == ["finish", "stop"]
+
+
+def test_an_engine_that_fails_is_recorded(tmp_path: Path) -> None:
+    events: list[str] = []
+    driver = FakeDriver(events, error=DriveError("the engine ended with code 1", hint="x"))
+    recording = run(tmp_path, FakeLauncher(events), driver)
+    assert recording.failure is not None
+    assert (recording.failure.stage, recording.failure.kind) == ("load", "engine")
+
+
+def test_an_interrupt_stops_the_server_and_goes_on(tmp_path: Path) -> None:
+    events: list[str] = []
+    launcher = FakeLauncher(events)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, launcher, FakeDriver(events, error=KeyboardInterrupt()))
+    assert launcher.server.stopped
+    assert events[-2:] == ["finish", "stop"]
+
+
+def test_a_perturbing_probe_marks_the_recording(tmp_path: Path) -> None:
+    events: list[str] = []
+    assert run(tmp_path, FakeLauncher(events), FakeDriver(events), perturbs=True).perturbed
