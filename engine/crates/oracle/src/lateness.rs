@@ -1,0 +1,116 @@
+//! How late the oracle itself was: from the instant at which an answer was due to the one at which it was written.
+
+/// Buckets per power of two: a relative resolution of 1/32.
+const PARTS: u64 = 32;
+const BUCKETS: usize = (64 * PARTS) as usize;
+
+/// A distribution of nanoseconds; the oracle's own error, to be told with every truth.
+#[derive(Debug, Clone)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    max_ns: u64,
+}
+
+impl Lateness {
+    /// An empty distribution.
+    pub fn new() -> Self {
+        Self { counts: vec![0; BUCKETS], max_ns: 0 }
+    }
+
+    /// Counts one answer.
+    pub fn record(&mut self, late_ns: u64) {
+        self.counts[bucket(late_ns)] += 1;
+        self.max_ns = self.max_ns.max(late_ns);
+    }
+
+    /// Adds the counts of another.
+    pub fn add(&mut self, other: &Self) {
+        for (ours, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *ours += theirs;
+        }
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// What a share `q` of the answers does not exceed, rounded up to its bucket's end; 0 when there are none.
+    fn quantile_ns(&self, q: f64) -> u64 {
+        let wanted = (self.count() as f64 * q).ceil() as u64;
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if *count > 0 && seen >= wanted {
+                return bucket_end_ns(index).min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// One line of JSON.
+    pub fn summary(&self) -> String {
+        format!(
+            r#"{{"answered":{},"late_p50_ns":{},"late_p90_ns":{},"late_p99_ns":{},"late_p999_ns":{},"late_max_ns":{}}}"#,
+            self.count(),
+            self.quantile_ns(0.5),
+            self.quantile_ns(0.9),
+            self.quantile_ns(0.99),
+            self.quantile_ns(0.999),
+            self.max_ns
+        )
+    }
+}
+
+fn bucket(value_ns: u64) -> usize {
+    if value_ns < PARTS {
+        return value_ns as usize;
+    }
+    let shift = value_ns.ilog2() - PARTS.ilog2();
+    ((u64::from(shift) * PARTS) + (value_ns >> shift)) as usize
+}
+
+const fn bucket_end_ns(index: usize) -> u64 {
+    let index = index as u64;
+    if index < 2 * PARTS {
+        return index;
+    }
+    let shift = index / PARTS - 1;
+    ((index % PARTS + PARTS) << shift) + ((1 << shift) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUCKETS, Lateness, bucket, bucket_end_ns};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_its_value_to_one_part_in_32(value_ns in any::<u64>()) {
+            let index = bucket(value_ns);
+            prop_assert!(index < BUCKETS);
+            let end_ns = bucket_end_ns(index);
+            prop_assert!(end_ns >= value_ns && end_ns - value_ns <= value_ns / 32);
+        }
+
+        #[test]
+        fn a_quantile_is_that_of_the_sorted_values(values in prop::collection::vec(0..1_000_000_000_u64, 1..200)) {
+            let (mut whole, mut half) = (Lateness::new(), Lateness::new());
+            for (index, &value_ns) in values.iter().enumerate() {
+                if index % 2 == 0 { whole.record(value_ns) } else { half.record(value_ns) }
+            }
+            whole.add(&half);
+            let mut sorted = values;
+            sorted.sort_unstable();
+            let median_ns = sorted[sorted.len().div_ceil(2) - 1];
+            let said_ns = whole.quantile_ns(0.5);
+            prop_assert!(said_ns >= median_ns && said_ns - median_ns <= median_ns / 32);
+            prop_assert_eq!(Some(&whole.quantile_ns(1.0)), sorted.last());
+        }
+    }
+
+    #[test]
+    fn nothing_recorded_is_all_zeros() {
+        assert!(Lateness::new().summary().starts_with(r#"{"answered":0,"late_p50_ns":0,"#));
+    }
+}

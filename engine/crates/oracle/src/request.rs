@@ -1,0 +1,158 @@
+//! Bytes in, requests out: as much of HTTP/1.1 (RFC 9112) as a server with known answers needs.
+
+/// The longest request head that is read, in bytes.
+pub const HEAD_LIMIT: usize = 16 * 1024;
+
+/// What stands at the start of the bytes received so far.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Head<'a> {
+    /// Not yet a whole head.
+    Partial,
+    /// A whole head.
+    Whole(Request<'a>),
+    /// Not a request that can be answered; the status says why, and the connection ends with it.
+    Refused(u16),
+}
+
+/// A request head.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The target without its leading slash.
+    pub name: &'a [u8],
+    /// Whether the answer tells the length of the body.
+    pub post: bool,
+    /// Bytes of the body that follows the head.
+    pub body_length: u64,
+    /// Whether the connection ends with the answer.
+    pub close: bool,
+    /// Bytes of the head, with the empty line that ends it.
+    pub head_length: usize,
+}
+
+/// Reads one request head from the start of `bytes`.
+pub fn read_head(bytes: &[u8]) -> Head<'_> {
+    let mut lines = Lines { bytes, at: 0 };
+    let line = loop {
+        match lines.next() {
+            // RFC 9112, 2.2: an empty line before the request line is ignored.
+            Some([]) => {}
+            Some(line) => break line,
+            None => return unfinished(bytes),
+        }
+    };
+    let mut request = match request_line(line) {
+        Ok(request) => request,
+        Err(status) => return Head::Refused(status),
+    };
+    loop {
+        match lines.next() {
+            None => return unfinished(bytes),
+            Some([]) => break,
+            Some(line) => {
+                if let Err(status) = field_line(line, &mut request) {
+                    return Head::Refused(status);
+                }
+            }
+        }
+    }
+    request.head_length = lines.at;
+    Head::Whole(request)
+}
+
+fn unfinished(bytes: &[u8]) -> Head<'_> {
+    if bytes.len() > HEAD_LIMIT { Head::Refused(431) } else { Head::Partial }
+}
+
+fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
+    let mut parts = line.splitn(3, |&byte| byte == b' ');
+    let (Some(method), Some(target), Some(version)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(400);
+    };
+    let name = target.strip_prefix(b"/").ok_or(400_u16)?;
+    let close = match version {
+        b"HTTP/1.1" => false,
+        b"HTTP/1.0" => true,
+        _ => return Err(505),
+    };
+    let post = match method {
+        b"GET" => false,
+        b"POST" => true,
+        _ => return Err(405),
+    };
+    Ok(Request { name, post, body_length: 0, close, head_length: 0 })
+}
+
+fn field_line(line: &[u8], request: &mut Request<'_>) -> Result<(), u16> {
+    let colon = memchr::memchr(b':', line).ok_or(400_u16)?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    if name.eq_ignore_ascii_case(b"content-length") {
+        let text = std::str::from_utf8(value).map_err(|_| 400_u16)?;
+        request.body_length = text.trim().parse().map_err(|_| 400_u16)?;
+    } else if name.eq_ignore_ascii_case(b"connection") {
+        request.close |= value.trim_ascii().eq_ignore_ascii_case(b"close");
+    } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+        return Err(501);
+    }
+    Ok(())
+}
+
+/// Lines without their ends; `at` is where the next one starts.
+struct Lines<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let end = memchr::memchr(b'\n', rest)?;
+        self.at += end + 1;
+        let line = &rest[..end];
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEAD_LIMIT, Head, Request, read_head};
+    use proptest::prelude::*;
+
+    const POST: &[u8] = b"POST /bytes0 HTTP/1.1\r\nHost: a\r\ncontent-LENGTH:  256 \r\nConnection: close\r\n\r\n";
+
+    #[test]
+    fn reads_what_matters() {
+        let whole = Request { name: b"bytes0", post: true, body_length: 256, close: true, head_length: POST.len() };
+        assert_eq!(read_head(POST), Head::Whole(whole));
+        assert_eq!(
+            read_head(b"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET"),
+            Head::Whole(Request { name: b"a?b=c", post: false, body_length: 0, close: true, head_length: 25 })
+        );
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_answer() {
+        assert_eq!(read_head(b"PUT /a HTTP/1.1\r\n"), Head::Refused(405));
+        assert_eq!(read_head(b"GET /a HTTP/2.0\r\n"), Head::Refused(505));
+        assert_eq!(read_head(b"GET a HTTP/1.1\r\n"), Head::Refused(400));
+        assert_eq!(read_head(b"hello\r\n"), Head::Refused(400));
+        assert_eq!(read_head(b"POST /a HTTP/1.1\r\nContent-Length: -1\r\n"), Head::Refused(400));
+        assert_eq!(read_head(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"), Head::Refused(501));
+        assert_eq!(read_head(&vec![b'a'; HEAD_LIMIT + 1]), Head::Refused(431));
+    }
+
+    proptest! {
+        #[test]
+        fn a_head_is_partial_until_its_last_byte(cut in 0..POST.len()) {
+            prop_assert_eq!(read_head(&POST[..cut]), Head::Partial);
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            if let Head::Whole(request) = read_head(&bytes) {
+                prop_assert!(request.head_length <= bytes.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The binary over real sockets: what it answers, how long it takes at least, and how it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_redline-oracle");
+
+/// A running oracle; killed when a test leaves it behind.
+struct Oracle {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Oracle {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(BINARY).args(arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("it says where it listens");
+        let address = line.trim().strip_prefix("listening on ").expect("the promised line").to_owned();
+        Self { child, stdout, address }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).expect("it accepts");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout can be set");
+        stream
+    }
+
+    /// SIGTERM, then the exit code and the rest of its output.
+    fn terminate(mut self) -> (Option<i32>, String) {
+        let told = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs");
+        assert!(told.success());
+        let code = self.child.wait().expect("it ends").code();
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).expect("its output is text");
+        (code, rest)
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn refused(arguments: &[&str]) -> Output {
+    Command::new(BINARY).args(arguments).output().expect("it runs")
+}
+
+/// The bodies of the next `count` answers, each checked for its status.
+fn bodies(stream: TcpStream, count: usize) -> Vec<String> {
+    let mut reader = BufReader::new(stream);
+    let mut body = || {
+        let (mut line, mut length) = (String::new(), 0);
+        reader.read_line(&mut line).expect("a status line");
+        assert_eq!(line, "HTTP/1.1 200 OK\r\n");
+        loop {
+            line.clear();
+            reader.read_line(&mut line).expect("a header line");
+            if line == "\r\n" {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("Content-Length: ") {
+                length = value.trim().parse().expect("a number");
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("the whole body");
+        String::from_utf8(body).expect("text")
+    };
+    (0..count).map(|_| body()).collect()
+}
+
+#[test]
+fn null_answers_pipelined_split_and_large_requests_on_all_threads() {
+    let oracle = Oracle::start(&["null", "--threads", "2"]);
+    for _ in 0..8 {
+        let mut stream = oracle.connect();
+        let mut text = b"GET /path0 HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3);
+        text.extend_from_slice(b"POST /bytes0 HTTP/1.1\r\nHost: a\r\nContent-Length: 5000000\r\n\r\n");
+        text.extend(std::iter::repeat_n(b'\r', 5_000_000));
+        stream.write_all(&text).expect("it reads");
+        for byte in b"GET /last HTTP/1.1\r\nHost: a\r\n\r\n" {
+            stream.write_all(&[*byte]).expect("it reads");
+        }
+        assert_eq!(bodies(stream, 5), ["path0", "path0", "path0", "bytes0 5000000", "last"]);
+    }
+    assert_eq!(oracle.terminate(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_peer_that_ends_its_side_is_still_answered() {
+    let oracle = Oracle::start(&["fixed", "--delay", "20ms"]);
+    let mut stream = oracle.connect();
+    stream.write_all(b"GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n").expect("it reads");
+    stream.shutdown(std::net::Shutdown::Write).expect("half of it closes");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it closes after its answers");
+    assert_eq!(text.matches("200 OK").count(), 2);
+    assert!(text.ends_with("\r\n\r\nb"));
+}
+
+#[test]
+fn no_answer_is_early_and_each_is_counted() {
+    let oracle = Oracle::start(&["fixed", "--delay", "30ms"]);
+    let began = Instant::now();
+    let mut stream = oracle.connect();
+    stream.write_all(&b"GET /a HTTP/1.1\r\n\r\n".repeat(10)).expect("it reads");
+    assert_eq!(bodies(stream, 10), ["a"; 10]);
+    assert!(began.elapsed() >= Duration::from_millis(30));
+    let (code, rest) = oracle.terminate();
+    assert_eq!(code, Some(0));
+    assert!(rest.starts_with(r#"{"answered":10,"late_p50_ns":"#), "{rest}");
+}
+
+#[test]
+fn one_worker_serves_in_turn() {
+    // 20 at once: the last answer comes after the sum of 20 services.
+    let oracle = Oracle::start(&["exponential", "--rate", "400", "--seed", "5"]);
+    let began = Instant::now();
+    let mut stream = oracle.connect();
+    stream.write_all(&b"GET /a HTTP/1.1\r\n\r\n".repeat(20)).expect("it reads");
+    assert_eq!(bodies(stream, 20).len(), 20);
+    // The mean sum is 50 ms; its 1e-6 quantile, of a gamma distribution of shape 20, lies above 12 ms.
+    assert!(began.elapsed() >= Duration::from_millis(12));
+}
+
+#[test]
+fn what_arrives_in_a_stall_is_held_to_its_end() {
+    let began = Instant::now();
+    let oracle = Oracle::start(&["stall", "--every", "60s", "--for", "200ms"]);
+    let mut stream = oracle.connect();
+    stream.write_all(b"GET /a HTTP/1.1\r\n\r\n").expect("it reads");
+    assert_eq!(bodies(stream.try_clone().expect("a socket can be cloned"), 1), ["a"]);
+    assert!(began.elapsed() >= Duration::from_millis(200));
+    // After the stall nothing is held.
+    stream.write_all(b"GET /b HTTP/1.1\r\n\r\n").expect("it reads");
+    assert_eq!(bodies(stream, 1), ["b"]);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn bad_arguments_are_one_message_with_a_hint() {
+    let output = refused(&["fixed"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(told, "fixed needs --delay D\n  hint: redline-oracle --help\n");
+}
+
+#[test]
+fn a_port_in_use_is_an_error_with_one_thread_or_many() {
+    let oracle = Oracle::start(&["null", "--threads", "2"]);
+    let port = oracle.address.rsplit(':').next().expect("a port");
+    for threads in ["1", "2"] {
+        let output = refused(&["null", "--port", port, "--threads", threads]);
+        assert_eq!(output.status.code(), Some(1));
+        let told = String::from_utf8(output.stderr).expect("text");
+        assert!(told.contains("cannot listen on") && told.contains("hint:"), "{told}");
+    }
+}
