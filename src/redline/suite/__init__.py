@@ -1,0 +1,22 @@
+"""YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
+
+from redline.suite.catalogue import Catalogue
+from redline.suite.loading import load_catalogue, load_suite
+from redline.suite.overrides import Overrides
+from redline.suite.planning import expected_length_ns, expected_trial_ns, make_plan
+from redline.suite.units import parse_duration, parse_objectives, parse_rate, parse_share, parse_size
+
+__all__ = [
+    "Catalogue",
+    "Overrides",
+    "expected_length_ns",
+    "expected_trial_ns",
+    "load_catalogue",
+    "load_suite",
+    "make_plan",
+    "parse_duration",
+    "parse_objectives",
+    "parse_rate",
+    "parse_share",
+    "parse_size",
+]

@@ -1,0 +1,190 @@
+"""`server.yaml` and `scenarios.yaml` -> Catalogue. Pure: texts in, frozen entries out."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import ValidationError
+
+from redline.errors import Problem, UsageError
+from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServerEntry, Start, Stop, Tool
+from redline.suite.checking import Sheet
+from redline.suite.document import Path, parse_document
+from redline.suite.forms import Written
+from redline.suite.units import did_you_mean
+from redline.suite.written_family import FamilyFile, WrittenEntry, WrittenOption, WrittenShared, WrittenTool
+from redline.suite.written_scenario import ScenariosFile
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
+_REFERENCE = "catalogue/README.md"
+_FILLED_BY_THE_LAB = ("port", "folder", "cpus")
+_FAMILY_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_REQUIRED_OF_A_BUILD = {
+    "run": "[cargo, build, --release, --locked]",
+    "inputs": "[Cargo.toml, Cargo.lock, src/**]",
+    "outputs": "[target/release/server]",
+}
+
+
+class Catalogue(Frozen):
+    """All servers by their full name `family.name`, and the scenarios that any suite may name."""
+
+    servers: dict[str, ServerEntry] = {}
+    scenarios: dict[str, Scenario] = {}
+
+
+def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, ServerEntry], list[Problem]]:
+    """The servers of one `server.yaml`, by full name; and everything that is wrong with the file.
+
+    `family_folder` is the folder that holds the file; its last part is the family's name.
+    """
+    try:
+        sheet = Sheet(parse_document(text, file), FamilyFile, _REFERENCE)
+    except UsageError as error:
+        return {}, list(error.problems)
+    sheet.read(FamilyFile)
+    family_name = PurePosixPath(family_folder).name
+    if not _FAMILY_NAME.fullmatch(family_name):
+        sheet.wrong(
+            (), f"the folder's name `{family_name}` cannot be a family", "use lower-case letters, digits, - and _"
+        )
+    shared = _shared(sheet)
+    entries = {}
+    for path in sheet.items(("servers",)):
+        written = sheet.sound(WrittenEntry, path)
+        entry = _Family(sheet, family_folder, shared).entry(path, written) if shared and written else None
+        if entry:
+            entries[entry.name] = entry
+    return entries, sheet.problems
+
+
+def read_scenarios(text: str, file: str) -> tuple[dict[str, Scenario], list[Problem]]:
+    """The scenarios of `scenarios.yaml`, by name; and everything that is wrong with the file."""
+    try:
+        sheet = Sheet(parse_document(text, file), ScenariosFile, _REFERENCE)
+    except UsageError as error:
+        return {}, list(error.problems)
+    whole = sheet.read(ScenariosFile)
+    if whole is None:
+        return {}, sheet.problems
+    return {name: scenario.scenario(name) for name, scenario in whole.scenarios.items()}, sheet.problems
+
+
+def _shared(sheet: Sheet) -> WrittenShared | None:
+    """What stands at the top of the file for all servers; None when that is wrong itself."""
+    content = sheet.document.value
+    top = (
+        {key: value for key, value in content.items() if key in WrittenShared.model_fields}
+        if isinstance(content, dict)
+        else None
+    )
+    try:
+        return WrittenShared.model_validate(top)
+    except ValidationError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A family while its servers are read."""
+
+    sheet: Sheet
+    folder: str
+    shared: WrittenShared
+
+    def entry(self, path: Path, written: WrittenEntry) -> ServerEntry | None:
+        """A server with what it takes from its family; None after noting what is wrong."""
+        known_before = len(self.sheet.problems)
+        build = _merged(self.shared.build, written.build)
+        runtime = written.runtime or self.shared.runtime
+        options = _options({**self.shared.options, **written.options})
+        self._check_required(path, build, runtime)
+        _check_defaults(self.sheet, path, options, written)
+        _check_placeholders(self.sheet, path, written, options)
+        if len(self.sheet.problems) > known_before:
+            return None
+        return ServerEntry(
+            name=f"{PurePosixPath(self.folder).name}.{path[-1]}",
+            about=written.about,
+            runtime=str(runtime),
+            family_folder=self.folder,
+            build=Build.model_validate({**build, "needs": _tools(build.get("needs", []))}),
+            start=Start(command=tuple(written.start.command), env=written.start.env, needs=_tools(written.start.needs)),
+            ready=Ready.model_validate(_renamed(_merged(self.shared.ready, written.ready))),
+            stop=Stop.model_validate(_renamed(_merged(self.shared.stop, written.stop))),
+            options=options,
+        )
+
+    def _check_required(self, path: Path, build: Mapping[str, Any], runtime: str | None) -> None:
+        missing = {f"build.{key}": text for key, text in _REQUIRED_OF_A_BUILD.items() if key not in build}
+        if runtime is None:
+            missing["runtime"] = "native"
+        for key, example in missing.items():
+            hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
+            self.sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
+
+
+def _options(written: Mapping[str, WrittenOption]) -> dict[str, Option]:
+    return {
+        name: Option(about=told.about, values=tuple(told.values), default=told.default)
+        for name, told in written.items()
+    }
+
+
+def _merged(shared: Written | None, own: Written | None) -> dict[str, Any]:
+    """The keys that are said, a server's own before its family's."""
+    parts = [part for part in (shared, own) if part is not None]
+    return {key: value for part in parts for key, value in part if value is not None}
+
+
+def _renamed(written: dict[str, Any]) -> dict[str, Any]:
+    """The model has the unit in the name."""
+    return {("within_ns" if key == "within" else key): value for key, value in written.items()}
+
+
+def _tools(written: list[WrittenTool]) -> tuple[Tool, ...]:
+    return tuple(Tool(command=tool.command, version=tuple(tool.version), hint=tool.hint) for tool in written)
+
+
+def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], written: WrittenEntry) -> None:
+    for name, option in options.items():
+        if not is_among(option.default, option.values):
+            where = (*path, "options", name, "default") if name in written.options else ("options", name, "default")
+            values = ", ".join(map(plain, option.values))
+            message = f"the default `{plain(option.default)}` is not among the values"
+            if all(problem.place != sheet.document.place(where) for problem in sheet.problems):
+                sheet.wrong(where, message, f"choose one of: {values}")
+
+
+def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options: dict[str, Option]) -> None:
+    known = (*_FILLED_BY_THE_LAB, *options)
+    texts: list[tuple[Path, str]] = [
+        ((*path, "start", "command", i), text) for i, text in enumerate(written.start.command)
+    ]
+    texts += [((*path, "start", "env", name), text) for name, text in written.start.env.items()]
+    used = {name for _, text in texts for name in _PLACEHOLDER.findall(text)}
+    for where, text in texts:
+        for name in _PLACEHOLDER.findall(text):
+            if name not in known:
+                hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
+                sheet.wrong(where, f"`{{{name}}}` is nothing that the lab fills in", hint)
+    if "port" not in used:
+        sheet.wrong(
+            (*path, "start", "command"), "the server is not told its port", "use `{port}` in `command` or `env`"
+        )
+    for name in options:
+        if name not in used:
+            hint = f"use `{{{name}}}` in `command` or `env`, or remove the option"
+            sheet.wrong((*path, "start"), f"the option `{name}` never reaches the server", hint, key=True)
+
+
+def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:
+    """Membership that tells `true` from 1, as Python's does not."""
+    return any(type(value) is type(other) and value == other for other in values)
+
+
+def plain(value: OptionValue) -> str:
+    """An option's value as it is written in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

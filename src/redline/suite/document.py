@@ -1,0 +1,207 @@
+"""YAML text -> plain data that knows where each part of it stands. Pure; reads YAML 1.2, in which `on` is a word."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from redline.errors import Place, Problem, UsageError
+
+Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+Path = tuple[str | int, ...]
+Spot = tuple[int, int]
+
+MOST_NODES = 100_000
+_TAG = "tag:yaml.org,2002:"
+_TEXT_TAGS = {"str", "timestamp", "merge", "value"}
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's content as plain data, with the spot (line, column, from 1) of each value and each key by its path."""
+
+    file: str
+    value: Plain
+    values: dict[Path, Spot] = field(repr=False)
+    keys: dict[Path, Spot] = field(repr=False)
+
+    def at(self, path: Path) -> Plain:
+        """The value at a path, or None when there is none."""
+        value = self.value
+        for step in path:
+            if isinstance(value, dict) and isinstance(step, str):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Where a value (or with `key` its key) stands; for what is not written, where it would belong."""
+        for length in range(len(path), -1, -1):
+            shorter = path[:length]
+            # What is missing is reported at the key of what it is missing from.
+            spots = (self.keys, self.values) if key or length < len(path) else (self.values, self.keys)
+            spot = spots[0].get(shorter) or spots[1].get(shorter)
+            if spot:
+                return Place(self.file, *spot, field=dotted(path) or None)
+        return Place(self.file, 1, 1, field=dotted(path) or None)
+
+
+def dotted(path: Path) -> str:
+    """`servers[1].with.routes`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def parse_document(text: str, file: str) -> Document:
+    """Read one YAML document. Raises UsageError with every problem of its form, each at its line and column."""
+    try:
+        root = YAML().compose(text)
+        if root is None:
+            raise UsageError(
+                "the file is empty", hint="write at least the keys that are required", place=Place(file, 1, 1)
+            )
+        reader = _Reader(file)
+        value = reader.convert(root, ())
+    except RecursionError:
+        raise UsageError("this YAML is nested too deeply", hint="write it flatter", place=Place(file, 1, 1)) from None
+    except YAMLError as error:
+        raise UsageError.of((_syntax_problem(error, text, file),)) from None
+    except (ValueError, AttributeError, IndexError, KeyError, AssertionError) as error:
+        # The YAML reader stumbles over some malformed tags and directives; the user has to mend the file either way.
+        message = f"this is not YAML that can be read ({type(error).__name__})"
+        raise UsageError(message, hint="remove YAML tags and directives", place=Place(file, 1, 1)) from None
+    if reader.problems:
+        raise UsageError.of(tuple(reader.problems))
+    return Document(file, value, reader.values, reader.keys)
+
+
+class _Reader:
+    """Turns nodes into plain data and notes where they stand and what is wrong with them."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self.values: dict[Path, Spot] = {}
+        self.keys: dict[Path, Spot] = {}
+        self._open: list[int] = []
+
+    def convert(self, node: Node, path: Path) -> Plain:
+        self.values[path] = _spot(node)
+        if len(self.values) > MOST_NODES:
+            message, hint = f"more than {MOST_NODES} values, aliases counted", "write less, or use fewer aliases"
+            raise UsageError(message, hint=hint, place=Place(self.file, *_spot(node)))
+        if id(node) in self._open:
+            self._problem(node, path, "an alias that contains itself", "write the value out")
+            return None
+        self._open.append(id(node))
+        try:
+            return self._convert(node, path)
+        finally:
+            self._open.pop()
+
+    def _convert(self, node: Node, path: Path) -> Plain:
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        known = str(node.tag) in (f"{_TAG}map", f"{_TAG}seq")
+        if not known:
+            self._problem(node, path, f"the YAML tag `{node.tag}` has no meaning here", "remove the tag")
+        if isinstance(node, SequenceNode):
+            return [self.convert(item, (*path, index)) for index, item in enumerate(node.value)]
+        if isinstance(node, MappingNode):
+            return {name: self.convert(value, (*path, name)) for name, value in self._pairs(node, path)}
+        return None
+
+    def _pairs(self, node: MappingNode, path: Path) -> Iterator[tuple[str, Node]]:
+        seen: dict[str, Spot] = {}
+        for key, value in node.value:
+            if not isinstance(key, ScalarNode):
+                self._problem(key, path, "a key has to be a word", "quote it, or put a space after the colon")
+                continue
+            name = str(key.value)
+            if name in seen:
+                self._problem(
+                    key, (*path, name), f"the key `{name}` stands twice; first in line {seen[name][0]}", "remove one"
+                )
+                continue
+            seen[name] = self.keys[(*path, name)] = _spot(key)
+            yield name, value
+
+    def _scalar(self, node: ScalarNode, path: Path) -> Plain:
+        text, tag = str(node.value), str(node.tag)
+        kind = tag.removeprefix(_TAG)
+        if kind in _TEXT_TAGS:
+            return text
+        plain_value = _CONSTANTS.get(kind)
+        if plain_value is None:
+            self._problem(node, path, f"the YAML tag `{tag}` has no meaning here", "remove the tag")
+            return None
+        try:
+            return plain_value(text)
+        except ValueError:
+            return text
+
+    def _problem(self, node: Node, path: Path, message: str, hint: str) -> None:
+        self.problems.append(Problem(message, hint, Place(self.file, *_spot(node), field=dotted(path) or None)))
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "").lower()
+    for prefix, base in (("0o", 8), ("0x", 16), ("0b", 2)):
+        if prefix in digits[:3]:
+            return int(digits, base)
+    return int(digits, 10)
+
+
+def _real(text: str) -> float:
+    return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def _boolean(text: str) -> bool | str:
+    # A file that declares YAML 1.1 marks `on` as a boolean too; here it stays the word that was written.
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+_CONSTANTS: Mapping[str, Callable[[str], Plain]] = {
+    "int": _integer,
+    "float": _real,
+    "bool": _boolean,
+    "null": lambda _text: None,
+}
+
+
+def _spot(node: Node) -> Spot:
+    return node.start_mark.line + 1, node.start_mark.column + 1
+
+
+def _syntax_problem(error: YAMLError, text: str, file: str) -> Problem:
+    if isinstance(error, ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        column = error.position - (text.rfind("\n", 0, error.position) + 1) + 1
+        place = Place(file, line, column)
+        return Problem("a character that YAML does not allow", "remove the control character", place)
+    if not isinstance(error, MarkedYAMLError):
+        return Problem(str(error).splitlines()[0], "see https://yaml.org/spec/1.2.2/", Place(file, 1, 1))
+    mark = error.problem_mark or error.context_mark
+    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file, 1, 1)
+    words = " ".join(str(part) for part in (error.context, error.problem) if part)
+    return Problem(f"this is not YAML: {words}", _syntax_hint(words), place)
+
+
+def _syntax_hint(words: str) -> str:
+    if "'\\t'" in words or "\t" in words:
+        return "indent with spaces; YAML does not take tabs"
+    if "mapping values are not allowed" in words:
+        return "check the indentation, or quote a text that holds a colon"
+    if "another document" in words:
+        return "one file holds one document: remove the second `---`"
+    if "cannot start any token" in words:
+        return "quote a text that begins with a special character"
+    if "quoted scalar" in words:
+        return "close the quote"
+    return "check the indentation, brackets and quotes here and just above"

@@ -1,0 +1,91 @@
+"""Suites and catalogues from the disk. The only module of `redline.suite` that reads a file."""
+
+from pathlib import Path
+
+from redline.errors import Place, Problem, UsageError
+from redline.model import Scenario, ServerEntry, Suite
+from redline.suite.catalogue import Catalogue, read_family, read_scenarios
+from redline.suite.checking import raise_all
+from redline.suite.overrides import Overrides
+from redline.suite.resolve import read_suite
+from redline.suite.units import did_you_mean
+
+MOST_BYTES = 1024 * 1024
+AS_WRITTEN = Overrides()
+
+
+def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITTEN) -> Suite:
+    """The suite of a file. Raises UsageError with every problem, each with file, line, column, field and hint."""
+    return read_suite(read_text(path), str(path), catalogue, overrides)
+
+
+def load_catalogue(folder: Path) -> Catalogue:
+    """Every `<family>/server.yaml` and the `scenarios.yaml` of a folder.
+
+    Raises UsageError with every problem of all files.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"there is no catalogue at {folder}", hint="name a folder that holds <family>/server.yaml")
+    files = sorted(folder.glob("*/server.yaml"))
+    if not files:
+        raise UsageError(f"the catalogue at {folder} has no server", hint="a server stands in <family>/server.yaml")
+    servers: dict[str, ServerEntry] = {}
+    scenarios: dict[str, Scenario] = {}
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            entries, found = read_family(read_text(file), str(file), str(file.parent.resolve()))
+        except UsageError as error:
+            entries, found = {}, list(error.problems)
+        servers |= entries
+        problems += found
+    if (file := folder / "scenarios.yaml").exists():
+        try:
+            scenarios, found = read_scenarios(read_text(file), str(file))
+        except UsageError as error:
+            found = list(error.problems)
+        problems += found
+    raise_all(problems)
+    return Catalogue(servers=servers, scenarios=scenarios)
+
+
+def read_text(path: Path) -> str:
+    """A file of UTF-8 text. Raises UsageError when it is not there, not a file, too long, or not UTF-8."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}", hint=_beside(path)) from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder, not a file", hint=_inside(path)) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{path} cannot be read: {reason}", hint="check the path and who may read it") from None
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"{path} is longer than 1 MiB", hint="give a YAML file that a person wrote")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = content.rfind(b"\n", 0, error.start) + 1
+        place = Place(str(path), content.count(b"\n", 0, error.start) + 1, error.start - start + 1)
+        raise UsageError("this is not UTF-8 text", hint="save the file as UTF-8", place=place) from None
+
+
+def _beside(path: Path) -> str:
+    there = _yaml_files(path.parent)
+    near = did_you_mean(path.name, tuple(there))
+    if near:
+        return near
+    return f"{path.parent} has: {', '.join(there)}" if there else "check the path"
+
+
+def _inside(path: Path) -> str:
+    there = _yaml_files(path)
+    return f"name one of its files: {', '.join(there)}" if there else "name a YAML file"
+
+
+def _yaml_files(folder: Path) -> list[str]:
+    try:
+        return sorted(file.name for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))[:20]
+    except (OSError, ValueError):
+        return []

@@ -1,0 +1,182 @@
+"""A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
+
+import re
+from itertools import product
+from pathlib import PurePath
+
+from redline.errors import Problem
+from redline.model import OptionValue, Scenario, ServerEntry, Suite, Variant
+from redline.suite.catalogue import Catalogue, is_among, plain
+from redline.suite.checking import Sheet, raise_all
+from redline.suite.document import Path, parse_document
+from redline.suite.overrides import Overrides, apply_overrides
+from redline.suite.units import clip, did_you_mean
+from redline.suite.written_suite import SuiteFile, WrittenOwnScenario, WrittenServer
+
+MOST_TRIALS_IN_ALL = 100_000
+
+
+def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides) -> Suite:
+    """The suite of a file's text, resolved against the catalogue and overridden.
+
+    Raises UsageError with every problem: those of the file first, and only when there is none those of the overrides.
+    """
+    sheet = Sheet(parse_document(text, file), SuiteFile, "docs/reference/suite.md")
+    whole = sheet.read(SuiteFile)
+    variants = _variants(sheet, catalogue)
+    scenarios = _scenarios(sheet, catalogue, variants)
+    ceiling = _ceiling(sheet, catalogue)
+    baseline = _baseline(sheet, catalogue, variants)
+    sheet.raise_problems()
+    assert whole is not None, "a file without problems was read"
+    suite = Suite(
+        name=_name(file),
+        about=whole.about,
+        variants=tuple(variants),
+        baseline=baseline,
+        ceiling=ceiling,
+        scenarios=tuple(scenarios),
+        loads=tuple(load.load(name) for name, load in whole.loads.items()),
+        warmup_ns=whole.warmup,
+        trials=whole.trials,
+        seed=whole.seed,
+        timeout_ns=whole.timeout,
+        threshold=whole.threshold,
+        objectives=whole.objective,
+    )
+    changed, problems = apply_overrides(suite, overrides, catalogue)
+    raise_all(problems or _too_much(changed))
+    return changed
+
+
+def _too_much(suite: Suite) -> list[Problem]:
+    trials = len(suite.variants) * len(suite.scenarios) * len(suite.loads) * suite.trials
+    if trials <= MOST_TRIALS_IN_ALL:
+        return []
+    return [Problem(f"this suite asks for {trials} trials; at most {MOST_TRIALS_IN_ALL}", "write shorter axes")]
+
+
+def _name(file: str) -> str:
+    """The file's name without its ending, safe as part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
+
+
+def _variants(sheet: Sheet, catalogue: Catalogue) -> list[Variant]:
+    variants: list[Variant] = []
+    for path in sheet.items(("servers",)):
+        written = sheet.sound(WrittenServer, path)
+        for variant in _expanded(sheet, path, written, catalogue) if written else []:
+            if variant.slug in [other.slug for other in variants]:
+                sheet.wrong(path, f"`{variant.slug}` stands twice in `servers`", "remove one")
+            else:
+                variants.append(variant)
+    return variants
+
+
+def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catalogue) -> list[Variant]:
+    """Every combination of the option values that are written; none after noting what is wrong."""
+    by_name = sheet.document.at(path) == written.use
+    entry = catalogue.servers.get(written.use)
+    if entry is None:
+        known = tuple(catalogue.servers)
+        hint = did_you_mean(written.use, known) or f"the catalogue has: {', '.join(known)}"
+        where = path if by_name else (*path, "use")
+        sheet.wrong(where, f"there is no server `{clip(written.use)}` in the catalogue", hint)
+        return []
+    known_before = len(sheet.problems)
+    for name, values in written.options.items():
+        _check_option(sheet, (*path, "with", name), entry, name, values)
+    if len(sheet.problems) > known_before:
+        return []
+    axes = {name: written.options.get(name, [option.default]) for name, option in entry.options.items()}
+    return [Variant(entry=entry, options=dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
+
+
+def _check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values: list[OptionValue]) -> None:
+    option = entry.options.get(name)
+    if option is None:
+        known = tuple(entry.options)
+        hint = f"it has: {', '.join(known)}" if known else "it has no options: remove `with`"
+        sheet.wrong(path, f"{entry.name} has no option `{clip(name)}`", did_you_mean(name, known) or hint, key=True)
+        return
+    for index, value in enumerate(values):
+        where = (*path, index) if isinstance(sheet.document.at(path), list) else path
+        if not is_among(value, option.values):
+            known = tuple(plain(other) for other in option.values)
+            hint = did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"
+            sheet.wrong(where, f"`{clip(plain(value))}` is not a value of `{name}` of {entry.name}", hint)
+        elif is_among(value, tuple(values[:index])):
+            sheet.wrong(where, f"`{plain(value)}` stands twice", "remove one")
+
+
+def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> list[Scenario]:
+    scenarios: list[Scenario] = []
+    for path in sheet.items(("scenarios",)):
+        name = sheet.document.at(path)
+        if isinstance(name, str):
+            scenario = _named_scenario(sheet, path, name, catalogue)
+        else:
+            scenario = _own_scenario(sheet, path, catalogue, variants)
+        if scenario is None:
+            continue
+        if scenario.name in [other.name for other in scenarios]:
+            sheet.wrong(path, f"the scenario `{scenario.name}` stands twice", "remove one, or give it another name")
+        scenarios.append(scenario)
+    return scenarios
+
+
+def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -> Scenario | None:
+    scenario = catalogue.scenarios.get(name)
+    if scenario is None:
+        known = tuple(catalogue.scenarios)
+        hint = did_you_mean(name, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
+    return scenario
+
+
+def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant]) -> Scenario | None:
+    written = sheet.sound(WrittenOwnScenario, path)
+    if written is None:
+        return None
+    if written.name in catalogue.scenarios:
+        message = f"the catalogue has a scenario `{written.name}` already"
+        sheet.wrong((*path, "name"), message, "give yours another name, so that results cannot be mixed up")
+    known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
+    for option in written.requires:
+        if variants and option not in known:
+            hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
+            message = f"no server of this suite has an option `{clip(option)}`"
+            sheet.wrong((*path, "requires", option), message, hint, key=True)
+    return written.scenario(written.name)
+
+
+def _ceiling(sheet: Sheet, catalogue: Catalogue) -> Variant | None:
+    written = sheet.sound(WrittenServer, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
+    if written is None:
+        return None
+    variants = _expanded(sheet, ("ceiling",), written, catalogue)
+    if len(variants) > 1:
+        sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give each of its options one value")
+    return variants[0] if variants else None
+
+
+def _baseline(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> str | None:
+    """The baseline's slug, from a slug or from a server's name when only one variant has it."""
+    named = sheet.document.at(("baseline",))
+    if not isinstance(named, str):
+        return None
+    slugs = [variant.slug for variant in variants]
+    if named in slugs:
+        return named
+    of_that_server = [variant.slug for variant in variants if variant.entry.name == named]
+    if len(of_that_server) == 1:
+        return of_that_server[0]
+    if of_that_server:
+        hint = f"choose one of: {', '.join(of_that_server)}"
+        sheet.wrong(("baseline",), f"`{named}` stands for {len(of_that_server)} servers of this suite", hint)
+    elif named in catalogue.servers:
+        sheet.wrong(("baseline",), f"`{named}` is not among the servers of this suite", "add it to `servers`")
+    elif slugs:
+        hint = did_you_mean(named, tuple(slugs)) or f"this suite has: {', '.join(slugs)}"
+        sheet.wrong(("baseline",), f"there is no server `{clip(named)}` in this suite", hint)
+    return None
