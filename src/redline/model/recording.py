@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen
@@ -34,6 +35,20 @@ class Series(Frozen):
         if len(self.times_unix_ns) != len(self.values):
             raise ValueError("times_unix_ns and values differ in length")
         return self
+
+    def increase(self, start_unix_ns: int, end_unix_ns: int) -> float | None:
+        """By how much a counter grew between two instants, interpolated between samples.
+
+        Where its samples do not reach to both ends, the rate of the part that they cover stands for the whole; None
+        when they cover less than 80% of it.
+        """
+        first, last = max(start_unix_ns, self.times_unix_ns[0]), min(end_unix_ns, self.times_unix_ns[-1])
+        if last <= first or last - first < 0.8 * (end_unix_ns - start_unix_ns):
+            return None
+        # Unix nanoseconds are too large for doubles to tell apart, so times count from the window's start.
+        times = np.array([at - start_unix_ns for at in self.times_unix_ns], dtype=np.float64)
+        before, after = np.interp((first - start_unix_ns, last - start_unix_ns), times, self.values)
+        return float(after - before) * (end_unix_ns - start_unix_ns) / (last - first)
 
 
 class ServerFacts(Frozen):
@@ -78,3 +93,10 @@ class Recording(Frozen):
     def find(self, name: str, subject: Subject) -> Series | None:
         """The series of that name and subject, if a probe took it."""
         return next((s for s in self.series if s.name == name and s.subject == subject), None)
+
+    def increase(self, name: str, subject: Subject) -> float | None:
+        """By how much that counter grew over the measurement window; None when it is not known."""
+        series = self.find(name, subject)
+        return (
+            series.increase(*self.traffic.window_unix_ns) if series is not None and self.traffic is not None else None
+        )

@@ -98,6 +98,11 @@ class Traffic(Frozen):
         return (self.measure_end_ns - self.measure_start_ns) / 1e9
 
     @property
+    def window_unix_ns(self) -> tuple[int, int]:
+        """Start and end of the measurement window in Unix time."""
+        return self.epoch_unix_ns + self.measure_start_ns, self.epoch_unix_ns + self.measure_end_ns
+
+    @property
     def rate_per_s(self) -> float:
         """Right answers per second within the measurement window."""
         return self.counts.completed / self.seconds if self.seconds > 0 else 0.0
