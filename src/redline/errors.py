@@ -1,6 +1,7 @@
 """The one tree of errors that Redline raises on purpose. Only the command line turns them into exit codes."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,20 @@ class BuildError(RedlineError):
 
 
 class LaunchError(RedlineError):
-    """A server did not start, did not become ready, or answered wrongly before the load."""
+    """A server did not start or did not become ready; `log_tail` is the end of what it wrote."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str,
+        place: Place | None = None,
+        kind: Literal["start", "not_ready"] = "start",
+        log_tail: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint, place=place)
+        self.kind: Literal["start", "not_ready"] = kind
+        self.log_tail = log_tail
 
 
 class DriveError(RedlineError):

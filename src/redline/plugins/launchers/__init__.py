@@ -1,0 +1,1 @@
+"""How servers are built, started and stopped."""

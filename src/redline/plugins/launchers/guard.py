@@ -1,0 +1,171 @@
+"""The lab's side of the warden: give it an order, hear what becomes of the server, let go."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+_SCRIPT = Path(__file__).with_name("warden.py")
+_START_WITHIN_S = 10.0
+_STOP_BEYOND_GRACE_S = 15.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the warden is to run. Output beyond `log_head + log_tail` bytes is counted and dropped."""
+
+    command: tuple[str, ...]
+    folder: Path
+    env: dict[str, str]
+    cpus: tuple[int, ...]
+    grace_ns: int
+    cgroup_parent: Path | None
+    log: Path
+    log_head: int = 16 << 20
+    log_tail: int = 64 << 10
+
+    def line(self) -> bytes:
+        """The order as the warden reads it; the environment and the log are given as its own."""
+        order = {
+            "command": self.command,
+            "folder": str(self.folder),
+            "cpus": self.cpus,
+            "grace_ns": self.grace_ns,
+            "cgroup_parent": str(self.cgroup_parent or ""),
+            "log_head": self.log_head,
+            "log_tail": self.log_tail,
+        }
+        return (json.dumps(order) + "\n").encode()
+
+
+@dataclass(frozen=True)
+class Started:
+    """The server runs: its process, when it was let go (CLOCK_MONOTONIC), whether it has a control group of its own."""
+
+    pid: int
+    at_ns: int
+    cgroup: bool
+
+
+@dataclass(frozen=True)
+class NotStarted:
+    """The command could not be executed."""
+
+    errno: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Exited:
+    """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed."""
+
+    code: int | None
+    signal: int | None
+    at_ns: int
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"was ended by {signal_name(self.signal)}"
+        return "vanished with its guardian" if self.code is None else f"exited with code {self.code}"
+
+
+class Guard:
+    """One warden process and the server that it guards. `stop` must be called, whatever happens."""
+
+    def __init__(self, order: Order) -> None:
+        """Give the order. Raises OSError when the log cannot be written or no process can be made."""
+        self._order = order
+        self._heard = b""
+        self._ended = False
+        self.exited: Exited | None = None
+        order.log.parent.mkdir(parents=True, exist_ok=True)
+        with order.log.open("wb") as log:
+            # A session of its own: the terminal's Ctrl-C is for the lab, which then stops the server in order.
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_SCRIPT)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=order.env,
+                start_new_session=True,
+                bufsize=0,
+            )
+        self._stdin, self._stdout = _pipes(self._process)
+        with suppress(BrokenPipeError):
+            self._stdin.write(order.line())
+
+    def started(self) -> Started | NotStarted:
+        """Wait until the server runs, or until it is clear that it cannot."""
+        line = self._line(_START_WITHIN_S)
+        if line is None:
+            return NotStarted(0, "its guardian ended" if self._ended else "its guardian did not answer")
+        event = json.loads(line)
+        if event["event"] == "failed":
+            return NotStarted(event["errno"], event["what"])
+        return Started(event["pid"], event["at_ns"], bool(event["cgroup"]))
+
+    def poll(self, wait_s: float = 0.0) -> Exited | None:
+        """How the server ended, if it has; waits up to `wait_s` for that."""
+        if self.exited is None:
+            line = self._line(wait_s)
+            if line is not None:
+                event = json.loads(line)
+                self.exited = Exited(event["code"], event["signal"], event["at_ns"])
+            elif self._ended:
+                self.exited = Exited(None, None, time.monotonic_ns())
+        return self.exited
+
+    def stop(self) -> None:
+        """Stop the server and all that it started; nothing of it is left afterwards. May be called again."""
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+        deadline = time.monotonic() + self._order.grace_ns / 1e9 + _STOP_BEYOND_GRACE_S
+        # Interrupted here, the warden still does its work: it has been let go.
+        while not self._ended and time.monotonic() < deadline:
+            self._read(deadline - time.monotonic())
+        if not self._ended:
+            self._process.kill()
+            self._ended = True
+        self._process.wait()
+        self._stdout.close()
+
+    def _line(self, wait_s: float) -> bytes | None:
+        """The next line that the warden wrote, or None when none came in time or ever will."""
+        deadline = time.monotonic() + wait_s
+        while b"\n" not in self._heard:
+            if self._ended or not self._read(max(0.0, deadline - time.monotonic())):
+                return None
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line
+
+    def _read(self, wait_s: float) -> bool:
+        """Take in what the warden writes within this time; False when nothing came or it has ended."""
+        waiting = select.poll()
+        waiting.register(self._stdout, select.POLLIN)
+        if not waiting.poll(wait_s * 1000):
+            return False
+        data = os.read(self._stdout.fileno(), 1 << 16)
+        self._heard += data
+        self._ended = not data
+        return bool(data)
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`, or `signal 64` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("both were asked for")
+    return process.stdin, process.stdout

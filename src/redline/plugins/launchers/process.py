@@ -1,0 +1,140 @@
+"""Servers as processes of this machine: built, started on a free port, watched over, stopped without a trace."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.errors import StoreError
+from redline.model import Failure, ServerEntry, ServerFacts, Variant
+from redline.plugins.launchers import complaints
+from redline.plugins.launchers.addresses import free_port, listens
+from redline.plugins.launchers.builds import Availability, Builds, Built
+from redline.plugins.launchers.guard import Guard, NotStarted, Order, Started
+from redline.plugins.launchers.output import tail
+from redline.plugins.launchers.placeholders import fill
+from redline.plugins.launchers.readiness import wait_until_ready
+from redline.plugins.linux import cgroup
+from redline.ports import Endpoint, Placement
+
+HOST = "127.0.0.1"
+_PORTS_TRIED = 4
+
+
+@dataclass(frozen=True)
+class ProcessServer:
+    """A server that has answered its readiness request."""
+
+    endpoint: Endpoint
+    facts: ServerFacts
+    name: str
+    guard: Guard
+    log: Path
+
+    def death(self) -> Failure | None:
+        """Why and how it died, with the end of its output; None while it lives."""
+        exited = self.guard.poll()
+        return None if exited is None else complaints.died_under_load(self.name, exited, self.log)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One start of a server on one port."""
+
+    variant: Variant
+    built: Built
+    placement: Placement
+    log: Path
+    port: int
+
+    def order(self) -> Order:
+        entry, cpus = self.variant.entry, self.placement.server_cpus
+        command, env = fill(
+            self.variant,
+            port=self.port,
+            folder=str(self.built.folder),
+            cpus=len(cpus) or len(os.sched_getaffinity(0)),
+        )
+        return Order(
+            command=command,
+            folder=self.built.folder,
+            env={**os.environ, **env},
+            cpus=cpus,
+            grace_ns=entry.stop.within_ns,
+            cgroup_parent=cgroup.parent_for_servers(),
+            log=self.log,
+        )
+
+    def bring_up(self, guard: Guard, order: Order) -> ServerFacts | None:
+        """The facts of the server once it is ready, or None when another process has its port. Raises LaunchError."""
+        name, ready = self.variant.slug, self.variant.entry.ready
+        started = guard.started()
+        if isinstance(started, NotStarted):
+            guard.stop()
+            raise complaints.not_started(name, order, started)
+        waited = wait_until_ready(HOST, self.port, ready, lambda pause: guard.poll(pause) is None, started.at_ns)
+        if waited.ended == "ready" and guard.poll() is None:
+            return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
+        exited = guard.poll()
+        guard.stop()
+        if exited is None:
+            raise complaints.not_ready(name, ready, self.port, waited.saw, self.log)
+        if complaints.speaks_of_taken_port(tail(self.log)):
+            return None
+        raise complaints.exited_early(name, exited, exited.at_ns - started.at_ns, self.log)
+
+    def _facts(self, started: Started, order: Order, ready_at_ns: int) -> ServerFacts:
+        return ServerFacts(
+            pid=started.pid,
+            command=order.command,
+            port=self.port,
+            cpus=order.cpus,
+            build=self.built.hash,
+            runtime_version=self.built.runtime_version,
+            cgroup=started.cgroup,
+            ready_ns=ready_at_ns - started.at_ns,
+        )
+
+
+class ProcessLauncher:
+    """Launcher of the servers in a catalogue; what it builds is remembered in `cache`."""
+
+    def __init__(self, catalogue: Path, cache: Path) -> None:
+        self._builds = Builds(catalogue, cache)
+
+    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
+        """Build what the variant needs, or find it built. Returns the content hash; raises BuildError."""
+        return self._builds.build(variant.entry, progress)
+
+    def availability(self, entry: ServerEntry) -> Availability:
+        """Whether the server is built or why it cannot be; builds nothing."""
+        return self._builds.availability(entry)
+
+    @contextmanager
+    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
+        built = self._builds.find(variant.entry)
+        complaints.check_tools(variant.entry)
+        for _ in range(_PORTS_TRIED):
+            attempt = _Attempt(variant, built, placement, log, free_port())
+            order = attempt.order()
+            guard = _guard(order)
+            try:
+                facts = attempt.bring_up(guard, order)
+                if facts is not None:
+                    yield ProcessServer(Endpoint(HOST, attempt.port), facts, variant.slug, guard, log)
+                    return
+            finally:
+                guard.stop()
+        raise complaints.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+
+
+def _guard(order: Order) -> Guard:
+    try:
+        return Guard(order)
+    except OSError as error:
+        raise StoreError(
+            f"the server's log {order.log} cannot be written: {error.strerror}",
+            hint="give an output folder that is writable and has room, with -o",
+        ) from error

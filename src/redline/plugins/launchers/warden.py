@@ -1,0 +1,349 @@
+"""The guardian of one server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
+
+A script of its own, run as `python -I -S warden.py`; it imports nothing but the standard library, and of that only what
+loads in a few milliseconds. docs/reference/launching.md describes the protocol:
+
+- stdin: one line of JSON, the order; then nothing. Its end (the lab let go, or was killed) means: stop the server.
+- stdout: one line of JSON for each event: `started` or `failed`, and `exited` when the server ended.
+- stderr: the log. The first `log_head` bytes of the server's output, and the last `log_tail` when there was more.
+
+Between events it sleeps in poll(2) and costs no CPU time.
+"""
+
+# pathlib takes longer to load than all that this script imports.
+# ruff: noqa: PTH102, PTH106, PTH123, PTH208
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+F_SETPIPE_SZ = 1031
+PIPE_BYTES = 1 << 20
+READ_BYTES = 1 << 18
+SWEEP_S = 10.0
+CHANGED_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class CappedLog:
+    """A log of bounded size: the first `head` bytes as they come, and in memory the last `tail` of the rest."""
+
+    def __init__(self, fd: int, head: int, tail: int) -> None:
+        self.fd, self.head, self.tail = fd, head, tail
+        self.seen = 0
+        self.written = 0
+        self.last = b""
+
+    def write(self, data: bytes) -> None:
+        """Keep what belongs to the head, remember the rest. A full disk loses the log, never blocks the server."""
+        now = data[: max(0, self.head - self.seen)]
+        self.seen += len(data)
+        if now:
+            self.written += self._put(now, self.written)
+        rest = data[len(now) :]
+        if rest:
+            self.last = rest[-self.tail :] if len(rest) >= self.tail else (self.last + rest)[-self.tail :]
+
+    def settle(self) -> None:
+        """Put the end of the output behind the head; may be called again when more has come."""
+        if self.seen <= self.head:
+            return
+        dropped = self.seen - self.written - len(self.last)
+        mark = f"\n[redline: {dropped} bytes of output were dropped here]\n".encode() if dropped else b""
+        self._put(mark + self.last, self.written)
+
+    def _put(self, data: bytes, offset: int) -> int:
+        try:
+            return os.pwrite(self.fd, data, offset)
+        except OSError:
+            return 0
+
+
+class Warden:
+    """Starts one server and sees it to its end."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.order = order
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.log = CappedLog(2, order["log_head"], order["log_tail"])
+        self.output = -1
+        self.server = 0
+        self.cgroup = ""
+        self.exited = False
+        self.wake = self._listen_to_signals()
+
+    def run(self) -> None:
+        """Start, watch, stop, sweep."""
+        try:
+            self._start()
+        except OSError as error:
+            tell({"event": "failed", "errno": error.errno or 0, "what": error.strerror or str(error)})
+        else:
+            self._watch()
+        self._sweep()
+        self._drain()
+        self.log.settle()
+
+    def _listen_to_signals(self) -> int:
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        return read
+
+    def _start(self) -> None:
+        """Fork, place the child while it waits, let it go, and learn whether its exec worked."""
+        self.output, out = os.pipe()
+        go_read, go_write = os.pipe()
+        failed_read, failed_write = os.pipe()
+        os.set_blocking(self.output, False)
+        widen(self.output)
+        self.server = os.fork()
+        if self.server == 0:
+            self._become_server(out, go_read, go_write, failed_write)
+        for fd in (out, go_read, failed_write):
+            os.close(fd)
+        self._place()
+        at_ns = time.monotonic_ns()
+        os.write(go_write, b"!")
+        os.close(go_write)
+        trouble = os.read(failed_read, 64)
+        os.close(failed_read)
+        if trouble:
+            raise OSError(int(trouble), os.strerror(int(trouble)))
+        tell({"event": "started", "pid": self.server, "at_ns": at_ns, "cgroup": self.cgroup})
+
+    def _place(self) -> None:
+        """Into a control group of its own where that is permitted, and onto its cores."""
+        if self.order["cgroup_parent"]:
+            folder = f"{self.order['cgroup_parent']}/redline-{os.getpid()}-{time.monotonic_ns()}"
+            try:
+                os.mkdir(folder)
+                self.cgroup = folder
+                write_text(f"{folder}/cgroup.procs", str(self.server))
+            except OSError:
+                self._remove_cgroup()
+        if self.order["cpus"]:
+            os.sched_setaffinity(self.server, self.order["cpus"])
+
+    def _become_server(self, out: int, go: int, go_write: int, failed: int) -> None:
+        try:
+            os.close(go_write)
+            os.setsid()
+            self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            signal.set_wakeup_fd(-1)
+            for number in (
+                signal.SIGTERM,
+                signal.SIGCHLD,
+                signal.SIGINT,
+                signal.SIGHUP,
+                signal.SIGPIPE,
+                signal.SIGXFSZ,
+            ):
+                signal.signal(number, signal.SIG_DFL)
+            if os.read(go, 1) != b"!":
+                os._exit(127)
+            for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (out, 2)):
+                os.dup2(source, target)
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            os.chdir(self.order["folder"])
+            os.execvp(self.order["command"][0], self.order["command"])  # noqa: S606
+        except OSError as error:
+            os.write(failed, str(error.errno or 0).encode())
+        finally:
+            os._exit(127)
+
+    def _watch(self) -> None:
+        """Until the server has been told to stop and has ended, or its grace is over."""
+        poll = select.poll()
+        for fd in (0, self.wake, self.output):
+            poll.register(fd, select.POLLIN)
+        deadline: float | None = None
+        while not (deadline is not None and (self.exited or time.monotonic() >= deadline)):
+            left_ms = None if deadline is None else max(0.0, (deadline - time.monotonic()) * 1000)
+            ready = {fd for fd, _ in poll.poll(left_ms)}
+            if self.output in ready and not self._drain():
+                poll.unregister(self.output)
+            told = self.wake in ready and signal.SIGTERM in os.read(self.wake, 256)
+            let_go = 0 in ready and not os.read(0, 4096)
+            self._reap_watching()
+            if (told or let_go) and deadline is None:
+                poll.unregister(0)
+                deadline = time.monotonic() + self.order["grace_ns"] / 1e9
+                send(-self.server, signal.SIGTERM)
+
+    def _drain(self) -> bool:
+        """Move waiting output into the log. Returns False at its end. Bounded, so that a flood cannot hold the loop."""
+        if self.output < 0:
+            return False
+        for _ in range(16):
+            try:
+                data = os.read(self.output, READ_BYTES)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self.log.write(data)
+        return True
+
+    def _reap_watching(self) -> None:
+        """Reap orphans as they end, and see the server end; it stays a zombie, so that its group's id stays taken."""
+        while not self.exited:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            if ended.si_pid != self.server:
+                os.waitpid(ended.si_pid, 0)
+                continue
+            self.exited = True
+            self._drain()
+            self.log.settle()
+            by_signal = ended.si_code != os.CLD_EXITED
+            tell(
+                {
+                    "event": "exited",
+                    "code": None if by_signal else ended.si_status,
+                    "signal": ended.si_status if by_signal else None,
+                    "at_ns": time.monotonic_ns(),
+                }
+            )
+
+    def _sweep(self) -> None:
+        """Kill all that is left until this process, to which every orphan of the tree falls, has no child any more."""
+        deadline = time.monotonic() + SWEEP_S
+        thorough = False
+        if self.server:
+            send(-self.server, signal.SIGKILL)
+        while time.monotonic() < deadline:
+            if self.cgroup:
+                kill_cgroup(self.cgroup)
+            for pid in descendants(os.getpid()) if thorough else ():
+                send(pid, signal.SIGKILL)
+            self._drain()
+            if not reap_all():
+                break
+            thorough = True
+            time.sleep(0.001)
+        while not self._remove_cgroup() and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    def _remove_cgroup(self) -> bool:
+        """Whether it is gone; the kernel refuses while a process in it is still ending."""
+        try:
+            if self.cgroup:
+                os.rmdir(self.cgroup)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        self.cgroup = ""
+        return True
+
+
+def tell(event: dict[str, Any]) -> None:
+    """One event for the lab, which may be gone."""
+    try:
+        os.write(1, (json.dumps(event) + "\n").encode())
+    except OSError:
+        return
+
+
+def widen(pipe: int) -> None:
+    """A burst of output should not block the server while this process waits for a core."""
+    try:
+        fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        return
+
+
+def write_text(path: str, text: str) -> None:
+    """To an existing file, in one write(2), as control files want it."""
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def kill_cgroup(folder: str) -> None:
+    """Kill every process of a control group: at once, or one by one where there is no cgroup.kill (before 5.14)."""
+    try:
+        write_text(f"{folder}/cgroup.kill", "1")
+    except OSError:
+        try:
+            with open(f"{folder}/cgroup.procs") as file:
+                for line in file:
+                    send(int(line), signal.SIGKILL)
+        except OSError:
+            return
+
+
+def send(pid: int, number: int) -> None:
+    """A signal to a process, or to the group `-pid`, that may have ended."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below `root`, by their parents in /proc."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    queue = [root]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def reap_all() -> bool:
+    """Reap every child that has ended; whether any is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def read_order() -> dict[str, Any]:
+    """The first line of stdin; empty when the lab ended before it gave one."""
+    line = b""
+    while not line.endswith(b"\n"):
+        more = os.read(0, 1 << 16)
+        if not more:
+            sys.exit(0)
+        line += more
+    order: dict[str, Any] = json.loads(line)
+    return order
+
+
+if __name__ == "__main__":
+    Warden(read_order()).run()
