@@ -1,0 +1,124 @@
+"""The page's view of a report: what stands in which row of which table, as text and positions."""
+
+from dataclasses import dataclass
+
+from redline.model import COMPARED, CellReport, Comparison, Estimate, FindingKind, Grade, Metric, Report, Verdict
+from redline.report import format as fmt
+from redline.report.renderers.html.forest import Axis, Mark, bar
+from redline.report.renderers.html.plots import drawn
+from redline.report.renderers.views import Group, comparisons_by_cell, groups, servers, worst
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric of one server: its value, and its ratio to the baseline when there is one."""
+
+    metric: Metric
+    value: str
+    spread: str
+    bounds: str
+    ratio: str = ""
+    ratio_bounds: str = ""
+    verdict: Verdict | None = None
+    refused: str = ""
+    mark: Mark | None = None
+    bar: Mark | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One server in one group; `series` is its colour on the whole page."""
+
+    cell: CellReport
+    series: int
+    scores: tuple[Score, ...]
+    doubts: tuple[tuple[FindingKind, Grade], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One scenario under one load."""
+
+    group: Group
+    rows: tuple[Row, ...]
+    drawn: tuple[Row, ...]
+
+    @property
+    def baseline(self) -> str:
+        """The baseline's server; empty without one."""
+        return next((row.cell.server for row in self.rows if row.cell.is_baseline), "")
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole page. `axes` is empty when nothing is compared: then values are drawn as bars."""
+
+    report: Report
+    sections: tuple[Section, ...]
+    axes: dict[Metric, Axis]
+    metrics: tuple[Metric, ...]
+
+
+def page(report: Report) -> Page:
+    """Lay the report out."""
+    compared = comparisons_by_cell(report)
+    colours = {server: place for place, server in enumerate(servers(report))}
+    axes = _axes(report)
+    metrics = tuple(m for m in COMPARED if any(m in cell.estimates for cell in report.cells)) or COMPARED
+    sections = []
+    for group in groups(report):
+        rows = tuple(
+            Row(
+                cell,
+                colours[cell.server],
+                tuple(_score(cell, metric, compared.get(cell.cell_id, {}), axes, group) for metric in metrics),
+                tuple(dict.fromkeys((f.kind, f.grade) for f in worst(cell.findings))),
+            )
+            for cell in group.cells
+        )
+        sections.append(Section(group, rows, tuple(row for row in rows if row.cell in drawn(group))))
+    return Page(report, tuple(sections), axes, metrics)
+
+
+def _axes(report: Report) -> dict[Metric, Axis]:
+    """One axis for each metric, for all groups, so that rows may be compared down the page."""
+    if not report.comparisons:
+        return {}
+    ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
+    shown = [c for c in report.comparisons if c.cell_id not in ceilings]
+    return {metric: Axis.of((c for c in shown if c.metric is metric), report.run.threshold) for metric in Metric}
+
+
+def _score(
+    cell: CellReport, metric: Metric, compared: dict[Metric, Comparison], axes: dict[Metric, Axis], group: Group
+) -> Score:
+    estimate = cell.estimates.get(metric)
+    if estimate is None:
+        return Score(metric, "not measured", "", "")
+    score = Score(metric, fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate), fmt.interval(estimate))
+    if not axes:
+        return Score(score.metric, score.value, score.spread, score.bounds, bar=_bar(estimate, metric, group))
+    comparison = compared.get(metric)
+    if comparison is None or cell.role == "ceiling":
+        return score
+    return _against(score, comparison, axes[metric])
+
+
+def _against(score: Score, comparison: Comparison, axis: Axis) -> Score:
+    ratio = comparison.ratio
+    return Score(
+        score.metric,
+        score.value,
+        score.spread,
+        score.bounds,
+        ratio=fmt.ratio(ratio.value) if ratio else "",
+        ratio_bounds=fmt.interval(ratio) if ratio else "",
+        verdict=comparison.verdict,
+        refused=comparison.refused,
+        mark=axis.mark(ratio) if ratio else None,
+    )
+
+
+def _bar(estimate: Estimate, metric: Metric, group: Group) -> Mark:
+    shown = [cell.estimates[metric] for cell in group.cells if cell.valid and metric in cell.estimates]
+    return bar(estimate, 1.04 * max([estimate.value, *(e.value if e.high is None else e.high for e in shown)]))

@@ -1,0 +1,125 @@
+"""The report as Markdown, fit for a comment on a pull request."""
+
+import re
+
+from redline.model import COMPARED, CellReport, Comparison, Metric, Report
+from redline.report import format as fmt
+from redline.report.renderers.views import (
+    GRADE_MARKS,
+    MARKS,
+    Doubt,
+    Group,
+    because,
+    comparisons_by_cell,
+    doubts,
+    groups,
+    tally,
+)
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+_WORD_JOINER = "\u2060"
+
+
+class MarkdownRenderer:
+    """Report -> GitHub-flavoured Markdown. Texts are escaped; they can name nobody, link nowhere and hold no HTML."""
+
+    suffix = ".md"
+
+    def render(self, report: Report) -> bytes:
+        """A heading, a table for each scenario and load, findings, skipped cells, and how to repeat the run."""
+        blocks = [_head(report), *_tables(report), *_findings(report), *_skipped(report), _foot(report)]
+        return ("\n\n".join(blocks) + "\n").encode(errors="replace")
+
+
+def _head(report: Report) -> str:
+    run, machine = report.run, report.environment
+    facts = [
+        fmt.instant(run.started_unix_ns),
+        f"{run.trials_done} of {run.trials_planned} trials" + ("" if run.complete else " (**not complete**)"),
+        f"{_safe(machine.cpu_model or 'unknown CPU')}, {machine.cores} cores",
+        f"seed {run.seed}",
+    ]
+    counted = [f"{number} {MARKS[verdict]} {verdict}" for verdict, number in tally(report).items()]
+    lines = [f"## {_safe(run.suite)}", " · ".join(facts)]
+    return "\n\n".join([*lines, *([", ".join(counted) + "."] if counted else [])])
+
+
+def _tables(report: Report) -> list[str]:
+    compared = comparisons_by_cell(report)
+    blocks = [_table(group, compared) for group in groups(report)]
+    if compared:
+        threshold = fmt.percent(report.run.threshold)
+        blocks.append(
+            f"Under each value: its ratio to the baseline, with the 95% interval. Differences within {threshold} are "
+            "too small to matter."
+        )
+    return blocks
+
+
+def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
+    header = ["server", *(fmt.label(metric) for metric in COMPARED)]
+    lines = [
+        f"### {_safe(group.scenario)} · {_safe(group.load)}\n",
+        f"{_safe(group.load_text)}\n",
+        f"| {' | '.join(header)} |",
+        f"|---|{'---:|' * len(COMPARED)}",
+    ]
+    for cell in group.cells:
+        columns = _columns(cell, compared.get(cell.cell_id, {}))
+        lines.append(f"| {' | '.join([_name(cell), *columns])} |")
+    return "\n".join(lines)
+
+
+def _name(cell: CellReport) -> str:
+    role = " (ceiling)" if cell.role == "ceiling" else " (baseline)" if cell.is_baseline else ""
+    missed = "".join(f"<br>✗ {_safe(result.objective.text)}" for result in cell.objectives if not result.met)
+    return f"**{_safe(cell.server)}**{role}{missed}"
+
+
+def _columns(cell: CellReport, compared: dict[Metric, Comparison]) -> list[str]:
+    if not cell.valid:
+        return [f"✕ invalid: {_safe(because(cell))}", *[""] * (len(COMPARED) - 1)]
+    return [_value(cell, metric, None if cell.role == "ceiling" else compared.get(metric)) for metric in COMPARED]
+
+
+def _value(cell: CellReport, metric: Metric, comparison: Comparison | None) -> str:
+    estimate = cell.estimates.get(metric)
+    if estimate is None:
+        return "not measured"
+    text = f"{fmt.amount(estimate.value, estimate.unit)} {fmt.spread(estimate)}".rstrip()
+    if comparison is None:
+        return text
+    if comparison.ratio is None or comparison.verdict is None:
+        return f"{text}<br>not compared: {_safe(comparison.refused)}"
+    bounds = fmt.interval(comparison.ratio)
+    ratio = fmt.ratio(comparison.ratio.value) + (f" ({bounds})" if bounds else "")
+    return f"{text}<br>{ratio}<br>{MARKS[comparison.verdict]} {comparison.verdict}"
+
+
+def _findings(report: Report) -> list[str]:
+    found = doubts(report)
+    return ["### Findings", "\n".join(_doubt(doubt) for doubt in found)] if found else []
+
+
+def _doubt(doubt: Doubt) -> str:
+    said = [f"  - {_safe(said.message)} ({', '.join(map(_safe, said.slugs))})" for said in doubt.said]
+    return "\n".join([f"- {GRADE_MARKS[doubt.grade]} **{doubt.grade}: {doubt.kind}**. {_safe(doubt.advice)}", *said])
+
+
+def _skipped(report: Report) -> list[str]:
+    listed = "\n".join(f"- **{_safe(skip.slug)}**: {_safe(skip.reason)}" for skip in report.skipped)
+    return ["### Skipped", listed] if listed else []
+
+
+def _foot(report: Report) -> str:
+    machine = report.environment
+    parts = [f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", report.run.command]
+    return "Repeat: " + " · ".join(_safe(part) for part in parts if part)
+
+
+def _safe(text: str) -> str:
+    """One line of plain text: markup, HTML, mentions and references to issues are taken out of force."""
+    line = " ".join(text.split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = _SPECIAL.sub(r"\\\1", line)
+    return re.sub(r"([@#:])(?=\S)", rf"\1{_WORD_JOINER}", line)

@@ -1,0 +1,107 @@
+"""What every renderer asks of a Report: cells by scenario and load, a cell's comparisons, doubts said once."""
+
+from dataclasses import dataclass
+
+from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+
+MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
+GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells that may be held against each other: one scenario under one load. Baseline first, ceiling last."""
+
+    scenario: str
+    load: str
+    load_text: str
+    cells: tuple[CellReport, ...]
+
+    @property
+    def title(self) -> str:
+        """`SimpleGet · saturate`."""
+        return f"{self.scenario} · {self.load}"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One message and the cells, by slug, of which it is said."""
+
+    message: str
+    slugs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """All findings of one kind, grade and advice."""
+
+    kind: FindingKind
+    grade: Grade
+    advice: str
+    said: tuple[Said, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many cells it touches."""
+        return len({slug for said in self.said for slug in said.slugs})
+
+
+def groups(report: Report) -> tuple[Group, ...]:
+    """The report's cells by scenario and load, in the order in which they first appear."""
+    members: dict[tuple[str, str], list[CellReport]] = {}
+    for cell in report.cells:
+        members.setdefault((cell.scenario, cell.load), []).append(cell)
+    return tuple(
+        Group(scenario, load, cells[0].load_text, tuple(sorted(cells, key=_rank)))
+        for (scenario, load), cells in members.items()
+    )
+
+
+def _rank(cell: CellReport) -> int:
+    return 2 if cell.role == "ceiling" else int(not cell.is_baseline)
+
+
+def servers(report: Report) -> tuple[str, ...]:
+    """Every server once, subjects in order of appearance, then ceilings: the order of colours in all charts."""
+    ordered = sorted(report.cells, key=lambda cell: cell.role == "ceiling")
+    return tuple(dict.fromkeys(cell.server for cell in ordered))
+
+
+def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
+    """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
+    found: dict[str, dict[Metric, Comparison]] = {}
+    for comparison in report.comparisons:
+        found.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
+    return found
+
+
+def worst(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings, gravest first, otherwise in their order."""
+    return tuple(sorted(findings, key=lambda finding: -finding.grade.weight))
+
+
+def because(cell: CellReport) -> str:
+    """Why an invalid cell shows no number: the messages of its `invalid` findings, each once."""
+    reasons = dict.fromkeys(f.message for f in cell.findings if f.grade is Grade.INVALID)
+    return "; ".join(reasons) or "no trial of this cell can be used"
+
+
+def doubts(report: Report) -> tuple[Doubt, ...]:
+    """The findings of all cells, gravest first; what is said of many cells is said once, with the cells."""
+    kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
+    for cell in report.cells:
+        for finding in cell.findings:
+            messages = kinds.setdefault((finding.kind, finding.grade, finding.advice), {})
+            messages.setdefault(finding.message, {})[cell.slug] = None
+    gathered = [
+        Doubt(kind, grade, advice, tuple(Said(message, tuple(slugs)) for message, slugs in messages.items()))
+        for (kind, grade, advice), messages in kinds.items()
+    ]
+    return tuple(sorted(gathered, key=lambda doubt: -doubt.grade.weight))
+
+
+def tally(report: Report) -> dict[Verdict, int]:
+    """How many comparisons came to each verdict; the ceiling is no competitor and does not count."""
+    ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
+    verdicts = [c.verdict for c in report.comparisons if c.cell_id not in ceilings]
+    return {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}

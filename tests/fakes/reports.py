@@ -1,0 +1,394 @@
+"""Reports made by hand, without a run: healthy, without a baseline, with invalid and skipped cells, and hostile."""
+
+import math
+import random
+from functools import cache
+from statistics import NormalDist
+from typing import Literal
+
+from redline.model import (
+    CellReport,
+    Comparison,
+    Counts,
+    Environment,
+    Estimate,
+    Finding,
+    FindingKind,
+    Grade,
+    Histogram,
+    Metric,
+    Moment,
+    Objective,
+    ObjectiveResult,
+    Outcomes,
+    Percentile,
+    Report,
+    RunReport,
+    Skipped,
+    TrialReport,
+    Verdict,
+)
+
+NASTY = "</script><img src=x onerror=\"document.title='pwned'\"><!-- `|[a](javascript:1) @all\n=1+1"
+TRIALS = 5
+QS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
+LOADS = {"saturate": "closed, 64 users, 1s", "steady": "open, 20000/s poisson, 1s"}
+
+SUITE_TEXT = """\
+servers: [rust.hyper, rust.axum]
+ceiling: oracle.null
+baseline: rust.hyper
+scenarios: [SimpleGet, PostBytes]
+loads:
+  saturate: {closed: {users: 64}, for: 1s}
+  steady:   {open: {rate: 20000, arrivals: poisson}, for: 1s}
+trials: 5
+"""
+
+
+def estimate(value: float, relative: float, unit: str, n: int = TRIALS) -> Estimate:
+    """A value with an interval of `relative` to both sides; none with fewer than two trials."""
+    low, high = (value * (1 - relative), value * (1 + relative)) if n > 1 else (None, None)
+    return Estimate(value=value, low=low, high=high, unit=unit, n=n, method="bootstrap of the mean, BCa")
+
+
+def comparison(metric: Metric, cell_id: str, baseline_id: str, ratio: float, relative: float) -> Comparison:
+    """The verdict that the interval allows, at a threshold of 2%."""
+    low, high = ratio * (1 - relative), ratio * (1 + relative)
+    better, worse = (low > 1.02, high < 1 / 1.02)
+    if not metric.higher_is_better:
+        better, worse = worse, better
+    verdict = Verdict.FASTER if better else Verdict.SLOWER if worse else Verdict.INCONCLUSIVE
+    if low > 1 / 1.02 and high < 1.02:
+        verdict = Verdict.EQUIVALENT
+    found = Estimate(value=ratio, low=low, high=high, unit="1", n=TRIALS, method="bootstrap of the log ratio")
+    return Comparison(
+        metric=metric, cell_id=cell_id, baseline_id=baseline_id, ratio=found, verdict=verdict, threshold=0.02
+    )
+
+
+def finding(kind: FindingKind, grade: Grade, message: str, advice: str, cell_id: str) -> Finding:
+    return Finding(kind=kind, grade=grade, message=message, advice=advice, cell_id=cell_id)
+
+
+def cell(
+    server: str,
+    scenario: str,
+    load: str,
+    *,
+    rate: float,
+    p50_us: float,
+    tail: float = 0.35,
+    baseline: str = "rust.hyper",
+    role: Literal["subject", "ceiling"] = "subject",
+    trials: int = TRIALS,
+) -> CellReport:
+    """A cell with log-normal latencies: the same arguments give the same cell."""
+    slug = f"{server}.{scenario}.{load}"
+    rng = random.Random(slug)
+    merged, served = _latencies(p50_us * 1e3, tail, queued=load == "steady")
+    cpu_ns = 1.7e9 / rate
+    done = int(rate * trials)
+    return CellReport(
+        cell_id=f"{slug}-{rng.getrandbits(32):08x}",
+        slug=slug,
+        server=server,
+        scenario=scenario,
+        load=load,
+        load_text=LOADS[load],
+        role=role,
+        is_baseline=server == baseline,
+        valid=True,
+        trials_planned=trials,
+        trials=tuple(_trial(rng, round_, rate, merged, cpu_ns) for round_ in range(trials)),
+        estimates=_estimates(rate, merged, cpu_ns, trials),
+        counts=Counts(
+            due=done,
+            sent=done,
+            completed=done,
+            bytes_received=done * 120,
+            outcomes=Outcomes(ok=done),
+            status={"2xx": done},
+        ),
+        response=merged,
+        response_percentiles=tuple(Percentile(q=q, ns=merged.quantile_ns(q)) for q in QS),
+        service_percentiles=tuple(Percentile(q=q, ns=served.quantile_ns(q)) for q in QS),
+        timeline=tuple(m for round_ in range(trials) for m in _timeline(rng, round_ * 6, rate, merged)),
+        findings=(),
+    )
+
+
+@cache
+def _normal_quantiles(count: int) -> tuple[float, ...]:
+    return tuple(NormalDist().inv_cdf((index + 0.5) / count) for index in range(count))
+
+
+def _latencies(p50_ns: float, tail: float, *, queued: bool) -> tuple[Histogram, Histogram]:
+    """Response and service times: the log-normal's own quantiles; when queued, one in 250 also waited."""
+    service = _log_normal(p50_ns, tail, 20_000)
+    if not queued:
+        return service, service
+    return Histogram.merged((_log_normal(p50_ns * 1.15, tail, 19_920), _log_normal(p50_ns * 9, tail, 80))), service
+
+
+def _log_normal(p50_ns: float, sigma: float, count: int) -> Histogram:
+    return Histogram.of([p50_ns * math.exp(sigma * z) for z in _normal_quantiles(count)])
+
+
+def _estimates(rate: float, response: Histogram, cpu_ns: float, trials: int) -> dict[Metric, Estimate]:
+    quantiles = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999}
+    percentiles = {
+        metric: estimate(response.quantile_ns(q), 0.004 / (1 - q) ** 0.4, "ns", trials)
+        for metric, q in quantiles.items()
+    }
+    return {
+        Metric.THROUGHPUT: estimate(rate, 0.007, "1/s", trials),
+        **percentiles,
+        Metric.CPU_PER_REQUEST: estimate(cpu_ns, 0.009, "ns", trials),
+        Metric.MEMORY: estimate(12.6e6, 0.02, "B", trials),
+    }
+
+
+def _trial(rng: random.Random, round_: int, rate: float, response: Histogram, cpu_ns: float) -> TrialReport:
+    return TrialReport(
+        position=round_ * 6,
+        round=round_,
+        used=True,
+        rate_per_s=rate * rng.gauss(1, 0.006),
+        p50_ns=int(response.quantile_ns(0.5) * rng.gauss(1, 0.01)),
+        p99_ns=int(response.quantile_ns(0.99) * rng.gauss(1, 0.05)),
+        cpu_per_request_ns=cpu_ns * rng.gauss(1, 0.01),
+    )
+
+
+def _timeline(rng: random.Random, position: int, rate: float, response: Histogram) -> list[Moment]:
+    moments = []
+    for step in range(26):
+        at_s = step * 0.1
+        cold = math.exp(-at_s / 0.12)
+        phase: Literal["warmup", "measure", "drain"] = "warmup" if at_s < 0.5 else "measure" if step < 25 else "drain"
+        moments.append(
+            Moment(
+                position=position,
+                phase=phase,
+                at_s=at_s,
+                rate_per_s=rate * (1 - 0.6 * cold) * rng.gauss(1, 0.015),
+                p50_ns=int(response.quantile_ns(0.5) * (1 + cold) * rng.gauss(1, 0.02)),
+                p99_ns=int(response.quantile_ns(0.99) * (1 + 3 * cold) * rng.lognormvariate(0, 0.12)),
+            )
+        )
+    return moments
+
+
+@cache
+def healthy() -> Report:
+    """Two servers and the ceiling, two scenarios, two loads, every verdict, objectives met and missed."""
+    cells: list[CellReport] = []
+    for scenario, cost in (("SimpleGet", 1.0), ("PostBytes", 1.22)):
+        for load, base in (("saturate", 96_000.0), ("steady", 20_000.0)):
+            rate = base / cost if load == "saturate" else base
+            p50 = (610 if load == "saturate" else 74) * cost
+            cells += [
+                cell("rust.hyper", scenario, load, rate=rate, p50_us=p50),
+                cell("rust.axum", scenario, load, rate=rate * (0.934 if load == "saturate" else 1), p50_us=p50 * 1.06),
+                cell("oracle.null", scenario, load, rate=rate * 1.31, p50_us=p50 * 0.72, tail=0.22, role="ceiling"),
+            ]
+    p99 = Objective(metric="p99", below=True, limit=1.5e6, text="p99 < 1.5 ms")
+    cells = [_judged(c, p99) if c.role == "subject" else c for c in cells]
+    return _report(cells, _compared(cells))
+
+
+def _judged(subject: CellReport, objective: Objective) -> CellReport:
+    actual = subject.estimates[Metric.P99].value
+    result = ObjectiveResult(objective=objective, actual=actual, met=actual < objective.limit)
+    return subject.model_copy(update={"objectives": (result,)})
+
+
+def _compared(cells: list[CellReport]) -> tuple[Comparison, ...]:
+    """Each subject against the baseline of its group: every verdict comes up."""
+    planted = {
+        Metric.THROUGHPUT: (0.934, 0.011),
+        Metric.P50: (1.058, 0.016),
+        Metric.P99: (1.03, 0.064),
+        Metric.CPU_PER_REQUEST: (1.041, 0.012),
+    }
+    steady = {
+        Metric.THROUGHPUT: (1.0004, 0.002),
+        Metric.P50: (1.01, 0.007),
+        Metric.P99: (0.91, 0.05),
+        Metric.CPU_PER_REQUEST: (1.012, 0.012),
+    }
+    found = []
+    for subject in cells:
+        if subject.is_baseline or subject.role == "ceiling":
+            continue
+        baseline = next(c for c in cells if c.is_baseline and (c.scenario, c.load) == (subject.scenario, subject.load))
+        ratios = planted if subject.load == "saturate" else steady
+        found += [comparison(metric, subject.cell_id, baseline.cell_id, *numbers) for metric, numbers in ratios.items()]
+    return tuple(found)
+
+
+def alone() -> Report:
+    """One server, one cell, one trial: no baseline, no interval."""
+    only = cell("rust.hyper", "SimpleGet", "saturate", rate=96_000, p50_us=610, baseline="", trials=1)
+    few = finding(
+        FindingKind.TOO_FEW_TRIALS,
+        Grade.WARN,
+        "1 trial gives no interval",
+        "Ask for at least 3 trials.",
+        only.cell_id,
+    )
+    return _report([only.model_copy(update={"findings": (few,)})], ())
+
+
+def doubtful() -> Report:
+    """The healthy one, with one invalid cell, its refused comparisons, and doubts that many cells share."""
+    report = healthy()
+    bad = next(c for c in report.cells if c.slug == "rust.axum.PostBytes.steady")
+    missed = finding(
+        FindingKind.RATE_MISSED,
+        Grade.INVALID,
+        "asked for 20,000 /s and sent 14,210 /s (71%)",
+        "Lower the rate, or give the engine more workers or cores.",
+        bad.cell_id,
+    )
+    steal = "The hypervisor took 3.1% of the CPU time."
+    advice = "Run on a machine of your own, or ask for more trials."
+    cells = []
+    for each in report.cells:
+        noted = finding(FindingKind.CPU_STEAL, Grade.WARN, steal, advice, each.cell_id)
+        ceiling = finding(
+            FindingKind.NEAR_CEILING,
+            Grade.NOTE,
+            f"at {90 + len(cells) % 3}% of the machine's ceiling",
+            "The difference to a faster server may not show on this machine.",
+            each.cell_id,
+        )
+        found = (noted, ceiling) if each.is_baseline else (noted,)
+        if each.cell_id != bad.cell_id:
+            cells.append(each.model_copy(update={"findings": found}))
+            continue
+        failed = each.trials[0].model_copy(update={"used": False, "failure": "the rate was missed"})
+        cells.append(
+            each.model_copy(
+                update={
+                    "valid": False,
+                    "estimates": {},
+                    "findings": (noted, missed),
+                    "trials": (failed, *each.trials[1:]),
+                }
+            )
+        )
+    refused = "this cell is invalid"
+    comparisons = tuple(
+        c.model_copy(update={"ratio": None, "verdict": None, "refused": refused}) if c.cell_id == bad.cell_id else c
+        for c in report.comparisons
+    )
+    return report.model_copy(update={"cells": tuple(cells), "comparisons": comparisons})
+
+
+def skipping() -> Report:
+    """The doubtful one, cut short, with cells that could not be built."""
+    report = doubtful()
+    skipped = tuple(
+        Skipped(slug=f"vertx.vanilla.{scenario}.{load}", reason="mvn is not on the PATH (install: apt install maven)")
+        for scenario in ("SimpleGet", "PostBytes")
+        for load in LOADS
+    )
+    run = report.run.model_copy(update={"complete": False, "trials_done": 51})
+    return report.model_copy(update={"skipped": skipped, "run": run})
+
+
+def nasty() -> Report:
+    """Hostile text in every field that can hold text."""
+    report = skipping()
+    texts = {"message": NASTY, "advice": NASTY}
+    cells = []
+    for index, each in enumerate(report.cells):
+        found = tuple(f.model_copy(update=texts) for f in each.findings)
+        objective = Objective(metric="errors", below=True, limit=0.001, text=NASTY)
+        cells.append(
+            each.model_copy(
+                update={
+                    "slug": f"{NASTY}{index}",
+                    "server": f"{NASTY}{index % 3}",
+                    "scenario": f"{NASTY}{each.scenario}",
+                    "load": f"{NASTY}{each.load}",
+                    "load_text": NASTY,
+                    "findings": found,
+                    "objectives": (ObjectiveResult(objective=objective, actual=0.5, met=False),),
+                    "trials": tuple(t.model_copy(update={"failure": NASTY}) for t in each.trials),
+                    "estimates": {m: e.model_copy(update={"method": NASTY}) for m, e in each.estimates.items()},
+                }
+            )
+        )
+    told = {"name": NASTY, "suite": NASTY, "about": NASTY, "command": NASTY, "suite_text": NASTY}
+    textual = {name: NASTY for name, field in Environment.model_fields.items() if field.annotation is str}
+    return report.model_copy(
+        update={
+            "run": report.run.model_copy(update=told),
+            "environment": report.environment.model_copy(update=textual),
+            "cells": tuple(cells),
+            "comparisons": tuple(
+                c.model_copy(update={"refused": NASTY if c.refused else ""}) for c in report.comparisons
+            ),
+            "skipped": (Skipped(slug=NASTY, reason=NASTY),),
+        }
+    )
+
+
+def _report(cells: list[CellReport], comparisons: tuple[Comparison, ...]) -> Report:
+    planned = sum(c.trials_planned for c in cells)
+    return Report(
+        run=RunReport(
+            name="20261121T012206-quickstart",
+            suite="quickstart",
+            about="hyper and axum, side by side, under the ceiling of this machine.",
+            started_unix_ns=1_795_224_126_000_000_000,
+            command="redline run suites/quickstart.yaml --seed 42",
+            seed=42,
+            complete=True,
+            trials_done=planned,
+            trials_planned=planned,
+            threshold=0.02,
+            suite_text=SUITE_TEXT,
+        ),
+        environment=environment(),
+        cells=tuple(cells),
+        comparisons=comparisons,
+        skipped=(),
+    )
+
+
+def environment() -> Environment:
+    """Two cores of a rented machine."""
+    return Environment(
+        redline="0.1.0",
+        engine="0.1.0",
+        commit="1f6c0de+dirty",
+        python="3.11.7",
+        os="Debian GNU/Linux 12 (bookworm)",
+        kernel="6.1.0-31-amd64",
+        hostname="bench-1",
+        cpu_model="AMD EPYC 7763 64-Core Processor",
+        cores=2,
+        cores_online=2,
+        memory_bytes=8_321_499_136,
+        virtual="kvm",
+        turbo=None,
+        smt=True,
+        clock_source="tsc",
+        congestion_control="cubic",
+        open_files_soft=1024,
+        open_files_hard=1_048_576,
+        port_range=(32768, 60999),
+        tcp_tw_reuse=2,
+        somaxconn=4096,
+        cgroup="v2",
+        cgroup_cpu_limit=2.0,
+        load_average_1m=0.31,
+        steal_share=0.004,
+        busy_share=0.021,
+        server_cpus=(0,),
+        engine_cpus=(1,),
+    )
