@@ -66,10 +66,10 @@ def tree(root: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def threads_of(pid: int) -> list[str]:
-    """The ids of a process's threads, as text."""
+def threads_of(pid: int) -> list[int]:
+    """The ids of a process's threads."""
     try:
-        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
     except OSError:
         return []
 

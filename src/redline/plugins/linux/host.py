@@ -1,0 +1,117 @@
+"""What the machine tells about itself in /proc and /sys. What it does not tell is an empty text or None."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.plugins.linux.procfs import TICK_NS
+
+_BY_VENDOR = {
+    "amazon ec2": "Amazon EC2",
+    "google": "Google Compute Engine",
+    "microsoft corporation": "Hyper-V",
+    "qemu": "KVM",
+    "vmware": "VMware",
+    "innotek gmbh": "VirtualBox",
+    "xen": "Xen",
+    "parallels": "Parallels",
+    "firecracker": "Firecracker",
+}
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Of all cores since the machine started, in nanoseconds: total, not idle, and taken by the hypervisor."""
+
+    total_ns: int
+    busy_ns: int
+    steal_ns: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """The machine whose files stand below `root`."""
+
+    root: Path = Path("/")
+
+    def text(self, path: str) -> str:
+        """The file's content without the ends' white space; empty when there is none or it may not be read."""
+        try:
+            return (self.root / path.lstrip("/")).read_text(errors="replace").strip()
+        except OSError:
+            return ""
+
+    def number(self, path: str) -> int | None:
+        """The file's content as a whole number, or None."""
+        text = self.text(path)
+        return int(text) if re.fullmatch(r"-?\d+", text) else None
+
+    def cpu_model(self) -> str:
+        """Its name, as x86 tells in /proc/cpuinfo and boards with a device tree elsewhere."""
+        match = re.search(r"^model name\s*:\s*(.+)$", self.text("/proc/cpuinfo"), re.MULTILINE)
+        return match[1].strip() if match else self.text("/proc/device-tree/model").rstrip("\0")
+
+    def virtual(self) -> str:
+        """The hypervisor's name, `yes` when only its presence is known, empty on bare metal as far as it tells."""
+        vendor = f"{self.text('/sys/class/dmi/id/sys_vendor')} {self.text('/sys/class/dmi/id/product_name')}".lower()
+        named = next((name for mark, name in _BY_VENDOR.items() if mark in vendor), "")
+        flags = re.search(r"^flags\s*:.*\bhypervisor\b", self.text("/proc/cpuinfo"), re.MULTILINE)
+        declared = self.text("/sys/hypervisor/type")
+        # Bare-metal machines of these vendors exist as well: there the flag is absent.
+        return (named or declared or "yes") if flags or declared else ""
+
+    def governor(self) -> str:
+        """Of the first core that has one."""
+        found = sorted(self.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
+        return self.text(str(found[0].relative_to(self.root))) if found else ""
+
+    def turbo(self) -> bool | None:
+        """Whether cores may run above their nominal frequency."""
+        no_turbo = self.number("/sys/devices/system/cpu/intel_pstate/no_turbo")
+        if no_turbo is not None:
+            return no_turbo == 0
+        boost = self.number("/sys/devices/system/cpu/cpufreq/boost")
+        return None if boost is None else boost == 1
+
+    def smt(self) -> bool | None:
+        """Whether cores share their execution units with a sibling."""
+        active = self.number("/sys/devices/system/cpu/smt/active")
+        return None if active is None else active == 1
+
+    def port_range(self) -> tuple[int, int] | None:
+        """First and last port for outgoing connections."""
+        ports = re.fullmatch(r"(\d+)\s+(\d+)", self.text("/proc/sys/net/ipv4/ip_local_port_range"))
+        return (int(ports[1]), int(ports[2])) if ports else None
+
+    def load_average_1m(self) -> float:
+        """Processes that ran or wanted to, averaged over a minute."""
+        match = re.match(r"\d+(\.\d+)?", self.text("/proc/loadavg"))
+        return float(match[0]) if match else 0.0
+
+    def cpu_times(self) -> CpuTimes | None:
+        """The first line of /proc/stat (proc(5)): user nice system idle iowait irq softirq steal guest guest_nice.
+
+        Guest time is part of user time. Busy is what was neither idle nor stolen. Resolution: one tick, 10 ms.
+        """
+        match = re.match(r"cpu +([\d ]+)", self.text("/proc/stat"))
+        if match is None:
+            return None
+        ticks = [int(value) for value in match[1].split()][:8]
+        ticks += [0] * (8 - len(ticks))
+        idle, steal = ticks[3] + ticks[4], ticks[7]
+        total = sum(ticks)
+        return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS)
+
+    def cpu_pressure_ns(self) -> int | None:
+        """Time in which some task waited for a core, since the machine started (PSI, Linux 4.20)."""
+        match = re.search(r"^some .*total=(\d+)", self.text("/proc/pressure/cpu"), re.MULTILINE)
+        return int(match[1]) * 1000 if match else None
+
+    def physical_cores(self, cpus: Iterable[int]) -> tuple[tuple[int, ...], ...]:
+        """The given CPUs, grouped by the core whose hardware threads they are, in the order of the first of each."""
+        groups: dict[str, list[int]] = {}
+        for cpu in sorted(cpus):
+            siblings = self.text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+            groups.setdefault(siblings or f"alone {cpu}", []).append(cpu)
+        return tuple(tuple(group) for group in groups.values())

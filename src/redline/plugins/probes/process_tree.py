@@ -1,0 +1,141 @@
+"""CPU, memory, threads and scheduling of server and engine, and how busy the machine was, ten times a second."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from redline.model import Series, Subject
+from redline.plugins.linux.host import Host
+from redline.plugins.probes.tree import ProcessTree
+
+# Looking at every thread may take this share of one core; with many threads it is done less often.
+_COSTLY_SHARE = 0.005
+_COUNTERS = {
+    "cpu_ns": "ns",
+    "context_switches_voluntary": "1",
+    "context_switches_involuntary": "1",
+    "run_delay_ns": "ns",
+    "busy_ns": "ns",
+    "steal_ns": "ns",
+    "cpu_pressure_ns": "ns",
+}
+_GAUGES = {"rss_bytes": "B", "threads": "1", "processes": "1"}
+
+
+@dataclass
+class _Kept:
+    """The samples of one series so far."""
+
+    times_unix_ns: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+
+@dataclass
+class _Watched:
+    """A tree, and when to look at all its threads again."""
+
+    tree: ProcessTree
+    costly_due_ns: int = 0
+
+
+class ProcessTreeProbe:
+    """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends."""
+
+    perturbs = False
+
+    def __init__(self, period_s: float = 0.1) -> None:
+        self._period_ns = int(period_s * 1e9)
+        self._host = Host()
+        self._watched: dict[Subject, _Watched] = {}
+        self._kept: dict[tuple[Subject, str], _Kept] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample_until_ended, name="probe", daemon=True)
+
+    def follow(self, subject: Subject, pid: int) -> None:
+        """Begin to watch a process and its descendants, with a first sample now. The machine comes with the first."""
+        watched = _Watched(ProcessTree(pid))
+        with self._lock:
+            first = not self._watched
+            self._watched[subject] = watched
+            self._sample_tree(subject, watched)
+            if first:
+                self._sample_machine()
+        if first:
+            self._thread.start()
+
+    def finish(self) -> tuple[Series, ...]:
+        """Take a last sample and give all of them."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._watched:
+            self._sample_all(last=True)
+        return tuple(_series(subject, name, kept) for (subject, name), kept in self._kept.items())
+
+    def _sample_until_ended(self) -> None:
+        due_ns = time.monotonic_ns()
+        while True:
+            # A sample that is late does not shift those after it; those that were missed are left out.
+            now_ns = time.monotonic_ns()
+            due_ns += self._period_ns * max(1, -(-(now_ns - due_ns) // self._period_ns))
+            if self._ended.wait(max(0, due_ns - now_ns) / 1e9):
+                return
+            self._sample_all()
+
+    def _sample_all(self, *, last: bool = False) -> None:
+        with self._lock:
+            self._sample_machine()
+            for subject, watched in self._watched.items():
+                self._sample_tree(subject, watched, last=last)
+
+    def _sample_machine(self) -> None:
+        now = time.time_ns()
+        times, pressure = self._host.cpu_times(), self._host.cpu_pressure_ns()
+        if times is not None:
+            self._keep("machine", now, busy_ns=times.busy_ns, steal_ns=times.steal_ns)
+        if pressure is not None:
+            self._keep("machine", now, cpu_pressure_ns=pressure)
+
+    def _sample_tree(self, subject: Subject, watched: _Watched, *, last: bool = False) -> None:
+        now, cpu = time.time_ns(), watched.tree.cpu_ns()
+        if cpu is not None:
+            self._keep(subject, now, cpu_ns=cpu)
+        size = watched.tree.size()
+        if size is None:
+            return
+        self._keep(subject, now, rss_bytes=size.rss_bytes, threads=size.threads, processes=size.processes)
+        if last or time.monotonic_ns() >= watched.costly_due_ns:
+            self._look_closely(subject, watched)
+
+    def _look_closely(self, subject: Subject, watched: _Watched) -> None:
+        began_ns = time.thread_time_ns()
+        watched.tree.look_around()
+        now, seen = time.time_ns(), watched.tree.scheduling()
+        if seen is not None:
+            self._keep(
+                subject,
+                now,
+                context_switches_voluntary=seen.voluntary,
+                context_switches_involuntary=seen.involuntary,
+                run_delay_ns=seen.run_delay_ns,
+            )
+        cost_ns = time.thread_time_ns() - began_ns
+        watched.costly_due_ns = time.monotonic_ns() + int(cost_ns / _COSTLY_SHARE)
+
+    def _keep(self, subject: Subject, now: int, **values: int) -> None:
+        for name, value in values.items():
+            kept = self._kept.setdefault((subject, name), _Kept())
+            kept.times_unix_ns.append(now)
+            kept.values.append(value)
+
+
+def _series(subject: Subject, name: str, kept: _Kept) -> Series:
+    return Series(
+        name=name,
+        unit=_COUNTERS[name] if name in _COUNTERS else _GAUGES[name],
+        subject=subject,
+        kind="counter" if name in _COUNTERS else "gauge",
+        times_unix_ns=tuple(kept.times_unix_ns),
+        values=tuple(kept.values),
+    )
