@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from redline.errors import Problem, UsageError
-from redline.suite.document import Document, Path
+from redline.suite.document import Document, Path, dotted
 from redline.suite.units import WrongValueError, clip, did_you_mean
 
 T = TypeVar("T")
@@ -55,6 +55,12 @@ class Sheet:
         """Note a problem at a value, or at its key."""
         self.problems.append(Problem(message, hint, self.document.place(path, key=key)))
 
+    def is_sound(self, path: Path) -> bool:
+        """Whether nothing is wrong at `path` or within it, so far."""
+        name = dotted(path)
+        fields = [problem.place.field or "" for problem in self.problems if problem.place]
+        return not any(field == name or field.startswith((f"{name}.", f"{name}[")) for field in fields)
+
     def raise_problems(self) -> None:
         """Raise UsageError with all problems, in the order of the file, when there are any."""
         raise_all(self.problems)
@@ -68,8 +74,7 @@ class Sheet:
             hint = did_you_mean(str(path[-1]), known) or f"known here: {', '.join(known)}"
             return Problem(f"unknown key `{clip(str(path[-1]))}`", hint, self.document.place(path, key=True))
         if kind == "missing":
-            found = field_at(self.root, path)
-            hint = f"add it{_example(found, str(path[-1]))}"
+            hint = f"add it{_example(field_at(self.root, path), f'{path[-1]}: ')}"
             return Problem(f"`{path[-1]}` is missing", hint, self.document.place(path))
         cause = detail.get("ctx", {}).get("error")
         place = self.document.place(path, key=_KEY_MARK in raw)
@@ -84,9 +89,14 @@ class Sheet:
         if detail["type"] == "literal_error":
             known = tuple(part.strip("' ") for part in detail["ctx"]["expected"].replace(" or ", ",").split(","))
             return did_you_mean(str(value), known) or f"choose one of: {', '.join(known)}"
-        found = field_at(self.root, path)
+        found = self._nearest_field(path)
         about = f"{found.description}" if found and found.description else f"see {self.reference}"
-        return about + _example(found, str(path[-1]) if path else "")
+        return about + _example(found)
+
+    def _nearest_field(self, path: Path) -> FieldInfo | None:
+        """The declaration of the key at `path`, or of the key that holds it."""
+        fields = (field_at(self.root, path[:length]) for length in range(len(path), 0, -1))
+        return next((found for found in fields if found), None)
 
 
 def raise_all(problems: list[Problem]) -> None:
@@ -165,7 +175,7 @@ def _message(detail: ErrorDetails) -> str:
     template = _MESSAGES.get(detail["type"])
     if template is None:
         return detail["msg"]
-    return template.format(**{**detail.get("ctx", {}), "input": describe(detail["input"])})
+    return template.format(**{**detail.get("ctx", {}), "input": describe(detail["input"])}).replace("'", "`")
 
 
 def describe(value: Any) -> str:
@@ -179,7 +189,17 @@ def describe(value: Any) -> str:
     return f"`{clip(str(value).lower() if isinstance(value, bool) else str(value))}`"
 
 
-def _example(found: FieldInfo | None, key: str) -> str:
+def _example(found: FieldInfo | None, before: str = "") -> str:
     if not found or not found.examples:
         return ""
-    return f", such as `{key}: {found.examples[0]}`"
+    return f", such as `{before}{as_yaml(found.examples[0])}`"
+
+
+def as_yaml(value: Any) -> str:
+    """A value in YAML's flow style, quoted where a bare word would be read otherwise."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {as_yaml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_yaml, value)) + "]"
+    text = str(value)
+    return f'"{text}"' if any(char in text for char in "{}[],:#") else text

@@ -12,10 +12,16 @@ LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
 
 
+def _title(model: type) -> str:
+    return model.__name__.removeprefix("Written").removesuffix("File")
+
+
 class Written(BaseModel):
     """A mapping of a file: unknown keys are errors, and nothing is converted silently."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, model_title_generator=_title
+    )
 
 
 def _from_text(parse: Callable[[Any], Any], example: str, kinds: tuple[type, ...] = (str,)) -> BeforeValidator:
@@ -78,7 +84,7 @@ def _schema(kind: str | list[str], pattern: str, *examples: object) -> WithJsonS
     return WithJsonSchema({"type": kind, "pattern": pattern, "examples": list(examples)})
 
 
-_DURATION_PATTERN = r"^\s*(\d+(\.\d+)?\s*(h|m|s|ms|us|µs|ns)\s*)+$"
+_DURATION_PATTERN = r"^\s*([0-9]+(\.[0-9]+)?\s*(h|m|s|ms|us|µs|ns)\s*)+$"
 _duration_schema = _schema("string", _DURATION_PATTERN, "250ms", "25s", "1m30s")
 _duration = _from_text(parse_duration, "25s")
 
@@ -97,16 +103,16 @@ Timeout = Annotated[
 Rate = Annotated[
     float,
     _from_text(parse_rate, "5000", (str, int, float)),
-    _schema(["number", "string"], r"^\s*\d+(\.\d+)?([eE]\+?\d+)?\s*(/s|/min|/h)?\s*$", 5000, "5000/s"),
+    _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*(/s|/min|/h)?\s*$", 5000, "5000/s"),
 ]
-_share_schema = _schema(["number", "string"], r"^\s*\d+(\.\d+)?\s*%?\s*$", "2%", 0.02)
+_share_schema = _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*%?\s*$", "2%", 0.02)
 Threshold = Annotated[
     float, _from_text(parse_share, "2%", (str, int, float)), AfterValidator(_whole_threshold), _share_schema
 ]
 Size = Annotated[
     int,
     _from_text(parse_size, "5MB", (str, int)),
-    _schema(["integer", "string"], r"^\s*\d+(\.\d+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB"),
+    _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB"),
 ]
 _OBJECTIVE = {"type": "string", "examples": ["p99 < 200ms, errors < 0.1%, achieved > 99%"]}
 Objectives = Annotated[

@@ -174,9 +174,9 @@ def _baseline(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> st
     if of_that_server:
         hint = f"choose one of: {', '.join(of_that_server)}"
         sheet.wrong(("baseline",), f"`{named}` stands for {len(of_that_server)} servers of this suite", hint)
-    elif named in catalogue.servers:
+    elif named in catalogue.servers and sheet.is_sound(("servers",)):
         sheet.wrong(("baseline",), f"`{named}` is not among the servers of this suite", "add it to `servers`")
-    elif slugs:
+    elif named not in catalogue.servers and slugs:
         hint = did_you_mean(named, tuple(slugs)) or f"this suite has: {', '.join(slugs)}"
         sheet.wrong(("baseline",), f"there is no server `{clip(named)}` in this suite", hint)
     return None

@@ -16,8 +16,8 @@ class WrongValueError(ValueError):
         self.hint = hint
 
 
-_NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
-_QUANTITY = re.compile(rf"({_NUMBER})\s*([^\d\s.]*)")
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
+_QUANTITY = re.compile(rf"({_NUMBER})(?![0-9.])\s*([A-Za-zµμ]*)\s*")
 
 _DURATION_NS = {
     "h": 3_600_000_000_000,
@@ -75,7 +75,7 @@ def parse_rate(text: str | float) -> float:
 
     Raises WrongValueError (a ValueError) for anything else and for more than 1e9/s.
     """
-    match = re.fullmatch(rf"({_NUMBER}(?:[eE]\+?\d{{1,2}})?)\s*(.*)", str(text).strip())
+    match = re.fullmatch(rf"({_NUMBER}(?:[eE]\+?[0-9]{{1,2}})?)\s*(.*)", str(text).strip())
     if not match:
         raise WrongValueError(f"{_quoted(text)} is not a rate", _RATE_HINT)
     number, unit = match.groups()
@@ -177,7 +177,7 @@ def _quantities(text: str) -> list[tuple[Decimal, str]] | None:
         if not match:
             return None
         parts.append((Decimal(match[1]), match[2]))
-        position = match.end() + len(stripped[match.end() :]) - len(stripped[match.end() :].lstrip())
+        position = match.end()
     return parts or None
 
 

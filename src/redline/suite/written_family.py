@@ -25,7 +25,7 @@ class WrittenTool(Written):
 
     command: str = Field(min_length=1, description="the program's name", examples=["cargo"])
     version: list[str] = Field(
-        default=[], description="a command that prints its version", examples=["[cargo, --version]"]
+        default=[], description="a command that prints its version", examples=[["cargo", "--version"]]
     )
     hint: str = Field(min_length=1, description="how a user gets it")
 
@@ -34,16 +34,16 @@ class WrittenBuild(Written):
     """How a server is built. What a server does not say it takes from its family."""
 
     run: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="the command, as a list", examples=["[cargo, build, --release]"]
+        default=None, description="the command, as a list", examples=[["cargo", "build", "--release"]]
     )
     folder: str | None = Field(
         default=None, description="where it runs, relative to the family's folder", examples=["."]
     )
     inputs: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="files and globs whose content decides whether to build again", examples=["[src/**]"]
+        default=None, description="files and globs whose content decides whether to build again", examples=[["src/**"]]
     )
     outputs: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="files and globs that the build leaves", examples=["[target/release/hyper]"]
+        default=None, description="files and globs that the build leaves", examples=[["target/release/hyper"]]
     )
     needs: list[WrittenTool] | None = Field(default=None, description="tools that have to be on the PATH")
 
@@ -52,7 +52,7 @@ class WrittenStart(Written):
     """How a built server is started; {port}, {folder}, {cpus} and {OPTION} are filled in."""
 
     command: list[str] = Field(
-        min_length=1, description="the command, as a list", examples=['["{folder}/server", "{port}"]']
+        min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
     )
     env: dict[str, str] = Field(default={}, description="environment variables, as text")
     needs: list[WrittenTool] = Field(default=[], description="tools that have to be on the PATH")
@@ -92,7 +92,7 @@ class WrittenOption(Written):
 
     about: str = Field(default="", description="one line for `redline list`")
     values: Annotated[list[Scalar], AfterValidator(_option_values)] = Field(
-        min_length=1, description="the values that it takes", examples=["[1, 128]"]
+        min_length=1, description="the values that it takes", examples=[[1, 128]]
     )
     default: Scalar = Field(description="the value when nothing is said", examples=[128])
 
@@ -117,7 +117,7 @@ class WrittenEntry(WrittenShared):
 
     about: str = Field(min_length=1, description="one line for `redline list`", examples=["hyper 1, one tokio runtime"])
     start: WrittenStart = Field(
-        description="how a built server is started", examples=['{command: ["{folder}/server"]}']
+        description="how a built server is started", examples=[{"command": ["{folder}/server", "{port}"]}]
     )
 
 
@@ -126,5 +126,5 @@ class FamilyFile(WrittenShared):
 
     about: str = Field(default="", description="one line about the family")
     servers: dict[Annotated[str, Field(pattern=SERVER_NAME)], WrittenEntry] = Field(
-        min_length=1, description="servers by name: lower-case letters, digits, - and _", examples=["{hyper: ...}"]
+        min_length=1, description="servers by name: lower-case letters, digits, - and _"
     )

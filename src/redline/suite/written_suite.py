@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -26,7 +27,7 @@ class WrittenServer(Written):
         default={},
         alias="with",
         description="options by name; a list of values is an axis",
-        examples=["{routes: [1, 128]}"],
+        examples=[{"routes": [1, 128]}],
     )
 
     @model_validator(mode="before")
@@ -79,8 +80,8 @@ class WrittenOpen(Written):
 class WrittenLoad(Written):
     """A load: closed or open, and how long it is measured."""
 
-    closed: WrittenClosed | None = Field(default=None, description="a closed loop", examples=["{users: 64}"])
-    open: WrittenOpen | None = Field(default=None, description="an open loop", examples=["{rate: 5000}"])
+    closed: WrittenClosed | None = Field(default=None, description="a closed loop", examples=[{"users": 64}])
+    open: WrittenOpen | None = Field(default=None, description="an open loop", examples=[{"rate": 5000}])
     duration: LoadLength = Field(alias="for", description="how long is measured", examples=["1s"])
 
     @model_validator(mode="after")
@@ -104,12 +105,17 @@ class WrittenLoad(Written):
         return Load(name=name, shape=shape, duration_ns=self.duration)
 
 
+def _no_default(schema: JsonDict) -> None:
+    """Nothing at all is not a form in which an objective can be written."""
+    schema.pop("default", None)
+
+
 class SuiteFile(Written):
     """A Redline suite: which servers are measured, under which loads, with which requests."""
 
     about: str = Field(default="", description="one line for the reports")
     servers: list[WrittenServer] = Field(
-        min_length=1, description="servers of the catalogue, by name or with options", examples=["[rust.hyper]"]
+        min_length=1, description="servers of the catalogue, by name or with options", examples=[["rust.hyper"]]
     )
     baseline: str | None = Field(
         default=None, description="the server that the others are compared with", examples=["rust.hyper"]
@@ -120,17 +126,18 @@ class SuiteFile(Written):
         examples=["oracle.null"],
     )
     scenarios: list[ScenarioItem] = Field(
-        min_length=1, description="scenarios by name from the catalogue, or written in place", examples=["[SimpleGet]"]
+        min_length=1, description="scenarios by name from the catalogue, or written in place", examples=[["SimpleGet"]]
     )
     loads: dict[Annotated[str, Field(pattern=NAME)], WrittenLoad] = Field(
         min_length=1,
         description="loads by name: a letter, then letters, digits, - and _",
-        examples=["{saturate: {closed: {users: 64}, for: 1s}}"],
+        examples=[{"saturate": {"closed": {"users": 64}, "for": "1s"}}],
     )
     warmup: Duration = Field(
         default=1_000_000_000,
         description="loaded but not measured, before each measurement; 1s when not said",
         examples=["250ms"],
+        json_schema_extra={"default": "1s"},
     )
     trials: int = Field(
         default=5,
@@ -143,11 +150,20 @@ class SuiteFile(Written):
         default=1, ge=0, le=HIGHEST_SEED, description="fixes the order of trials and all arrivals", examples=[1]
     )
     timeout: Timeout = Field(
-        default=5_000_000_000, description="how long one request may take; 5s when not said", examples=["5s"]
+        default=5_000_000_000,
+        description="how long one request may take; 5s when not said",
+        examples=["5s"],
+        json_schema_extra={"default": "5s"},
     )
     threshold: Threshold = Field(
-        default=0.02, description="the smallest relative difference worth acting on; 2% when not said", examples=["2%"]
+        default=0.02,
+        description="the smallest relative difference worth acting on; 2% when not said",
+        examples=["2%"],
+        json_schema_extra={"default": "2%"},
     )
     objective: Objectives = Field(
-        default=(), description="what every cell has to meet", examples=["p99 < 200ms, errors < 0.1%"]
+        default=(),
+        description="what every cell has to meet",
+        examples=["p99 < 200ms, errors < 0.1%"],
+        json_schema_extra=_no_default,
     )
