@@ -2,7 +2,7 @@
 
 from redline.stats.estimate import CONFIDENCE, estimate, paired_ratio, unpaired_ratio, verdict
 from redline.stats.samples import Quantiles, Ratios, Sample
-from redline.stats.trials import SHARES, cpu_per_request_ns, sample_of, tells
+from redline.stats.trials import SHARES, cpu_per_request_ns, enough_beyond, sample_of, tells
 
 __all__ = [
     "CONFIDENCE",
@@ -11,6 +11,7 @@ __all__ = [
     "Ratios",
     "Sample",
     "cpu_per_request_ns",
+    "enough_beyond",
     "estimate",
     "paired_ratio",
     "sample_of",

@@ -10,6 +10,15 @@ from redline.stats.samples import Floats, Quantiles, Ratios, Sample
 SHARES = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999}
 
 
+FEWEST_BEYOND = 10
+"""Requests that must lie beyond a percentile for it to be given: 10 fix it to a third of the tail's own scale."""
+
+
+def enough_beyond(count: int, q: float) -> bool:
+    """Whether `count` requests tell their quantile `q`; any request tells something of the lower half."""
+    return count > 0 and (q <= 0.5 or round(count * (1 - q), 6) >= FEWEST_BEYOND)
+
+
 def tells(recording: Recording, metric: Metric) -> bool:
     """Whether a recording says anything about the metric."""
     if recording.traffic is None:

@@ -1,0 +1,63 @@
+"""Doubts about a cell, which need all of its trials or the machine's ceiling."""
+
+from collections.abc import Sequence
+
+from redline.findings.doubt import doubt, percent
+from redline.findings.rules import WANTED_BEYOND, WANTED_TRIALS
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording
+
+TAIL = 0.99
+
+
+def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
+    """Whether a cell's numbers may rest on this trial: it has traffic and none of its findings is `invalid`."""
+    return recording.traffic is not None and all(finding.grade is not Grade.INVALID for finding in findings)
+
+
+def is_valid(recordings: Sequence[Recording], used: Sequence[Recording]) -> bool:
+    """Whether a cell's numbers may be shown as results, given its recordings so far and those that are usable.
+
+    At least half of the trials must be usable, and at least two when two were made: what mostly fails is not described
+    by the rest. Trials that the user interrupted do not count against a cell.
+    """
+    made = sum(1 for one in recordings if one.failure is None or one.failure.kind != "interrupted" or one in used)
+    return len(used) >= max(1, min(2, made)) and 2 * len(used) >= made
+
+
+def judge_cell(
+    cell: Cell, used: Sequence[Recording], *, planned: int, ceiling_per_s: float | None = None
+) -> tuple[Finding, ...]:
+    """The doubts about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
+    return (*_too_few_trials(cell, used, planned), *_too_few_samples(cell, used), *_near(cell, used, ceiling_per_s))
+
+
+def _too_few_trials(cell: Cell, used: Sequence[Recording], planned: int) -> tuple[Finding, ...]:
+    short = WANTED_TRIALS - len(used)
+    trials = "trial is" if len(used) == 1 else "trials are"
+    lacks = {0: "there is nothing to report", 1: "there is no interval and nothing can be compared"}
+    message = (
+        f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
+    )
+    return doubt(FindingKind.TOO_FEW_TRIALS, short, message, cell)
+
+
+def _too_few_samples(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ...]:
+    if not used:
+        return ()
+    count = sum(one.traffic.response.count for one in used if one.traffic)
+    beyond = count * (1 - TAIL)
+    message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
+    return doubt(FindingKind.TOO_FEW_SAMPLES, WANTED_BEYOND - beyond, message, cell)
+
+
+def _near(cell: Cell, used: Sequence[Recording], ceiling_per_s: float | None) -> tuple[Finding, ...]:
+    seconds = sum(one.traffic.seconds for one in used if one.traffic)
+    closed = isinstance(cell.load.shape, Closed)
+    if not closed or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
+        return ()
+    rate = sum(one.traffic.counts.completed for one in used if one.traffic) / seconds
+    message = (
+        f"{rate:,.0f}/s is {percent(rate / ceiling_per_s)} of the {ceiling_per_s:,.0f}/s that a server which does "
+        f"nothing reaches here."
+    )
+    return doubt(FindingKind.NEAR_CEILING, rate / ceiling_per_s, message, cell)

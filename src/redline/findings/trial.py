@@ -1,0 +1,135 @@
+"""Doubts about one trial, from what the engine saw of it."""
+
+from redline.findings.doubt import doubt, duration, percent
+from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal
+from redline.findings.steadiness import unsteady
+from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
+
+
+def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+    """All that makes this trial doubtful, in the order of the rules. A trial with an `invalid` one is not used."""
+    traffic = recording.traffic
+    found: list[tuple[Finding, ...]] = [_failed(recording), _perturbed(recording)]
+    if traffic is not None:
+        found.append(_cut_short(cell, recording, traffic))
+        if traffic.counts.due > 0 and traffic.seconds > 0:
+            found += [
+                _rate_missed(cell, recording, traffic),
+                client_saturated(cell, recording, traffic),
+                _send_lateness(cell, recording, traffic),
+                _errors(recording, traffic),
+                _wrong_answers(recording, traffic),
+                unsteady(cell, recording, traffic),
+                _littles_law(cell, recording, traffic),
+                cpu_steal(recording),
+                cpu_pressure(recording, traffic),
+            ]
+    return tuple(finding for findings in found for finding in findings)
+
+
+def _failed(recording: Recording) -> tuple[Finding, ...]:
+    failure = recording.failure
+    if failure is not None and failure.kind == "interrupted":
+        if recording.traffic is not None:
+            return ()  # how much of it was measured says what it is worth
+        return doubt(FindingKind.CUT_SHORT, 1.0, f"Interrupted in stage {failure.stage}: {failure.message}", recording)
+    if failure is not None:
+        return doubt(_kind_of(failure), 1.0, f"Failed in stage {failure.stage}: {failure.message}", recording)
+    if recording.traffic is None:
+        return doubt(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and does not say why.", recording)
+    if recording.traffic.counts.completed == 0:
+        due = recording.traffic.counts.due
+        message = f"Not one right answer came within the measurement; {due:,} requests were due."
+        return doubt(FindingKind.TRIAL_FAILED, 1.0, message, recording)
+    return ()
+
+
+def _kind_of(failure: Failure) -> FindingKind:
+    return FindingKind.SERVER_DIED if failure.kind == "died" else FindingKind.TRIAL_FAILED
+
+
+def _perturbed(recording: Recording) -> tuple[Finding, ...]:
+    message = "A profiler or monitor ran that slows what it watches; this trial is not compared."
+    return doubt(FindingKind.PERTURBED, float(recording.perturbed), message, recording)
+
+
+def _cut_short(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    if traffic.ended == "complete":
+        return ()
+    planned = cell.load.duration_ns / 1e9
+    missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
+    why = "The engine ran into its deadline" if traffic.ended == "deadline" else "The measurement was interrupted"
+    message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
+    return doubt(FindingKind.CUT_SHORT, missing, message, recording)
+
+
+def _rate_missed(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    if not isinstance(cell.load.shape, Open):
+        return ()
+    # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
+    missed = 1.0 - traffic.counts.completed / traffic.counts.due
+    message = (
+        f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
+        f"{percent(max(missed, 0.0))} of the rate was missed."
+    )
+    return doubt(FindingKind.RATE_MISSED, missed, message, recording)
+
+
+def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    if not isinstance(cell.load.shape, Open):
+        return ()
+    late = traffic.lateness.quantiles_ns((0.5, 0.99))
+    response = traffic.response.quantiles_ns((0.5, 0.99))
+    shares = [own / whole if whole > 0 else 0.0 for own, whole in zip(late, response, strict=True)]
+    worst = 0 if shares[0] >= shares[1] else 1
+    message = (
+        f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
+        f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
+    )
+    return doubt(FindingKind.SEND_LATENESS, shares[worst], message, recording)
+
+
+def _errors(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    outcomes = traffic.counts.outcomes
+    kinds = ["connect", "reset", "closed", "timeout"]
+    if traffic.ended == "complete":  # who is interrupted always leaves requests in flight
+        kinds += ["in_flight", "unsent"]
+    failed = sum(getattr(outcomes, kind) for kind in kinds)
+    message = (
+        f"{failed:,} of {traffic.counts.due:,} requests ({percent(failed / traffic.counts.due)}) got no answer: "
+        f"{_listed(outcomes, kinds)}."
+    )
+    return doubt(FindingKind.ERRORS, failed / traffic.counts.due, message, recording)
+
+
+def _wrong_answers(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    outcomes = traffic.counts.outcomes
+    kinds = ["unexpected_status", "unexpected_body", "malformed"]
+    wrong = sum(getattr(outcomes, kind) for kind in kinds)
+    share = wrong / traffic.counts.due
+    message = (
+        f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
+        f"{_listed(outcomes, kinds)}."
+    )
+    never_right = outcomes.unexpected_body + outcomes.malformed > 0
+    return doubt(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, recording)
+
+
+def _littles_law(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    shape = cell.load.shape
+    if not isinstance(shape, Closed) or traffic.ended != "complete":
+        return ()
+    mean_s = traffic.response.mean_ns / 1e9
+    users = traffic.counts.due / traffic.seconds * mean_s
+    # Requests overlap the window's ends. Users in step all do so alike, by up to one response time each.
+    off = abs(users / shape.users - 1.0) - mean_s / traffic.seconds
+    message = (
+        f"{traffic.counts.due / traffic.seconds:,.0f} requests/s x {duration(mean_s * 1e9)} mean response time make "
+        f"{users:.3g} users busy, but the load has {shape.users}."
+    )
+    return doubt(FindingKind.LITTLES_LAW, off, message, recording)
+
+
+def _listed(outcomes: Outcomes, kinds: list[str]) -> str:
+    counts = {kind.replace("_", " "): getattr(outcomes, kind) for kind in kinds}
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)

@@ -1,0 +1,138 @@
+"""Cells against their baselines: within one run paired by round, across two runs unpaired."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from redline.model import COMPARED, Cell, Comparison, Environment, Grade, Metric, Recording, Run, Suite
+from redline.report.judged import JudgedCell, judge_run
+from redline.stats import SHARES, enough_beyond, paired_ratio, sample_of, tells, unpaired_ratio, verdict
+
+Pairing = Literal["by round", "none"]
+
+MATTERS = (
+    "redline",
+    "engine",
+    "os",
+    "kernel",
+    "hostname",
+    "cpu_model",
+    "cores",
+    "memory_bytes",
+    "governor",
+    "turbo",
+    "smt",
+    "congestion_control",
+    "server_cpus",
+    "engine_cpus",
+)
+"""What, when it is not the same in two runs, may explain a difference between them."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What keeps two runs from being alike: slugs of cells that only one has, and changes of the environment."""
+
+    only_in_base: tuple[str, ...]
+    only_in_other: tuple[str, ...]
+    environment: tuple[str, ...]
+
+
+def compare_runs(base: Run, other: Run) -> tuple[Comparison, ...]:
+    """Each cell that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
+    theirs, ours = judge_run(base), judge_run(other)
+    threshold = base.manifest.plan.suite.threshold
+    return tuple(
+        _compare(cell, theirs[cell_id], metric, threshold, "none")
+        for cell_id, cell in ours.items()
+        if cell_id in theirs
+        for metric in COMPARED
+    )
+
+
+def differences(base: Run, other: Run) -> Differences:
+    """What to know before two runs are compared."""
+    theirs, ours = base.manifest.plan.cells, other.manifest.plan.cells
+    before, after = base.manifest.environment, other.manifest.environment
+    return Differences(
+        only_in_base=tuple(cell.slug for cell_id, cell in theirs.items() if cell_id not in ours),
+        only_in_other=tuple(cell.slug for cell_id, cell in ours.items() if cell_id not in theirs),
+        environment=tuple(_change(before, after, name) for name in MATTERS if _differs(before, after, name)),
+    )
+
+
+def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[Comparison, ...]:
+    """Each subject against the baseline variant in the same scenario and load, in every compared metric."""
+    subjects = [one for one in judged.values() if one.cell.role == "subject"]
+    baselines = {(one.cell.scenario.name, one.cell.load.name): one for one in subjects if is_baseline(one.cell, suite)}
+    pairs = [(one, baselines.get((one.cell.scenario.name, one.cell.load.name))) for one in subjects]
+    return tuple(
+        _compare(one, baseline, metric, suite.threshold, "by round")
+        for one, baseline in pairs
+        if baseline is not None and baseline is not one
+        for metric in COMPARED
+    )
+
+
+def is_baseline(cell: Cell, suite: Suite) -> bool:
+    """Whether the others are compared with this cell."""
+    return cell.role == "subject" and cell.variant.slug == suite.baseline
+
+
+def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:
+    ours, theirs = _told(cell, metric), _told(baseline, metric)
+    if pairing == "by round":
+        ours, theirs = _same_rounds(ours, theirs)
+    refused = _refused(cell, baseline) or _untold(metric, ours, theirs)
+    ratio = None
+    if not refused:
+        ratio_of = paired_ratio if pairing == "by round" else unpaired_ratio
+        ratio = ratio_of(sample_of(ours, metric), sample_of(theirs, metric))
+        refused = "" if ratio else f"{metric} is zero on one side"
+    return Comparison(
+        metric=metric,
+        cell_id=cell.cell.id,
+        baseline_id=baseline.cell.id,
+        ratio=ratio,
+        verdict=verdict(ratio, metric, threshold) if ratio else None,
+        threshold=threshold,
+        refused=refused,
+    )
+
+
+def _told(cell: JudgedCell, metric: Metric) -> list[Recording]:
+    return [recording for recording in cell.used if tells(recording, metric)]
+
+
+def _same_rounds(ours: list[Recording], theirs: list[Recording]) -> tuple[list[Recording], list[Recording]]:
+    """The trials of the rounds in which both cells have one, in the same order."""
+    by_round = {recording.round: recording for recording in theirs}
+    pairs = [(recording, by_round[recording.round]) for recording in ours if recording.round in by_round]
+    return [one for one, _ in pairs], [two for _, two in pairs]
+
+
+def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
+    for name, one in (("the cell", cell), ("the baseline", baseline)):
+        if not one.valid:
+            grave = next((finding for finding in one.findings if finding.grade is Grade.INVALID), None)
+            return f"{name} is invalid: {grave.message}" if grave else f"{name} has no usable trials"
+        if any(recording.perturbed for recording in one.used):
+            return f"{name} was measured with a probe that perturbs"
+    return ""
+
+
+def _untold(metric: Metric, ours: list[Recording], theirs: list[Recording]) -> str:
+    if not ours or not theirs:
+        return f"no trials of both tell {metric}"
+    share = SHARES.get(metric)
+    if share is None:
+        return ""
+    fewest = min(sum(r.traffic.response.count for r in side if r.traffic) for side in (ours, theirs))
+    return "" if enough_beyond(fewest, share) else f"{fewest:,} requests are too few for {metric}"
+
+
+def _differs(before: Environment, after: Environment, name: str) -> bool:
+    return bool(getattr(before, name) != getattr(after, name))
+
+
+def _change(before: Environment, after: Environment, name: str) -> str:
+    return f"{name.replace('_', ' ')}: {getattr(before, name)} -> {getattr(after, name)}"

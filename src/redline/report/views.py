@@ -1,0 +1,138 @@
+"""Parts of a cell's report: its percentiles, its course over time, its trials, its objectives."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from redline.model import (
+    Cell,
+    Closed,
+    Counts,
+    Histogram,
+    Load,
+    Moment,
+    Objective,
+    ObjectiveResult,
+    Outcomes,
+    Percentile,
+    Recording,
+    TrialReport,
+)
+from redline.report.judged import JudgedTrial, judge_trial
+from redline.stats import cpu_per_request_ns, enough_beyond
+
+_COARSE = (0.0, 0.25, 0.5, 0.75)
+_DEEPEST = 9
+
+
+def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
+    """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty for nothing."""
+    if histogram.count == 0:
+        return ()
+    shares = [q for q in _nines() if enough_beyond(histogram.count, q)]
+    found = histogram.quantiles_ns(shares)
+    points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, found, strict=True)]
+    return (*points, Percentile(q=1.0, ns=histogram.max_ns))
+
+
+def timeline(recordings: Iterable[Recording]) -> tuple[Moment, ...]:
+    """Every interval in which something happened, of every trial, at its middle."""
+    return tuple(moment for recording in recordings for moment in _moments(recording))
+
+
+def trial_summary(cell: Cell, recording: Recording) -> TrialReport:
+    """One trial in a line, judged by itself: for live progress."""
+    return trial_report(judge_trial(cell, recording))
+
+
+def trial_report(trial: JudgedTrial) -> TrialReport:
+    """One judged trial in a line."""
+    recording, traffic, failure = trial.recording, trial.recording.traffic, trial.recording.failure
+    p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
+    return TrialReport(
+        position=recording.position,
+        round=recording.round,
+        used=trial.used,
+        rate_per_s=traffic.rate_per_s if traffic else None,
+        p50_ns=p50,
+        p99_ns=p99,
+        cpu_per_request_ns=cpu_per_request_ns(recording),
+        failure=f"{failure.stage}: {failure.message}" if failure else "",
+    )
+
+
+def objective_results(
+    cell: Cell, objectives: Iterable[Objective], counts: Counts, response: Histogram
+) -> tuple[ObjectiveResult, ...]:
+    """Every objective that applies to the cell. What was not measured is not met."""
+    if cell.role == "ceiling":
+        return ()
+    return tuple(
+        _result(objective, _actual(objective, counts, response))
+        for objective in objectives
+        if objective.metric != "achieved" or not isinstance(cell.load.shape, Closed)
+    )
+
+
+def summed(parts: Sequence[Counts]) -> Counts:
+    """The sums of counters."""
+    plain = [name for name in Counts.model_fields if name not in {"status", "outcomes"}]
+    classes = sorted({name for part in parts for name in part.status})
+    return Counts(
+        **{name: sum(getattr(part, name) for part in parts) for name in plain},
+        status={name: sum(part.status.get(name, 0) for part in parts) for name in classes},
+        outcomes=Outcomes(
+            **{name: sum(getattr(part.outcomes, name) for part in parts) for name in Outcomes.model_fields}
+        ),
+    )
+
+
+def load_text(load: Load) -> str:
+    """The load in words: `closed, 64 users, 1s` or `open, 5,000/s poisson, 64 connections, 1s`."""
+    length = f"{load.duration_ns / 1e9:g}s"
+    if isinstance(load.shape, Closed):
+        users = "1 user" if load.shape.users == 1 else f"{load.shape.users:,} users"
+        return f"closed, {users}, {length}"
+    rate = f"{load.shape.rate_per_s:,.10g}/s {load.shape.arrivals}"
+    return f"open, {rate}, {load.shape.connections:,} connections, {length}"
+
+
+def _nines() -> Iterator[float]:
+    """0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999 and so on."""
+    yield from _COARSE
+    for nines in range(1, _DEEPEST + 1):
+        yield round(1 - 10**-nines, nines)
+        yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
+
+
+def _moments(recording: Recording) -> Iterator[Moment]:
+    for interval in recording.traffic.intervals if recording.traffic else ():
+        length_ns = interval.end_ns - interval.start_ns
+        if length_ns <= 0 or (interval.counts.completed == 0 and interval.response.count == 0):
+            continue
+        p50, p99 = interval.response.quantiles_ns((0.5, 0.99))
+        yield Moment(
+            position=recording.position,
+            phase=interval.phase,
+            at_s=(interval.start_ns + length_ns / 2) / 1e9,
+            rate_per_s=interval.counts.completed / length_ns * 1e9,
+            p50_ns=p50,
+            p99_ns=p99,
+        )
+
+
+def _actual(objective: Objective, counts: Counts, response: Histogram) -> float | None:
+    if counts.due == 0 or response.count == 0:
+        return None
+    match objective.metric:
+        case "errors":
+            return counts.outcomes.errors / counts.due
+        case "achieved":
+            return counts.completed / counts.due
+        case "max":
+            return float(response.max_ns)
+        case percentile:
+            return float(response.quantile_ns(float(percentile[1:]) / 100))
+
+
+def _result(objective: Objective, actual: float | None) -> ObjectiveResult:
+    met = actual is not None and (actual < objective.limit if objective.below else actual > objective.limit)
+    return ObjectiveResult(objective=objective, actual=actual, met=met)
