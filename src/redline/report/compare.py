@@ -29,34 +29,27 @@ MATTERS = (
 
 
 @dataclass(frozen=True)
-class Differences:
-    """What keeps two runs from being alike: slugs of cells that only one has, and changes of the environment."""
+class RunsCompared:
+    """Two runs against each other, and what to know before believing it, as lines for people to read."""
 
-    only_in_base: tuple[str, ...]
-    only_in_other: tuple[str, ...]
-    environment: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    unmatched: tuple[str, ...]
+    environment_differs: tuple[str, ...]
 
 
-def compare_runs(base: Run, other: Run) -> tuple[Comparison, ...]:
+def compare_runs(base: Run, other: Run) -> RunsCompared:
     """Each cell that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
-    return tuple(
-        _compare(cell, theirs[cell_id], metric, threshold, "none")
-        for cell_id, cell in ours.items()
-        if cell_id in theirs
-        for metric in COMPARED
-    )
-
-
-def differences(base: Run, other: Run) -> Differences:
-    """What to know before two runs are compared."""
-    theirs, ours = base.manifest.plan.cells, other.manifest.plan.cells
-    before, after = base.manifest.environment, other.manifest.environment
-    return Differences(
-        only_in_base=tuple(cell.slug for cell_id, cell in theirs.items() if cell_id not in ours),
-        only_in_other=tuple(cell.slug for cell_id, cell in ours.items() if cell_id not in theirs),
-        environment=tuple(_change(before, after, name) for name in MATTERS if _differs(before, after, name)),
+    return RunsCompared(
+        comparisons=tuple(
+            _compare(cell, theirs[cell_id], metric, threshold, "none")
+            for cell_id, cell in ours.items()
+            if cell_id in theirs
+            for metric in COMPARED
+        ),
+        unmatched=(*_only_in(base, other), *_only_in(other, base)),
+        environment_differs=_environment_differs(base.manifest.environment, other.manifest.environment),
     )
 
 
@@ -130,9 +123,15 @@ def _untold(metric: Metric, ours: list[Recording], theirs: list[Recording]) -> s
     return "" if enough_beyond(fewest, share) else f"{fewest:,} requests are too few for {metric}"
 
 
-def _differs(before: Environment, after: Environment, name: str) -> bool:
-    return bool(getattr(before, name) != getattr(after, name))
+def _only_in(one: Run, another: Run) -> tuple[str, ...]:
+    there = another.manifest.plan.cells
+    return tuple(
+        f"only in {one.manifest.name}: {cell.slug}"
+        for cell_id, cell in one.manifest.plan.cells.items()
+        if cell_id not in there
+    )
 
 
-def _change(before: Environment, after: Environment, name: str) -> str:
-    return f"{name.replace('_', ' ')}: {getattr(before, name)} -> {getattr(after, name)}"
+def _environment_differs(before: Environment, after: Environment) -> tuple[str, ...]:
+    values = ((name, getattr(before, name), getattr(after, name)) for name in MATTERS)
+    return tuple(f"{name.replace('_', ' ')}: {old} -> {new}" for name, old, new in values if old != new)
