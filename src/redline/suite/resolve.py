@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import OptionValue, Scenario, ServerEntry, Suite, Variant
+from redline.model import Option, OptionValue, Scenario, ServerEntry, Suite, Variant
 from redline.suite.catalogue import Catalogue, is_among, plain
 from redline.suite.checking import Sheet, raise_all
 from redline.suite.document import Path, parse_document
@@ -102,11 +102,17 @@ def _check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, value
     for index, value in enumerate(values):
         where = (*path, index) if isinstance(sheet.document.at(path), list) else path
         if not is_among(value, option.values):
-            known = tuple(plain(other) for other in option.values)
-            hint = did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"
-            sheet.wrong(where, f"`{clip(plain(value))}` is not a value of `{name}` of {entry.name}", hint)
+            message = f"`{clip(plain(value))}` is not a value of `{name}` of {entry.name}"
+            sheet.wrong(where, message, _value_hint(value, option))
         elif is_among(value, tuple(values[:index])):
             sheet.wrong(where, f"`{plain(value)}` stands twice", "remove one")
+
+
+def _value_hint(value: OptionValue, option: Option) -> str:
+    known = tuple(plain(other) for other in option.values)
+    if plain(value) in known:
+        return "write it without quotes" if isinstance(value, str) else f'quote it: "{plain(value)}"'
+    return did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> list[Scenario]:

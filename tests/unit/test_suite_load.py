@@ -1,0 +1,137 @@
+"""A suite file becomes exactly the suite that was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.model import Body, Closed, Expected, Load, Objective, Open, Request, Scenario
+from redline.suite import load_catalogue, load_suite
+from tests.fakes.catalogues import SUITE, small_catalogue, suite_of
+
+WHOLE = """\
+about: everything that can be said
+servers: [fam.plain, {use: fam.layered, with: {log: [off, server-log], routes: 1}}]
+baseline: fam.plain
+ceiling: top.null
+scenarios:
+  - Get
+  - name: Mine
+    about: a scenario of the suite's own
+    put: /x?y=1
+    headers: {Accept: text/plain}
+    body: hello
+    expect: {status: 201, length: 3, under_load: status}
+    requires: {routes: 1}
+loads:
+  saturate: {closed: {users: 8}, for: 250ms}
+  steady: {open: {rate: 300/min, arrivals: uniform, connections: 3}, for: 1m}
+warmup: 0s
+trials: 7
+seed: 9
+timeout: 30s
+threshold: 0.5%
+objective: [p99 < 200ms, errors < 0.1%]
+"""
+
+
+def test_everything_that_can_be_said(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, WHOLE)
+    assert suite.name == "some"
+    assert suite.about == "everything that can be said"
+    assert [variant.slug for variant in suite.variants] == [
+        "fam.plain",
+        "fam.layered+routes=1",
+        "fam.layered+log=server-log+routes=1",
+    ]
+    assert suite.variants[1].options == {"routes": 1, "log": "off"}
+    assert suite.baseline == "fam.plain"
+    assert suite.ceiling is not None
+    assert suite.ceiling.slug == "top.null"
+    assert [scenario.name for scenario in suite.scenarios] == ["Get", "Mine"]
+    assert suite.scenarios[1] == Scenario(
+        name="Mine",
+        about="a scenario of the suite's own",
+        request=Request(
+            method="PUT",
+            path="/x?y=1",
+            headers={"Accept": "text/plain"},
+            body=Body(text="hello"),
+            expect=Expected(status=201, length=3, under_load="status"),
+        ),
+        requires={"routes": 1},
+    )
+    assert suite.loads == (
+        Load(name="saturate", shape=Closed(users=8), duration_ns=250_000_000),
+        Load(name="steady", shape=Open(rate_per_s=5, arrivals="uniform", connections=3), duration_ns=60_000_000_000),
+    )
+    assert (suite.warmup_ns, suite.trials, suite.seed) == (0, 7, 9)
+    assert (suite.timeout_ns, suite.threshold) == (30_000_000_000, 0.005)
+    assert suite.objectives == (
+        Objective(metric="p99", below=True, limit=200_000_000, text="p99 < 200ms"),
+        Objective(metric="errors", below=True, limit=0.001, text="errors < 0.1%"),
+    )
+
+
+def test_defaults(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, "servers: [fam.plain]\nscenarios: [Get]\nloads: {a: {open: {rate: 10}, for: 1s}}\n")
+    assert suite.loads[0].shape == Open(rate_per_s=10, arrivals="poisson", connections=64)
+    assert (suite.warmup_ns, suite.trials, suite.seed) == (1_000_000_000, 5, 1)
+    assert (suite.timeout_ns, suite.threshold) == (5_000_000_000, 0.02)
+    assert (suite.baseline, suite.ceiling, suite.objectives, suite.about) == (None, None, (), "")
+
+
+def test_the_first_value_of_an_axis_varies_slowest_and_names_are_stable(tmp_path: Path) -> None:
+    text = SUITE.replace(
+        "fam.plain, fam.layered", "{use: fam.layered, with: {routes: [1, 128], log: [server-log, off]}}"
+    )
+    assert [variant.slug for variant in suite_of(tmp_path, text).variants] == [
+        "fam.layered+log=server-log+routes=1",
+        "fam.layered+routes=1",
+        "fam.layered+log=server-log",
+        "fam.layered",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("servers", "named", "baseline"),
+    [
+        ("[fam.plain, fam.layered]", "fam.layered", "fam.layered"),
+        ("[{use: fam.plain, with: {routes: 1}}]", "fam.plain", "fam.plain+routes=1"),
+        ("[{use: fam.plain, with: {routes: [1, 128]}}]", "fam.plain", "fam.plain"),
+        ("[{use: fam.plain, with: {routes: [1, 128]}}]", "fam.plain+routes=1", "fam.plain+routes=1"),
+    ],
+)
+def test_a_baseline_is_a_slug_or_a_server_with_one_variant(
+    tmp_path: Path, servers: str, named: str, baseline: str
+) -> None:
+    text = SUITE.replace("[fam.plain, fam.layered]", servers) + f"baseline: {named}\n"
+    assert suite_of(tmp_path, text).baseline == baseline
+
+
+def test_the_same_file_gives_the_same_suite(tmp_path: Path) -> None:
+    assert suite_of(tmp_path, WHOLE) == suite_of(tmp_path, WHOLE)
+
+
+def test_a_suite_survives_its_own_json(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, WHOLE)
+    assert type(suite).model_validate_json(suite.model_dump_json()) == suite
+
+
+@pytest.mark.parametrize(("file", "name"), [("my suite.yaml", "my-suite"), ("ä.yml", "suite"), ("a.b.yaml", "a-b")])
+def test_the_name_is_safe_in_a_folder(tmp_path: Path, file: str, name: str) -> None:
+    path = tmp_path / file
+    path.write_text(SUITE, encoding="utf-8")
+    assert load_suite(path, small_catalogue(tmp_path)).name == name
+
+
+def test_a_byte_order_mark_is_no_hindrance(tmp_path: Path) -> None:
+    assert suite_of(tmp_path, "\ufeff" + SUITE).variants
+
+
+def test_the_shipped_suites_are_right() -> None:
+    root = Path(__file__).parents[2]
+    catalogue = load_catalogue(root / "catalogue")
+    suites = sorted((root / "suites").glob("*.yaml"))
+    assert suites
+    for path in suites:
+        assert load_suite(path, catalogue).about

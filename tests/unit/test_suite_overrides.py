@@ -1,0 +1,94 @@
+"""A command line selects by glob and replaces numbers; a selection of nothing says what there is."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.model import Closed, Open, Suite
+from redline.suite import Overrides
+from tests.fakes.catalogues import problems_of, suite_of
+
+TEXT = """\
+servers: [fam.plain, {use: fam.layered, with: {log: [off, server-log]}}]
+baseline: fam.plain
+ceiling: top.null
+scenarios: [Get, GetMulti, Post]
+loads:
+  saturate: {closed: {users: 64}, for: 1s}
+  steady: {open: {rate: 100}, for: 2s}
+trials: 5
+seed: 3
+"""
+OPEN_ONLY = TEXT.replace("  saturate: {closed: {users: 64}, for: 1s}\n", "")
+
+
+def slugs(suite: Suite) -> list[str]:
+    return [variant.slug for variant in suite.variants]
+
+
+def test_without_overrides_nothing_changes(tmp_path: Path) -> None:
+    assert suite_of(tmp_path, TEXT, Overrides()) == suite_of(tmp_path, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("globs", "chosen"),
+    [
+        (("fam.*",), ["fam.plain", "fam.layered", "fam.layered+log=server-log"]),
+        (("fam.layered",), ["fam.layered", "fam.layered+log=server-log"]),
+        (("fam.layered+*",), ["fam.layered+log=server-log"]),
+        (("*+log=server-log", "fam.plain"), ["fam.plain", "fam.layered+log=server-log"]),
+    ],
+)
+def test_servers_are_selected_by_slug_or_name(tmp_path: Path, globs: tuple[str, ...], chosen: list[str]) -> None:
+    suite = suite_of(tmp_path, TEXT, Overrides(servers=globs))
+    assert slugs(suite) == chosen
+    assert suite.baseline == ("fam.plain" if "fam.plain" in chosen else None)
+    assert suite.ceiling is not None
+
+
+def test_scenarios_are_selected_in_the_order_of_the_suite(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, TEXT, Overrides(scenarios=("Post", "Get")))
+    assert [scenario.name for scenario in suite.scenarios] == ["Get", "Post"]
+    suite = suite_of(tmp_path, TEXT, Overrides(scenarios=("Get*",)))
+    assert [scenario.name for scenario in suite.scenarios] == ["Get", "GetMulti"]
+
+
+def test_numbers_are_replaced(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, TEXT, Overrides(users=8, duration_ns=25_000_000_000, trials=2, seed=0))
+    assert suite.loads[0].shape == Closed(users=8)
+    assert suite.loads[1].shape == Open(rate_per_s=100, arrivals="poisson", connections=64)
+    assert [load.duration_ns for load in suite.loads] == [25_000_000_000, 25_000_000_000]
+    assert (suite.trials, suite.seed) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "says", "hint"),
+    [
+        (TEXT, Overrides(servers=("fam.plian",)), "no server of this suite matches `fam.plian`", "did you mean"),
+        (TEXT, Overrides(servers=("zzz.*",)), "matches `zzz.*`", "this suite has: fam.plain, fam.layered, fam"),
+        (TEXT, Overrides(servers=("slow.*",)), "matches `slow.*`", "the catalogue has it: add it to `servers`"),
+        (TEXT, Overrides(servers=("top.null",)), "matches `top.null`", "is this suite's ceiling and is run anyway"),
+        (TEXT, Overrides(servers=("fam.plain", "x")), "matches `x`", "this suite has: fam.plain"),
+        (TEXT, Overrides(scenarios=("post",)), "no scenario of this suite matches `post`", "did you mean `Post`?"),
+        (OPEN_ONLY, Overrides(users=8), "no closed load", "`closed: {users: ...}`"),
+        (TEXT, Overrides(users=0), "users must be 1 to 65535, not 0", "in that range"),
+        (TEXT, Overrides(trials=0), "trials must be 1 to 1000, not 0", "in that range"),
+        (TEXT, Overrides(seed=-1), "the seed must be 0 to", "in that range"),
+        (TEXT, Overrides(duration_ns=0), "the duration must be 1ms to 24h", "25s"),
+    ],
+)
+def test_what_cannot_be_overridden_so(tmp_path: Path, text: str, overrides: Overrides, says: str, hint: str) -> None:
+    (problem,) = problems_of(tmp_path, text, overrides)
+    assert says in problem.message
+    assert hint in problem.hint
+
+
+def test_every_problem_of_the_overrides_at_once(tmp_path: Path) -> None:
+    overrides = Overrides(servers=("a", "b"), scenarios=("c",), users=0, duration_ns=0, trials=0, seed=-1)
+    assert len(problems_of(tmp_path, TEXT, overrides)) == 7
+
+
+def test_loads_that_an_override_makes_equal_are_refused(tmp_path: Path) -> None:
+    text = TEXT.replace("  steady", "  more: {closed: {users: 128}, for: 1s}\n  steady")
+    (problem,) = problems_of(tmp_path, text, Overrides(users=8))
+    assert problem.message == "the loads `saturate` and `more` would be the same"
