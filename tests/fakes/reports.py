@@ -164,7 +164,7 @@ def _trial(rng: random.Random, round_: int, rate: float, response: Histogram, cp
 def _timeline(rng: random.Random, position: int, rate: float, response: Histogram) -> list[Moment]:
     moments = []
     for step in range(26):
-        at_s = step * 0.1
+        at_s = step * 0.1 + 0.05
         cold = math.exp(-at_s / 0.12)
         phase: Literal["warmup", "measure", "drain"] = "warmup" if at_s < 0.5 else "measure" if step < 25 else "drain"
         moments.append(
@@ -254,7 +254,7 @@ def doubtful() -> Report:
     )
     steal = "The hypervisor took 3.1% of the CPU time."
     advice = "Run on a machine of your own, or ask for more trials."
-    cells = []
+    cells: list[CellReport] = []
     for each in report.cells:
         noted = finding(FindingKind.CPU_STEAL, Grade.WARN, steal, advice, each.cell_id)
         ceiling = finding(

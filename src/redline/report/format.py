@@ -70,10 +70,12 @@ def interval(estimate: Estimate) -> str:
     """The interval in the value's unit, to two digits of its own half width; empty when there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
-    scale, name = (1.0, "") if estimate.unit in {"", "1"} else _scale(estimate.value, estimate.unit)
+    if estimate.unit in {"", "1"}:
+        return f"{ratio(estimate.low)}{_DASH}{ratio(estimate.high)}"
+    scale, name = _scale(estimate.value, estimate.unit)
     half = (estimate.high - estimate.low) / 2 / scale
     places = min(4, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 2
-    return f"{estimate.low / scale:.{places}f}{_DASH}{estimate.high / scale:.{places}f} {name}".rstrip()
+    return f"{estimate.low / scale:.{places}f}{_DASH}{estimate.high / scale:.{places}f} {name}"
 
 
 def spread(estimate: Estimate) -> str:
@@ -101,7 +103,7 @@ def percent(share: float) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
 
 
-def count(number: int) -> str:
+def integer(number: int) -> str:
     """`1,234,567`."""
     return f"{number:,}"
 
@@ -109,6 +111,13 @@ def count(number: int) -> str:
 def instant(unix_ns: int) -> str:
     """`2026-11-21 01:22:06 UTC`."""
     return datetime.fromtimestamp(unix_ns // 1_000_000_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def one_line(text: str) -> str:
+    """Foreign text on one line, with nothing that a terminal would obey: control characters are shown as escapes."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in " ".join(text.split())
+    )
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:

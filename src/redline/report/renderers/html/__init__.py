@@ -81,7 +81,7 @@ def _read(path: Path) -> str:
 
 
 def _policy(style: str, *scripts: str) -> str:
-    """Nothing may be loaded from anywhere; only these very texts may act. https://www.w3.org/TR/CSP3/"""
+    """Nothing may be loaded from anywhere; only these very texts may act (W3C, Content Security Policy Level 3)."""
     allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; img-src data:; "

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from redline.model import Comparison, Estimate
 
 _TICKS = (
-    (0.99, 1.01),
-    (0.98, 1.02),
-    (0.95, 1.05),
-    (0.9, 1.1),
-    (0.8, 1.25),
+    *((1 - step / 100, 1 + step / 100) for step in (1, 2, 3, 4, 5, 7, 10, 15, 20)),
+    (0.75, 1.33),
     (0.67, 1.5),
     (0.5, 2.0),
     (0.33, 3.0),
@@ -21,7 +18,7 @@ _TICKS = (
     (0.02, 50.0),
     (0.01, 100.0),
 )
-_TICK_REACH = 0.85
+_TICK_REACH = 0.9
 
 
 @dataclass(frozen=True)

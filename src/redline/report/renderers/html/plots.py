@@ -2,7 +2,9 @@
 
 import json
 import math
+from bisect import bisect_right
 from collections import defaultdict
+from itertools import pairwise
 from statistics import median
 from typing import TypedDict
 
@@ -10,6 +12,7 @@ from redline.model import CellReport, Moment, Percentile
 from redline.report.renderers.views import Group
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
+_MOST_INSTANTS = 300
 
 
 class Curve(TypedDict):
@@ -63,9 +66,7 @@ def drawn(group: Group) -> tuple[CellReport, ...]:
 def _group(group: Group, index: dict[str, int]) -> GroupPlots:
     cells = drawn(group)
     moments = [[m for m in cell.timeline if m.phase != "drain"] for cell in cells]
-    step = _step(moments)
-    ticks = sorted({round(m.at_s / step) for cell in moments for m in cell})
-    measured = [m.at_s for cell in moments for m in cell if m.phase == "measure"]
+    starts = _instants(moments)
     return {
         "curves": [
             {
@@ -75,10 +76,10 @@ def _group(group: Group, index: dict[str, int]) -> GroupPlots:
             }
             for cell in cells
         ],
-        "t": [round(tick * step, 4) for tick in ticks],
-        "warm": round(min(measured), 4) if measured else 0.0,
+        "t": [round(start, 3) for start in starts],
+        "warm": _warmup_end([m for cell in moments for m in cell]),
         "courses": [
-            _course(index[cell.server], mine, ticks, step) for cell, mine in zip(cells, moments, strict=True) if mine
+            _course(index[cell.server], mine, starts) for cell, mine in zip(cells, moments, strict=True) if mine
         ],
     }
 
@@ -94,24 +95,46 @@ def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
     }
 
 
-def _step(moments: list[list[Moment]]) -> float:
-    """The usual distance of two moments of one trial, in seconds."""
-    times: dict[tuple[int, int], list[float]] = defaultdict(list)
+def _instants(moments: list[list[Moment]]) -> list[float]:
+    """The instants, in seconds, at which trials are held against each other: each takes what follows it closely.
+
+    Trials of one load have their intervals at the same times, but for some jitter. At most a few hundred instants.
+    """
+    times = sorted(m.at_s for cell in moments for m in cell)
+    if not times:
+        return []
+    width = max(_usual_gap(moments) / 4, (times[-1] - times[0]) / _MOST_INSTANTS)
+    starts = [times[0]]
+    for at_s in times:
+        if at_s - starts[-1] > width:
+            starts.append(at_s)
+    return starts
+
+
+def _usual_gap(moments: list[list[Moment]]) -> float:
+    """The median distance of two moments of one trial, in seconds."""
+    trials: dict[tuple[int, int], list[float]] = defaultdict(list)
     for place, cell in enumerate(moments):
         for moment in cell:
-            times[place, moment.position].append(moment.at_s)
-    gaps = [b - a for trial in times.values() for a, b in zip(sorted(trial), sorted(trial)[1:], strict=False) if b > a]
-    return median(gaps) if gaps else 1.0
+            trials[place, moment.position].append(moment.at_s)
+    gaps = [b - a for times in trials.values() for a, b in pairwise(sorted(times))]
+    return median(gaps) if gaps else 0.0
 
 
-def _course(server: int, moments: list[Moment], ticks: list[int], step: float) -> Course:
-    at: dict[int, list[Moment]] = defaultdict(list)
+def _warmup_end(moments: list[Moment]) -> float:
+    """Between the last moment of the warm-up and the first that was measured; 0 without a warm-up."""
+    warm = [m.at_s for m in moments if m.phase == "warmup"]
+    measured = [m.at_s for m in moments if m.phase == "measure"]
+    return round((max(warm) + min(measured)) / 2, 3) if warm and measured else 0.0
+
+
+def _course(server: int, moments: list[Moment], starts: list[float]) -> Course:
+    here: list[list[Moment]] = [[] for _ in starts]
     for moment in moments:
-        at[round(moment.at_s / step)].append(moment)
-    here = [at.get(tick, []) for tick in ticks]
+        here[bisect_right(starts, moment.at_s) - 1].append(moment)
     return {
         "s": server,
-        "rate": _band([[round(m.rate_per_s, 1) for m in there] for there in here]),
+        "rate": _band([[float(round(m.rate_per_s)) for m in there] for there in here]),
         "p50": _band([[float(m.p50_ns) for m in there if m.p50_ns > 0] for there in here]),
         "p99": _band([[float(m.p99_ns) for m in there if m.p99_ns > 0] for there in here]),
     }

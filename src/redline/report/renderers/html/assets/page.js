@@ -35,6 +35,17 @@
     }
   }
 
+  // Labels that would run into the one before them are left out.
+  function spaced(plot, ticks, text, room) {
+    let last = -Infinity;
+    return ticks.map(tick => {
+      const at = plot.valToPos(tick, "x");
+      if (at - last < room) return "";
+      last = at;
+      return text(tick);
+    });
+  }
+
   function logScale(values) {
     const all = values.filter(value => value > 0);
     const low = Math.min(...all), high = Math.max(...all), room = Math.max((high / low) ** 0.06, 1.04);
@@ -68,10 +79,10 @@
     // The scale holds both kinds of time, so that switching shows the difference and not a new axis.
     const both = group.curves.flatMap(curve => [...curve.response.y, ...curve.service.y]);
     const farthest = Math.max(1, ...group.curves.flatMap(curve => curve.response.x));
-    const nines = [0, ...(farthest < 4.5 ? [Math.log10(2)] : []), ...Array.from({ length: Math.ceil(farthest) }, (_, i) => i + 1)];
+    const nines = [0, ...(farthest < 4.5 ? [Math.log10(2)] : []), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
     return { table: uPlot.join(tables), series, owner, format: duration, instant: share,
       scales: { x: { time: false, range: () => [0, farthest * 1.02] }, y: logScale(both) },
-      axes: axes({ splits: () => nines, values: (_, ticks) => ticks.map(share) },
+      axes: axes({ splits: () => nines, values: (plot, ticks) => spaced(plot, ticks, share, 46) },
         { splits: (_, __, low, high) => logTicks(low, high), values: (_, ticks) => ticks.map(duration) }) };
   }
 
