@@ -1,6 +1,7 @@
 """When is a server ready? When it answers a real request as its entry says, and not before."""
 
-import http.client
+import re
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,14 @@ from redline.model import Ready
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.020
-_ATTEMPT_S = 5.0
+_FIRST_ATTEMPT_S = 0.25
+_LONGEST_ATTEMPT_S = 5.0
+_LONGEST_ANSWER = 1 << 20
+_NOTHING = "nothing listened"
+_PREFIX = re.compile(rb"HTTP/|HTTP$|HTT$|HT$|H$|$")
+_STATUS = re.compile(rb"HTTP/1\.[01] ([1-5]\d\d)")
+_LENGTH = re.compile(rb"^content-length:[ \t]*(\d+)", re.IGNORECASE | re.MULTILINE)
+_CHUNKED = re.compile(rb"^transfer-encoding:.*chunked", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -29,10 +37,11 @@ def wait_until_ready(host: str, port: int, ready: Ready, alive: Callable[[float]
     seconds to pause; `since_ns` is the server's start on CLOCK_MONOTONIC, from which `ready.within_ns` counts.
     """
     deadline = since_ns + ready.within_ns
-    pause = _FIRST_PAUSE_S
+    pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
     while True:
-        left_s = (deadline - time.monotonic_ns()) / 1e9
-        saw = ask(host, port, ready.path, min(_ATTEMPT_S, max(left_s, _FIRST_PAUSE_S)))
+        asked = time.monotonic_ns()
+        left_s = (deadline - asked) / 1e9
+        saw = ask(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)))
         now = time.monotonic_ns()
         if saw == ready.status and now <= deadline:
             return Waited("ready", now, saw)
@@ -41,25 +50,52 @@ def wait_until_ready(host: str, port: int, ready: Ready, alive: Callable[[float]
         if time.monotonic_ns() >= deadline:
             return Waited("late", time.monotonic_ns(), saw)
         pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+        # A request that nobody answers must not hide for long that the server died; a slow first answer gets its time.
+        if now - asked >= attempt * 1e9:
+            attempt = min(attempt * 2, _LONGEST_ATTEMPT_S)
 
 
-def ask(host: str, port: int, path: str, timeout_s: float) -> int | str:
-    """The status of `GET path`, its body read, on a connection of its own; or why there was no answer."""
-    connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+def ask(host: str, port: int, path: str, within_s: float) -> int | str:
+    """The status of `GET path`, answered whole on a connection of its own; or why there was no answer in that time."""
+    deadline = time.monotonic() + within_s
+    request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode()
     try:
-        connection.connect()
-        if connection.sock.getsockname() == connection.sock.getpeername():
-            return "nothing listened"
-        connection.request("GET", path, headers={"Connection": "close"})
-        response = connection.getresponse()
-        response.read()
+        with socket.create_connection((host, port), within_s) as connection:
+            if connection.getsockname() == connection.getpeername():
+                return _NOTHING
+            connection.sendall(request)
+            answer = _receive(connection, deadline)
     except ConnectionRefusedError:
-        return "nothing listened"
+        return _NOTHING
     except TimeoutError:
-        return f"no answer within {timeout_s:.3g} s"
-    except (OSError, http.client.HTTPException) as error:
-        return f"no HTTP answer ({str(error) or type(error).__name__})"
-    else:
-        return response.status
-    finally:
-        connection.close()
+        return f"no answer within {within_s:.3g} s"
+    except OSError as error:
+        return f"no answer ({error.strerror or type(error).__name__})"
+    status = _STATUS.match(answer)
+    return int(status[1]) if status else f"no HTTP answer but {answer[:60]!r}"
+
+
+def _receive(connection: socket.socket, deadline: float) -> bytes:
+    """One answer, or as much as is enough to see that it is none. Raises TimeoutError."""
+    answer = b""
+    while not _is_whole(answer):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        connection.settimeout(left_s)
+        more = connection.recv(1 << 16)
+        if not more:
+            break
+        answer += more
+    return answer
+
+
+def _is_whole(answer: bytes) -> bool:
+    """Whether an answer ends here (RFC 9112, section 6.3), is longer than is worth waiting for, or is not HTTP."""
+    head, end, body = answer.partition(b"\r\n\r\n")
+    if not end:
+        return len(answer) > _LONGEST_ANSWER or not _PREFIX.match(answer[:5])
+    length = _LENGTH.search(head)
+    if length is not None:
+        return len(body) >= min(int(length[1]), _LONGEST_ANSWER)
+    return len(body) > _LONGEST_ANSWER or (_CHUNKED.search(head) is not None and body.endswith(b"0\r\n\r\n"))

@@ -1,0 +1,1 @@
+"""Small servers that behave, or misbehave in one way each; plain scripts of the standard library."""

@@ -1,0 +1,127 @@
+"""A small HTTP server for tests of the launcher, that behaves or misbehaves as told: `server.py PORT BEHAVIOUR`."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def serve(port: int, status: str = "200 OK", requests: int | None = None) -> None:
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        while requests is None or requests > 0:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok".encode())
+            requests = None if requests is None else requests - 1
+
+
+def healthy(port: int) -> None:
+    serve(port)
+
+
+def wrong(port: int) -> None:
+    serve(port, "404 Not Found")
+
+
+def slow(port: int) -> None:
+    time.sleep(0.3)
+    serve(port)
+
+
+def silent(port: int) -> None:
+    """Accepts, and never answers."""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        kept = []
+        while True:
+            kept.append(listener.accept())
+
+
+def garbage(port: int) -> None:
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"\x00\x01\x02 this is not HTTP\r\n\r\n")
+
+
+def sleeps(port: int) -> None:
+    """Never listens."""
+    time.sleep(600)
+
+
+def deaf(port: int) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    serve(port)
+
+
+def scattering(port: int) -> None:
+    """Starts children of children that leave its session and its group, then serves."""
+    if os.fork() == 0:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork():
+            os._exit(0)
+        os.setpgid(0, 0)
+        subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+        time.sleep(600)
+    os.wait()
+    serve(port)
+
+
+def flooding(port: int) -> None:
+    """Writes 40 MiB and a last line before it serves."""
+    block = b"x" * 1023 + b"\n"
+    for _ in range(40 * 1024):
+        os.write(1, block)
+    os.write(1, b"the last line\n")
+    serve(port)
+
+
+def dying(port: int) -> None:
+    """Answers two requests, then ends with a message."""
+    serve(port, requests=2)
+    sys.exit("\x1b[31mout of patience\x1b[0m")
+
+
+def exits(port: int) -> None:
+    sys.exit("no configuration found")
+
+
+def crashes(port: int) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def taken(port: int) -> None:
+    """Says that its port is another's, whatever port it is given."""
+    sys.exit("OSError: [Errno 98] Address already in use")
+
+
+def told(port: int) -> None:
+    """Says what it was given, then serves."""
+    print(" ".join(sys.argv[3:]), os.environ.get("GREETING"), flush=True)
+    print(f"in {Path.cwd()} on {sorted(os.sched_getaffinity(0))}", flush=True)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    print(f"files {soft == hard}, stdin {sys.stdin.read()!r}", flush=True)
+    serve(port)
+
+
+def busy(port: int) -> None:
+    """Burns CPU in short-lived children, 30 of 10 ms, then serves."""
+    for _ in range(30):
+        child = os.fork()
+        if child == 0:
+            while time.process_time() < 0.01:
+                pass
+            os._exit(0)
+        os.waitpid(child, 0)
+    serve(port)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]](int(sys.argv[1]))

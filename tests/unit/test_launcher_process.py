@@ -1,0 +1,287 @@
+"""The process launcher with real small servers that behave and misbehave."""
+
+import http.server
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redline.errors import LaunchError, StoreError, UsageError
+from redline.model import Tool, Variant
+from redline.plugins.launchers import process
+from redline.plugins.launchers.addresses import free_port
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.readiness import ask
+from redline.plugins.linux import cgroup
+from redline.ports import Placement
+from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
+
+FREE = Placement()
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> ProcessLauncher:
+    return ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "server.log"
+
+
+def refused(launcher: ProcessLauncher, variant: Variant, log: Path, placement: Placement = FREE) -> LaunchError:
+    launcher.build(variant, lambda _line: None)
+    with pytest.raises(LaunchError) as caught, launcher.running(variant, placement, log):
+        pass
+    assert alive(variant) == []
+    assert "\n" not in caught.value.problems[0].message
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server()
+    build = launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log) as running:
+        assert ask("127.0.0.1", running.endpoint.port, "/", 5) == 200
+        assert running.facts.pid in alive(variant)
+        assert running.facts.build == build
+        assert running.facts.port == running.endpoint.port
+        assert running.facts.command[-2:] == (str(running.endpoint.port), "healthy")
+        assert running.facts.ready_ns > 0
+        assert running.death() is None
+        group = cgroup.own_group_of(running.facts.pid)
+        assert running.facts.cgroup == (group is not None)
+    assert alive(variant) == []
+    assert group is None or not group.exists()
+    with socket.create_server(("127.0.0.1", running.endpoint.port), reuse_port=False):
+        pass
+
+
+def test_a_slow_start_is_waited_for_and_told(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server("slow")
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log) as running:
+        assert running.facts.ready_ns >= 300_000_000
+
+
+def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: ProcessLauncher, log: Path) -> None:
+    options: dict[str, str | int | bool] = {"mode": "fast", "deep": True}
+    plain = server("told").entry.start.command
+    asked = (*plain, "{mode}-{deep}-{cpus}")
+    variant = server("told", options=options, env={"GREETING": "hello {mode}"}, command=asked)
+    launcher.build(variant, lambda _line: None)
+    first = min(os.sched_getaffinity(0))
+    with launcher.running(variant, Placement(server_cpus=(first,)), log) as running:
+        assert running.facts.cpus == (first,)
+        folder = log.parents[1] / "catalogue" / "fake"
+        assert eventually(lambda: "stdin" in log.read_text())
+        assert log.read_text().splitlines() == [
+            "fast-on-1 hello fast",
+            f"in {folder} on [{first}]",
+            "files True, stdin ''",
+        ]
+
+
+def test_an_unknown_placeholder_names_the_known_ones(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server(command=("true", "{port}", "{depth}"))
+    launcher.build(variant, lambda _line: None)
+    with pytest.raises(UsageError, match=r"\{depth\}") as caught, launcher.running(variant, FREE, log):
+        pass
+    assert "cpus, folder, port" in caught.value.hint
+
+
+def test_a_command_that_does_not_take_the_port_is_refused(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server(command=("true",))
+    launcher.build(variant, lambda _line: None)
+    with pytest.raises(UsageError, match=r"names \{port\}"), launcher.running(variant, FREE, log):
+        pass
+
+
+def test_a_server_that_exits_at_once_is_told_with_its_code_and_last_words(launcher: ProcessLauncher, log: Path) -> None:
+    error = refused(launcher, server("exits"), log)
+    assert error.kind == "start"
+    assert "exited with code 1" in str(error)
+    assert "no configuration found" in error.problems[0].message
+    assert error.log_tail == "no configuration found"
+    assert str(log) in error.hint
+
+
+def test_a_server_that_crashes_is_told_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
+    error = refused(launcher, server("crashes"), log)
+    assert "SIGSEGV" in str(error)
+    assert "it wrote nothing" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "seen"),
+    [("sleeps", "nothing listened"), ("silent", "no answer within"), ("garbage", "no HTTP answer")],
+)
+def test_a_server_that_never_becomes_ready(launcher: ProcessLauncher, log: Path, behaviour: str, seen: str) -> None:
+    error = refused(launcher, server(behaviour, within_ms=400), log)
+    assert error.kind == "not_ready"
+    assert "not ready within 400 ms" in str(error)
+    assert seen in str(error)
+
+
+def test_a_wrong_status_is_told_with_the_right_one(launcher: ProcessLauncher, log: Path) -> None:
+    error = refused(launcher, server("wrong", within_ms=300), log)
+    assert error.kind == "not_ready"
+    assert "status 404 instead of 200" in str(error)
+
+
+def test_a_command_that_does_not_exist(launcher: ProcessLauncher, log: Path) -> None:
+    error = refused(launcher, server(command=("{folder}/no-such-program", "{port}")), log)
+    assert "no-such-program cannot be executed (No such file or directory)" in str(error)
+
+
+def test_a_missing_tool_is_told_with_its_hint(launcher: ProcessLauncher, tmp_path: Path, log: Path) -> None:
+    tool = tmp_path / "bin" / "redline-test-tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    variant = server(needs=(Tool(command=str(tool), hint="install the tool"),))
+    launcher.build(variant, lambda _line: None)
+    tool.unlink()
+    with pytest.raises(LaunchError, match="is not installed") as caught, launcher.running(variant, FREE, log):
+        pass
+    assert caught.value.hint == "install the tool"
+
+
+def test_cores_that_do_not_exist_are_named(launcher: ProcessLauncher, log: Path) -> None:
+    error = refused(launcher, server(), log, Placement(server_cpus=(1023,)))
+    assert "could not be pinned to cores 1023" in str(error)
+
+
+def test_a_server_that_is_not_built_is_not_started(launcher: ProcessLauncher, log: Path) -> None:
+    with pytest.raises(LaunchError, match="is not built"), launcher.running(server(), FREE, log):
+        pass
+
+
+def test_a_log_that_cannot_be_written(launcher: ProcessLauncher, tmp_path: Path) -> None:
+    variant = server()
+    launcher.build(variant, lambda _line: None)
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(StoreError, match="cannot be written"),
+        launcher.running(variant, FREE, tmp_path / "file" / "server.log"),
+    ):
+        pass
+
+
+def test_another_port_is_tried_when_the_first_is_taken(
+    launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant = server()
+    launcher.build(variant, lambda _line: None)
+    free = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        ports = iter([squatter.getsockname()[1], free])
+        monkeypatch.setattr(process, "free_port", lambda: next(ports))
+        # The squatter takes the connection of the readiness request and does not answer; the server ends by then.
+        with launcher.running(variant, FREE, log) as running:
+            assert running.endpoint.port == free
+
+
+def test_a_port_that_is_always_taken(launcher: ProcessLauncher, log: Path) -> None:
+    error = refused(launcher, server("taken"), log)
+    assert "found its port in use" in str(error)
+    assert "Address already in use" in error.log_tail
+
+
+@pytest.fixture
+def impostor() -> Iterator[int]:
+    """Another HTTP server, of this very process, that answers every request with 200."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as other:
+        thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield other.server_address[1]
+        other.shutdown()
+        thread.join()
+
+
+def test_the_answer_of_another_process_is_never_taken_for_the_servers(
+    launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch, impostor: int
+) -> None:
+    variant = server("sleeps")
+    launcher.build(variant, lambda _line: None)
+    monkeypatch.setattr(process, "free_port", lambda: impostor)
+    with pytest.raises(LaunchError, match="found its port in use"), launcher.running(variant, FREE, log):
+        pass
+    assert alive(variant) == []
+
+
+def test_sigterm_that_is_ignored_is_followed_by_sigkill(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server("deaf", grace_ms=200)
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log):
+        assert alive(variant)
+    assert alive(variant) == []
+
+
+def test_children_that_left_the_session_are_stopped_too(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server("scattering")
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log):
+        assert eventually(lambda: len(alive(variant)) == 4), "warden, server, and two that left it"
+    assert alive(variant) == []
+
+
+def test_they_are_stopped_without_a_control_group_as_well(
+    launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroup, "parent_for_servers", lambda: None)
+    variant = server("scattering")
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log) as running:
+        assert not running.facts.cgroup
+        assert eventually(lambda: len(alive(variant)) == 4)
+    assert alive(variant) == []
+
+
+def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server("dying")
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log) as running:
+        assert running.death() is None
+        ask("127.0.0.1", running.endpoint.port, "/", 5)
+        assert eventually(lambda: running.death() is not None)
+        death = running.death()
+    assert death is not None
+    assert (death.stage, death.kind) == ("load", "died")
+    assert "exited with code 1 while it was under test; its last words: out of patience" in death.message
+    assert death.log_tail == "out of patience"
+
+
+def test_a_server_that_is_killed_is_told_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server()
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, FREE, log) as running:
+        os.kill(running.facts.pid, signal.SIGKILL)
+        assert eventually(lambda: running.death() is not None)
+        death = running.death()
+    assert death is not None
+    assert "SIGKILL" in death.message
+    assert "dmesg" in death.hint
+
+
+def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server("scattering")
+    launcher.build(variant, lambda _line: None)
+    with pytest.raises(KeyboardInterrupt), launcher.running(variant, FREE, log):
+        raise KeyboardInterrupt
+    assert alive(variant) == []
