@@ -1,1 +1,13 @@
-//! What the engine saw.
+//! What the engine saw: histograms, outcomes and counts, how they merge, and the events in which they are told.
+//!
+//! Merging is adding counts: associative, commutative, and it loses nothing. Percentiles are never merged.
+
+mod counts;
+mod event;
+mod histogram;
+mod slice;
+
+pub use counts::{Counts, Outcome, Outcomes, StatusClasses};
+pub use event::{ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, Trouble};
+pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};
+pub use slice::Slice;

@@ -1,0 +1,92 @@
+//! The process: its limits, its cores, its signals, its parent, its end.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+
+use super::checked;
+use super::time::timespec;
+
+/// Raise the number of descriptors that this process may hold to its hard limit, and tell it.
+pub fn raise_open_files() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writes, then for reads.
+    unsafe {
+        checked(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit))?;
+        let before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        let raised = libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0;
+        Ok(if raised { limit.rlim_cur } else { before })
+    }
+}
+
+/// The cores that this process may run on.
+pub fn allowed_cpus() -> io::Result<Vec<u32>> {
+    // SAFETY: a `cpu_set_t` is an array of integers, so all zeros is a value of it; its size is given.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        checked(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set))?;
+        set
+    };
+    // SAFETY: the indices are within the set.
+    Ok((0..libc::CPU_SETSIZE as usize)
+        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) })
+        .map(|cpu| cpu as u32)
+        .collect())
+}
+
+/// Let the calling thread, and those that it will start, run on these cores alone.
+pub fn pin(cpus: &[u32]) -> io::Result<()> {
+    // SAFETY: as in `allowed_cpus`; `CPU_SET` ignores indices past the set.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        for cpu in cpus {
+            libc::CPU_SET(*cpu as usize, &mut set);
+        }
+        checked(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)).map(drop)
+    }
+}
+
+/// Let the calling thread's timers fire when they are due: the kernel's default adds up to 50 µs.
+pub fn exact_timers() {
+    // SAFETY: no memory is passed. Failing only means less exact timers, and lateness tells.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+}
+
+/// Ask to be killed when the parent ends; false when that parent is gone already.
+pub fn die_with_parent(parent: u32) -> bool {
+    // SAFETY: no memory is passed.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
+        u32::try_from(libc::getppid()) == Ok(parent)
+    }
+}
+
+/// SIGINT and SIGTERM, blocked in this thread and those that it will start, to be waited for.
+pub struct Signals(libc::sigset_t);
+
+impl Signals {
+    pub fn block() -> Self {
+        // SAFETY: `set` is initialized by `sigemptyset`; the signal numbers are valid, so no call can fail.
+        unsafe {
+            let mut set: libc::sigset_t = zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGINT);
+            libc::sigaddset(&raw mut set, libc::SIGTERM);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            Self(set)
+        }
+    }
+
+    /// Wait for one of them at most so long; whether it came.
+    pub fn wait(&self, timeout_ns: u64) -> bool {
+        let timeout = timespec(timeout_ns);
+        // SAFETY: both references outlive the call, and no information about the signal is asked for.
+        unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const timeout) > 0 }
+    }
+}
+
+/// End the process at once, whatever its other threads do and whatever is still buffered.
+pub fn end_now(code: i32) -> ! {
+    // SAFETY: the call does not return.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,204 @@
+//! One worker: an event loop over its connections that shares nothing with the others while it runs.
+
+use std::io;
+use std::sync::Arc;
+
+use redline_traffic::Outcome;
+
+use crate::demand::{Demand, NEVER};
+use crate::job::Job;
+use crate::pool::{EVENTS, Pool, WAKER};
+use crate::roster::State;
+use crate::stop::Stop;
+use crate::sys::epoll::Ready;
+use crate::sys::time::now_ns;
+use crate::tally::{Ending, Tally};
+
+/// How much one read takes: what is shorter than this was all there was.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+pub struct Worker {
+    pub job: Arc<Job>,
+    pub stop: Arc<Stop>,
+    pub pool: Pool,
+    pub demand: Demand,
+    pub tally: Tally,
+    /// The end of the measurement window, and of the drain after it.
+    pub end_ns: u64,
+    pub drain_end_ns: u64,
+    pub now_ns: u64,
+    pub buffer: Box<[u8]>,
+    was_cut: bool,
+}
+
+impl Worker {
+    pub fn new(job: Arc<Job>, stop: Arc<Stop>, pool: Pool, demand: Demand, tally: Tally, end_ns: u64) -> Self {
+        let drain_end_ns = end_ns.saturating_add(job.drain_ns);
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        Self { job, stop, pool, demand, tally, end_ns, drain_end_ns, now_ns: now_ns(), buffer, was_cut: false }
+    }
+
+    /// Do the whole load; whether it was cut before its time.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait: nothing can be known then.
+    pub fn run(mut self) -> io::Result<bool> {
+        let mut ready = [Ready::NOTHING; EVENTS];
+        // A request to stop may have come before the first wait.
+        self.heed_stop();
+        loop {
+            self.tick();
+            self.take_up();
+            self.expire();
+            self.open_down();
+            if self.is_over() {
+                break;
+            }
+            let timeout_ns = self.next_wake_ns().saturating_sub(self.now_ns);
+            let filled = self.pool.poll.wait(&mut ready, timeout_ns)?;
+            for event in &ready[..filled] {
+                self.handle(*event);
+            }
+        }
+        self.finish();
+        Ok(self.was_cut)
+    }
+
+    /// Read the clock.
+    #[inline]
+    pub fn tick(&mut self) {
+        self.now_ns = now_ns();
+        self.tally.advance(self.now_ns);
+    }
+
+    /// Everything that is due by now falls due, and goes out when there is an idle connection.
+    #[inline]
+    fn take_up(&mut self) {
+        while self.demand.next_due_ns() <= self.now_ns {
+            let due_ns = self.demand.fall_due();
+            self.tally.due(due_ns, self.now_ns);
+            if self.pool.roster.length(State::Idle) == 0 {
+                if self.demand.is_open() {
+                    self.tally.waited(due_ns);
+                }
+            } else {
+                self.dispatch();
+                self.tick();
+            }
+        }
+        self.dispatch();
+    }
+
+    /// As long as a request waits and a connection is idle, the first goes out on the first.
+    fn dispatch(&mut self) {
+        while let Some(connection) = self.pool.roster.front(State::Idle) {
+            let Some(due_ns) = self.demand.take() else {
+                return;
+            };
+            self.send(connection, due_ns);
+            if self.demand.waiting() > 0 {
+                self.tick();
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Ready) {
+        if event.token() == WAKER {
+            return self.heed_stop();
+        }
+        if let Some(connection) = self.pool.of(event) {
+            match self.pool.roster.state(connection) {
+                State::Down => {}
+                State::Opening => self.settle_opening(connection, event),
+                State::Idle | State::Busy => {
+                    if event.writable() {
+                        self.send_rest(connection);
+                    }
+                    if event.readable() {
+                        self.receive(connection, event.ending());
+                    }
+                }
+            }
+            self.take_up();
+        }
+    }
+
+    /// What took too long has failed.
+    fn expire(&mut self) {
+        let timeout_ns = self.job.timeout_ns;
+        let since = |worker: &Self, state| {
+            let connection = worker.pool.roster.front(state)?;
+            let since_ns = worker.pool.connections[connection as usize].since_ns;
+            (since_ns.saturating_add(timeout_ns) <= worker.now_ns).then_some(connection)
+        };
+        while let Some(connection) = since(self, State::Busy) {
+            self.fail(connection, Outcome::Timeout);
+        }
+        while let Some(connection) = since(self, State::Opening) {
+            self.opening_failed(connection);
+        }
+        while self.demand.oldest_due_ns().saturating_add(timeout_ns) <= self.now_ns {
+            self.end_oldest_waiting(Outcome::Timeout);
+        }
+    }
+
+    /// The request that waits first in line ends without having been written.
+    pub fn end_oldest_waiting(&mut self, outcome: Outcome) {
+        if let Some(due_ns) = self.demand.take() {
+            self.end(Ending { due_ns, written_ns: None, outcome, status: None });
+        }
+    }
+
+    /// A request has ended; a closed load's user asks again.
+    #[inline]
+    pub fn end(&mut self, ending: Ending) {
+        self.tally.ended(ending, self.now_ns);
+        if self.demand.ask_again(self.now_ns) {
+            self.tally.due(self.now_ns, self.now_ns);
+        }
+    }
+
+    fn next_wake_ns(&self) -> u64 {
+        let timeout_ns = self.job.timeout_ns;
+        let expiry = |state| {
+            let front = self.pool.roster.front(state);
+            front.map_or(NEVER, |front| self.pool.connections[front as usize].since_ns.saturating_add(timeout_ns))
+        };
+        let end_ns = if self.now_ns < self.end_ns { self.end_ns } else { self.drain_end_ns };
+        end_ns
+            .min(self.demand.next_due_ns())
+            .min(self.tally.interval_end_ns())
+            .min(expiry(State::Busy))
+            .min(expiry(State::Opening))
+            .min(self.demand.oldest_due_ns().saturating_add(timeout_ns))
+            .min(self.pool.next_opening_ns())
+    }
+
+    fn is_over(&self) -> bool {
+        let all_answered = self.demand.waiting() == 0 && self.pool.roster.length(State::Busy) == 0;
+        self.now_ns >= self.drain_end_ns || self.now_ns >= self.end_ns && all_answered
+    }
+
+    /// Somebody asked to stop: the window and the drain end at the time that all workers were given.
+    fn heed_stop(&mut self) {
+        let at_ns = self.stop.at_ns();
+        if at_ns < self.drain_end_ns {
+            self.was_cut = true;
+            self.end_ns = self.end_ns.min(at_ns);
+            self.drain_end_ns = at_ns;
+            self.demand.cut(at_ns);
+            self.tally.cut(at_ns);
+        }
+    }
+
+    /// What is still unanswered ends at its age.
+    fn finish(&mut self) {
+        while self.demand.waiting() > 0 {
+            self.end_oldest_waiting(Outcome::Unsent);
+        }
+        while let Some(connection) = self.pool.roster.front(State::Busy) {
+            self.fail(connection, Outcome::InFlight);
+        }
+        self.tally.finish(self.now_ns);
+    }
+}

@@ -1,0 +1,183 @@
+//! How requests ended, and the counters of an interval.
+
+use std::ops::AddAssign;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// How one request ended. Each request that falls due ends in exactly one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The expected answer.
+    Ok,
+    /// A whole answer with another status.
+    UnexpectedStatus,
+    /// A whole answer with the expected status and another body.
+    UnexpectedBody,
+    /// Not HTTP/1.1, or past a limit.
+    Malformed,
+    /// Its connection could not be opened.
+    Connect,
+    /// The connection was reset before the answer was whole.
+    Reset,
+    /// The connection ended before the answer was whole.
+    Closed,
+    /// No whole answer in time.
+    Timeout,
+    /// Written, and unanswered when the drain ended.
+    InFlight,
+    /// Due, and not written when the drain ended.
+    Unsent,
+}
+
+/// How many requests ended in each way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the variants of `Outcome` say what each counts")]
+pub struct Outcomes {
+    pub ok: u64,
+    pub unexpected_status: u64,
+    pub unexpected_body: u64,
+    pub malformed: u64,
+    pub connect: u64,
+    pub reset: u64,
+    pub closed: u64,
+    pub timeout: u64,
+    pub in_flight: u64,
+    pub unsent: u64,
+}
+
+impl Outcomes {
+    /// Count one.
+    #[inline]
+    pub fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Ok => &mut self.ok,
+            Outcome::UnexpectedStatus => &mut self.unexpected_status,
+            Outcome::UnexpectedBody => &mut self.unexpected_body,
+            Outcome::Malformed => &mut self.malformed,
+            Outcome::Connect => &mut self.connect,
+            Outcome::Reset => &mut self.reset,
+            Outcome::Closed => &mut self.closed,
+            Outcome::Timeout => &mut self.timeout,
+            Outcome::InFlight => &mut self.in_flight,
+            Outcome::Unsent => &mut self.unsent,
+        } += 1;
+    }
+
+    /// All that were counted.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.as_array().iter().sum()
+    }
+
+    fn as_array(self) -> [u64; 10] {
+        let Self {
+            ok,
+            unexpected_status,
+            unexpected_body,
+            malformed,
+            connect,
+            reset,
+            closed,
+            timeout,
+            in_flight,
+            unsent,
+        } = self;
+        [ok, unexpected_status, unexpected_body, malformed, connect, reset, closed, timeout, in_flight, unsent]
+    }
+}
+
+impl AddAssign for Outcomes {
+    fn add_assign(&mut self, other: Self) {
+        self.ok += other.ok;
+        self.unexpected_status += other.unexpected_status;
+        self.unexpected_body += other.unexpected_body;
+        self.malformed += other.malformed;
+        self.connect += other.connect;
+        self.reset += other.reset;
+        self.closed += other.closed;
+        self.timeout += other.timeout;
+        self.in_flight += other.in_flight;
+        self.unsent += other.unsent;
+    }
+}
+
+/// Responses by the class of their status. Serialized as a map of those that occurred: `{"2xx": 123}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatusClasses([u64; 10]);
+
+impl StatusClasses {
+    /// Count a status from 0 to 999.
+    #[inline]
+    pub fn count(&mut self, status: u16) {
+        self.0[usize::from(status / 100).min(9)] += 1;
+    }
+
+    /// How many had this first digit.
+    #[must_use]
+    pub fn of(&self, class: usize) -> u64 {
+        self.0.get(class).copied().unwrap_or(0)
+    }
+}
+
+impl Serialize for StatusClasses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let occurred = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        let mut map = serializer.serialize_map(None)?;
+        for (class, count) in occurred {
+            map.serialize_entry(&format!("{class}xx"), count)?;
+        }
+        map.end()
+    }
+}
+
+impl AddAssign for StatusClasses {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, count) in self.0.iter_mut().zip(other.0) {
+            *sum += count;
+        }
+    }
+}
+
+/// The counters of one interval, or of a whole measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests that fell due.
+    pub due: u64,
+    /// Requests of these that were written, in part at least.
+    pub sent: u64,
+    /// Right answers received, whenever their requests were due.
+    pub completed: u64,
+    /// Requests that were answered after the measurement window had ended.
+    pub late: u64,
+    /// Open load: requests that found no idle connection when they were taken up.
+    pub waited: u64,
+    /// Connections opened in place of one that had ended.
+    pub reconnects: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes taken from the kernel.
+    pub bytes_received: u64,
+    /// Durations past the histograms' range.
+    pub saturated: u64,
+    /// Whole answers by status.
+    pub status: StatusClasses,
+    /// How requests ended.
+    pub outcomes: Outcomes,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.late += other.late;
+        self.waited += other.waited;
+        self.reconnects += other.reconnects;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.saturated += other.saturated;
+        self.status += other.status;
+        self.outcomes += other.outcomes;
+    }
+}

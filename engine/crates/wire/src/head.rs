@@ -1,0 +1,119 @@
+//! The head of a response: status, framing, and whether the connection lives on.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Status};
+
+use crate::MOST_HEADERS;
+use crate::parser::Malformed;
+
+/// How the end of a body is found (RFC 9112, section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub bytes: usize,
+    pub status: u16,
+    pub keep_alive: bool,
+    pub framing: Framing,
+}
+
+/// Parse a head at the beginning of `bytes`; `None` when it is not whole yet.
+pub(crate) fn parse(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+    let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = ParserConfig::default()
+        .parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
+        .map_err(|error| match error {
+            httparse::Error::TooManyHeaders => Malformed::TooManyHeaders,
+            _ => Malformed::Head,
+        })?;
+    let (Status::Complete(length), Some(status), Some(minor)) = (parsed, response.code, response.version) else {
+        return Ok(None);
+    };
+    let facts = Facts::of(response.headers)?;
+    let framing = facts.framing(status, minor, asked_head)?;
+    let persistent = if minor == 1 { !facts.close } else { facts.keep_alive && !facts.close };
+    let keep_alive = persistent && framing != Framing::UntilClose && status != 101;
+    Ok(Some(Head { bytes: length, status, keep_alive, framing }))
+}
+
+/// The few headers that decide about framing and persistence.
+#[derive(Default)]
+struct Facts {
+    content_length: Option<u64>,
+    /// Whether the last transfer coding is chunked; `None` when there is no coding.
+    chunked: Option<bool>,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Facts {
+    fn of(headers: &[Header<'_>]) -> Result<Self, Malformed> {
+        let mut facts = Self::default();
+        for header in headers {
+            // The length of a name is the cheapest way to pass over the headers that do not matter here.
+            match header.name.len() {
+                10 if header.name.eq_ignore_ascii_case("connection") => facts.connection(header.value),
+                14 if header.name.eq_ignore_ascii_case("content-length") => facts.length(header.value)?,
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => facts.encoding(header.value),
+                _ => {}
+            }
+        }
+        Ok(facts)
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for token in tokens(value) {
+            self.close |= token.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    fn length(&mut self, value: &[u8]) -> Result<(), Malformed> {
+        let value = value.trim_ascii();
+        if value.is_empty() {
+            return Err(Malformed::ContentLength);
+        }
+        let length = value.iter().try_fold(0_u64, |sum, byte| {
+            let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+            sum.checked_mul(10)?.checked_add(u64::from(digit))
+        });
+        match (length, self.content_length) {
+            (None, _) => Err(Malformed::ContentLength),
+            (Some(new), Some(old)) if new != old => Err(Malformed::ContentLength),
+            _ => {
+                self.content_length = length;
+                Ok(())
+            }
+        }
+    }
+
+    fn encoding(&mut self, value: &[u8]) {
+        self.chunked = tokens(value).last().map(|last| last.eq_ignore_ascii_case(b"chunked"));
+    }
+
+    fn framing(&self, status: u16, minor: u8, asked_head: bool) -> Result<Framing, Malformed> {
+        if asked_head || status < 200 || status == 204 || status == 304 {
+            return Ok(Framing::None);
+        }
+        if let Some(chunked) = self.chunked {
+            // Two framings, or one that HTTP/1.0 does not know: where the body ends is a guess (RFC 9112, section 6.1).
+            if self.content_length.is_some() || minor == 0 {
+                return Err(Malformed::Framing);
+            }
+            return Ok(if chunked { Framing::Chunked } else { Framing::UntilClose });
+        }
+        Ok(self.content_length.map_or(Framing::UntilClose, Framing::Length))
+    }
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
