@@ -153,6 +153,9 @@ def splice(text: str, start: int, length: int, new: str) -> str:
 @example("loads: {a: {open: {rate: 1e400}, for: 1s}}")
 @example("seed: " + "9" * 5000)
 @example("a: !!int x")
+@example("<: 1")
+@example("'[key]': 1")
+@example("scenarios: [{<own>: 1}]")
 def test_any_text(catalogue: Catalogue, text: str) -> None:
     assert_suite_or_usage_error(lambda: read_suite(text, "f.yaml", catalogue, Overrides()))
 

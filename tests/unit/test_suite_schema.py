@@ -10,6 +10,8 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from redline.suite import Overrides, load_catalogue
+from redline.suite.resolve import read_suite
 from redline.suite.schema import schemas
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE
 
@@ -107,3 +109,22 @@ def test_the_catalogue_of_the_tests_fits() -> None:
     assert is_valid(SCENARIOS, "scenarios.schema.json")
     assert not is_valid(FAMILY.replace("runtime", "runtimes"), "server.schema.json")
     assert not is_valid(SCENARIOS.replace("get:", "fetch:"), "scenarios.schema.json")
+
+
+def test_the_reference_page_explains_every_key() -> None:
+    page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
+    schema = schemas()["suite.schema.json"]
+    keys = set(schema["properties"])
+    for part in schema["$defs"].values():
+        for form in (part, *part.get("anyOf", [])):
+            keys |= set(form.get("properties", {}))
+    assert len(keys) > 30
+    assert sorted(key for key in keys if f"`{key}`" not in page) == []
+
+
+def test_the_example_of_the_reference_page_is_right() -> None:
+    page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    assert is_valid(example, "suite.schema.json")
+    suite = read_suite(example, "example.yaml", load_catalogue(ROOT / "catalogue"), Overrides())
+    assert [variant.slug for variant in suite.variants] == ["rust.hyper", "rust.axum+routes=1", "rust.axum"]

@@ -67,7 +67,7 @@ class Sheet:
 
     def _explain(self, detail: ErrorDetails, base: Path) -> Problem:
         raw = base + tuple(detail["loc"])
-        path = tuple(step for step in raw if step != _KEY_MARK and not str(step).startswith(_TAG_MARK))
+        path = self._written(raw)
         kind = detail["type"]
         if kind == "extra_forbidden":
             known = tuple(known_keys(self.root, path[:-1]))
@@ -81,6 +81,16 @@ class Sheet:
         if isinstance(cause, WrongValueError):
             return Problem(cause.message, cause.hint, place)
         return Problem(_message(detail), self._hint(detail, path), place)
+
+    def _written(self, location: Path) -> Path:
+        """A location without the steps that pydantic adds and that no file has."""
+        path: Path = ()
+        for step in location:
+            container = self.document.at(path)
+            added = step == _KEY_MARK or str(step).startswith(_TAG_MARK)
+            if not added or (isinstance(container, dict) and step in container):
+                path = (*path, step)
+        return path
 
     def _hint(self, detail: ErrorDetails, path: Path) -> str:
         value = detail["input"]
