@@ -1,0 +1,184 @@
+"""Every server of the catalogue, built and started by the lab's own launcher, held to catalogue/README.md's table."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from redline.model import OptionValue, ServerEntry, Variant
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.ports import Endpoint, Placement
+from redline.suite import load_catalogue
+from tests.e2e.conftest import CHECKOUT
+
+pytestmark = pytest.mark.e2e
+
+CATALOGUE = CHECKOUT / "catalogue"
+ENTRIES = load_catalogue(CATALOGUE).servers
+CEILING = "oracle.null"
+ROUTES = 128
+BYTES = {"Content-Type": "application/octet-stream"}
+TEXT = {"Content-Type": "text/plain; charset=utf-8"}
+WAIT_S = 20
+
+
+@pytest.fixture(scope="module")
+def launcher() -> ProcessLauncher:
+    return ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
+
+
+def marked(entry: ServerEntry) -> object:
+    return pytest.param(entry, id=entry.name, marks=[pytest.mark.jvm] if entry.runtime == "jvm" else [])
+
+
+SERVERS = [marked(entry) for entry in ENTRIES.values() if entry.name != CEILING]
+
+
+@contextmanager
+def running(launcher: ProcessLauncher, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[Endpoint]:
+    """The server with its defaults but for `options`; skips, saying why, where it cannot be built."""
+    available = launcher.availability(entry)
+    if available.state == "cannot be built":
+        pytest.skip(f"{entry.name}: {available.reason}")
+    defaults = {name: option.default for name, option in entry.options.items()}
+    variant = Variant(entry=entry, options={**defaults, **options})
+    launcher.build(variant, print)
+    with launcher.running(variant, Placement(), folder / "server.log") as server:
+        yield server.endpoint
+        assert server.death() is None
+
+
+def connected(endpoint: Endpoint) -> "closing[HTTPConnection]":
+    return closing(HTTPConnection(endpoint.host, endpoint.port, timeout=WAIT_S))
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(
+    request: pytest.FixtureRequest, launcher: ProcessLauncher, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Endpoint]:
+    with running(launcher, request.param, tmp_path_factory.mktemp("server")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def client(server: Endpoint) -> Iterator[HTTPConnection]:
+    with connected(server) as connection:
+        yield connection
+
+
+def ask(
+    client: HTTPConnection, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+) -> tuple[int, str]:
+    client.request(method, path, body=body, headers=headers or {})
+    response = client.getresponse()
+    if response.status == 200:
+        assert (response.getheader("Content-Type") or "").startswith("text/plain")
+    return response.status, response.read().decode()
+
+
+def test_each_get_route_answers_with_its_own_name(client: HTTPConnection) -> None:
+    answers = [ask(client, "GET", f"/path{n}") for n in range(ROUTES)]
+    assert answers == [(200, f"path{n}") for n in range(ROUTES)]
+
+
+def test_each_post_route_counts_its_own_body(client: HTTPConnection) -> None:
+    for n in range(ROUTES):
+        body = b"x" * n
+        assert ask(client, "POST", f"/bytes{n}", body, BYTES) == (200, f"bytes{n} {n}")
+        assert ask(client, "POST", f"/string{n}", body, TEXT) == (200, f"string{n} {n}")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/"),
+        ("GET", "/path"),
+        ("GET", "/nothing"),
+        ("GET", "/path00"),
+        ("GET", "/path0127"),
+        ("GET", "/path0/more"),
+        ("GET", f"/path{ROUTES}"),
+        ("POST", f"/bytes{ROUTES}"),
+        ("POST", f"/string{ROUTES}"),
+    ],
+)
+def test_what_is_not_a_route_is_not_found(client: HTTPConnection, method: str, path: str) -> None:
+    status, _ = ask(client, method, path, b"" if method == "POST" else None, BYTES)
+    assert status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/path0"), ("GET", "/bytes0"), ("GET", "/string127"), ("PUT", "/bytes127"), ("DELETE", "/path127")],
+)
+def test_a_wrong_method_is_not_allowed(client: HTTPConnection, method: str, path: str) -> None:
+    status, _ = ask(client, method, path, b"body" if method in ("POST", "PUT") else None, BYTES)
+    assert status == 405
+
+
+@pytest.mark.parametrize("size", [0, 256, 5_000_000])
+def test_a_body_is_counted_to_its_last_byte(client: HTTPConnection, size: int) -> None:
+    every_byte = bytes(range(256)) * (size // 256 + 1)
+    assert ask(client, "POST", "/bytes0", every_byte[:size], BYTES) == (200, f"bytes0 {size}")
+    assert ask(client, "POST", "/string0", b"a" * size, TEXT) == (200, f"string0 {size}")
+
+
+@pytest.mark.parametrize("text", ["åäö", "日本語", "🚀" * 1000, "a" * 8191 + "é"])
+def test_a_string_is_counted_in_bytes(client: HTTPConnection, text: str) -> None:
+    body = text.encode()
+    assert ask(client, "POST", "/string1", body, TEXT) == (200, f"string1 {len(body)}")
+
+
+def test_a_connection_is_kept(client: HTTPConnection) -> None:
+    ask(client, "GET", "/path0")
+    first = client.sock
+    ask(client, "POST", "/bytes0", b"abc", BYTES)
+    ask(client, "GET", "/nothing")
+    ask(client, "GET", "/path1")
+    assert first is not None
+    assert client.sock is first
+
+
+@pytest.mark.parametrize("entry", SERVERS)
+def test_one_route_is_one_route(launcher: ProcessLauncher, tmp_path: Path, entry: ServerEntry) -> None:
+    with running(launcher, entry, tmp_path, routes=1) as endpoint, connected(endpoint) as client:
+        assert ask(client, "GET", "/path0") == (200, "path0")
+        assert ask(client, "POST", "/bytes0", b"abc", BYTES) == (200, "bytes0 3")
+        assert ask(client, "GET", "/path1")[0] == 404
+        assert ask(client, "POST", "/string1", b"abc", TEXT)[0] == 404
+
+
+@pytest.fixture(scope="module")
+def ceiling(launcher: ProcessLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    with running(launcher, ENTRIES[CEILING], tmp_path_factory.mktemp("ceiling")) as endpoint:
+        yield endpoint
+
+
+def test_the_ceiling_answers_any_name(ceiling: Endpoint) -> None:
+    with connected(ceiling) as client:
+        for name in ("path0", "path127", "a/b?c=d", ""):
+            assert ask(client, "GET", f"/{name}") == (200, name)
+        for size in (0, 256, 5_000_000):
+            assert ask(client, "POST", "/bytes0", b"\n" * size, BYTES) == (200, f"bytes0 {size}")
+        assert ask(client, "POST", "/string0", "åäö".encode(), TEXT) == (200, "string0 6")
+
+
+REQUESTS = b"".join(b"GET /path%d HTTP/1.1\r\nHost: a\r\n\r\n" % n for n in range(20)) + (
+    b"POST /bytes0 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n\r\n\r\n"
+)
+BODIES = [f"path{n}" for n in range(20)] + ["bytes0 4"]
+
+
+@pytest.mark.parametrize("piece", [len(REQUESTS), 7, 1], ids=["pipelined", "seven-by-seven", "byte-by-byte"])
+def test_the_ceiling_takes_requests_however_they_are_cut(ceiling: Endpoint, piece: int) -> None:
+    with socket.create_connection((ceiling.host, ceiling.port), timeout=WAIT_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(REQUESTS), piece):
+            connection.sendall(REQUESTS[start : start + piece])
+        connection.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    answers = received.decode().split("HTTP/1.1 200 OK\r\n")[1:]
+    assert [answer.partition("\r\n\r\n")[2] for answer in answers] == BODIES
