@@ -31,7 +31,7 @@ def percent(share: float) -> str:
         return f"{value:.0f}%"
     if 0 < value < 0.001:
         return "<0.001%"
-    return f"{value:.1f}%" if value >= 1 else f"{value:.2g}%"
+    return f"{value:.2g}%"
 
 
 def duration(ns: float) -> str:

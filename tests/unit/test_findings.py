@@ -1,0 +1,251 @@
+"""Findings: a good trial is left alone, and each doubt is raised by what should raise it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from redline.findings import RULES, is_valid, judge, judge_cell, usable
+from redline.findings.doubt import duration, percent
+from redline.findings.steadiness import trend
+from redline.model import Cell, Failure, FindingKind, Grade, Load, Open, Recording, Stage
+from tests.fakes.recordings import (
+    GOOD,
+    MEASURE_NS,
+    SATURATE,
+    STEADY,
+    Behaviour,
+    simulated_cell,
+    simulated_recording,
+)
+
+DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "findings.md"
+CLOSED = simulated_cell(load=SATURATE)
+OPEN = simulated_cell(load=STEADY)
+SLOW_OPEN = simulated_cell(load=Load(name="slow", shape=Open(rate_per_s=200, connections=16), duration_ns=MEASURE_NS))
+
+Why = Literal["start", "not_ready", "wrong_answer", "died", "engine", "interrupted"]
+Raised = dict[FindingKind, Grade]
+
+
+def raised(cell: Cell, behaviour: Behaviour, seed: int = 1) -> Raised:
+    findings = judge(cell, simulated_recording(cell, behaviour, position=7, seed=seed))
+    for finding in findings:
+        assert finding.position == 7
+        assert finding.cell_id == cell.id
+        assert finding.advice.endswith(".")
+        assert re.search(r"\.$", finding.message)
+    assert len({finding.kind for finding in findings}) == len(findings)
+    return {finding.kind: finding.grade for finding in findings}
+
+
+def failure(kind: Why, stage: Stage = "load") -> Failure:
+    return Failure(stage=stage, kind=kind, message="it ended with signal 9", hint="look at the log")
+
+
+@pytest.mark.parametrize("cell", [CLOSED, OPEN, SLOW_OPEN], ids=["closed", "open", "slow open"])
+@pytest.mark.parametrize("seed", range(25))
+def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
+    assert raised(cell, GOOD, seed) == {}
+
+
+@pytest.mark.parametrize(
+    ("cell", "change", "expected"),
+    [
+        (OPEN, {"achieved": 0.985}, {FindingKind.RATE_MISSED: Grade.WARN}),
+        (OPEN, {"achieved": 0.90}, {FindingKind.RATE_MISSED: Grade.INVALID}),
+        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.INVALID}),
+        (CLOSED, {"engine_busy": 0.92, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
+        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.97}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
+        (CLOSED, {"engine_busy": 0.5, "run_delay": 0.47, "pinned": False}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
+        (OPEN, {"engine_busy": 0.97, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
+        (OPEN, {"lateness_ns": 14_000}, {FindingKind.SEND_LATENESS: Grade.NOTE}),
+        (OPEN, {"lateness_ns": 35_000}, {FindingKind.SEND_LATENESS: Grade.WARN}),
+        (OPEN, {"lateness_ns": 150_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
+        (CLOSED, {"lateness_ns": 150_000}, {}),
+        (CLOSED, {"outcomes": {"timeout": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
+        (CLOSED, {"outcomes": {"reset": 40, "connect": 3}}, {FindingKind.ERRORS: Grade.WARN}),
+        (CLOSED, {"outcomes": {"closed": 400}}, {FindingKind.ERRORS: Grade.INVALID}),
+        (CLOSED, {"outcomes": {"unexpected_status": 10}}, {FindingKind.WRONG_ANSWERS: Grade.WARN}),
+        (CLOSED, {"outcomes": {"unexpected_status": 400}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
+        (CLOSED, {"outcomes": {"unexpected_body": 1}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
+        (CLOSED, {"outcomes": {"malformed": 1}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
+        (CLOSED, {"trend": 0.3}, {FindingKind.UNSTEADY: Grade.WARN}),
+        (CLOSED, {"trend": -0.3}, {FindingKind.UNSTEADY: Grade.WARN}),
+        (CLOSED, {"trend": 0.8}, {FindingKind.UNSTEADY: Grade.INVALID}),
+        (OPEN, {"trend": 0.8}, {FindingKind.UNSTEADY: Grade.WARN}),
+        (CLOSED, {"littles_law": 0.92}, {FindingKind.LITTLES_LAW: Grade.WARN}),
+        (CLOSED, {"littles_law": 0.7}, {FindingKind.LITTLES_LAW: Grade.INVALID}),
+        (OPEN, {"littles_law": 0.7}, {}),
+        (CLOSED, {"failure": failure("died")}, {FindingKind.SERVER_DIED: Grade.INVALID}),
+        (CLOSED, {"failure": failure("not_ready", "launch")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
+        (CLOSED, {"failure": failure("wrong_answer", "verify")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
+        (CLOSED, {"failure": failure("engine")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
+        (CLOSED, {"failure": failure("interrupted", "launch")}, {FindingKind.CUT_SHORT: Grade.INVALID}),
+        (
+            CLOSED,
+            {"failure": failure("interrupted"), "ended": "interrupted", "measured": 0.7},
+            {FindingKind.CUT_SHORT: Grade.WARN},
+        ),
+        (CLOSED, {"ended": "interrupted", "measured": 0.3}, {FindingKind.CUT_SHORT: Grade.INVALID}),
+        (CLOSED, {"ended": "deadline", "measured": 0.9}, {FindingKind.CUT_SHORT: Grade.INVALID}),
+        (CLOSED, {"steal": 0.06}, {FindingKind.CPU_STEAL: Grade.NOTE}),
+        (CLOSED, {"steal": 0.4}, {FindingKind.CPU_STEAL: Grade.WARN}),
+        (CLOSED, {"pressure": 0.6, "others_busy": 0.4}, {FindingKind.CPU_PRESSURE: Grade.NOTE}),
+        (CLOSED, {"pressure": 0.6}, {}),
+        (CLOSED, {"perturbed": True}, {FindingKind.PERTURBED: Grade.WARN}),
+    ],
+    ids=lambda value: None if isinstance(value, Cell) else "-".join(f"{k}" for k in value),
+)
+def test_each_doubt_is_raised_by_its_cause_alone(cell: Cell, change: dict[str, object], expected: Raised) -> None:
+    assert raised(cell, replace(GOOD, **change)) == expected  # type: ignore[arg-type]
+
+
+def test_a_trial_without_a_right_answer_has_failed() -> None:
+    found = raised(CLOSED, replace(GOOD, achieved=0.0))
+    assert found[FindingKind.TRIAL_FAILED] is Grade.INVALID
+
+
+def test_the_ceiling_may_be_the_clients_own() -> None:
+    ceiling = simulated_cell("oracle.null", ceiling=True)
+    behaviour = replace(GOOD, engine_busy=0.99, server_busy=0.6)
+    assert raised(ceiling, behaviour) == {FindingKind.CLIENT_SATURATED: Grade.NOTE}
+
+
+def test_a_server_on_its_way_to_in_flight_requests_is_only_blamed_when_it_had_its_time() -> None:
+    cut = replace(GOOD, ended="interrupted", measured=0.8, outcomes={"in_flight": 64})
+    assert raised(CLOSED, cut) == {FindingKind.CUT_SHORT: Grade.WARN}
+    assert raised(CLOSED, replace(GOOD, outcomes={"in_flight": 64})) == {FindingKind.ERRORS: Grade.WARN}
+
+
+def test_messages_carry_the_numbers() -> None:
+    recording = simulated_recording(CLOSED, replace(GOOD, outcomes={"timeout": 30, "reset": 2}))
+    (finding,) = judge(CLOSED, recording)
+    assert "32 of " in finding.message
+    assert "30 timeout" in finding.message
+    assert "2 reset" in finding.message
+    assert recording.traffic is not None
+    assert f"{recording.traffic.counts.due:,} requests" in finding.message
+
+
+def trials(*behaviours: Behaviour, cell: Cell = CLOSED) -> list[Recording]:
+    return [simulated_recording(cell, behaviour, position=i, seed=i) for i, behaviour in enumerate(behaviours)]
+
+
+def test_an_invalid_trial_is_not_usable() -> None:
+    good, bad = trials(GOOD, replace(GOOD, outcomes={"malformed": 1}))
+    assert usable(good, judge(CLOSED, good))
+    assert not usable(bad, judge(CLOSED, bad))
+    (failed,) = trials(replace(GOOD, failure=failure("start", "launch")))
+    assert not usable(failed, ())
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "valid"),
+    [
+        (0, 0, False),
+        (1, 1, True),
+        (1, 0, False),
+        (2, 1, False),
+        (3, 2, True),
+        (4, 2, True),
+        (5, 2, False),
+        (5, 3, True),
+    ],
+)
+def test_a_cell_is_valid_when_half_of_its_trials_and_two_are_usable(made: int, used: int, valid: bool) -> None:
+    recordings = trials(*[GOOD] * made)
+    assert is_valid(recordings, recordings[:used]) is valid
+
+
+def test_what_the_user_interrupted_does_not_count_against_a_cell() -> None:
+    recordings = trials(GOOD, replace(GOOD, failure=failure("interrupted", "launch")))
+    assert is_valid(recordings, recordings[:1])
+
+
+@pytest.mark.parametrize(
+    ("used", "grade"), [(0, Grade.INVALID), (1, Grade.WARN), (2, Grade.NOTE), (4, Grade.NOTE), (5, None), (9, None)]
+)
+def test_few_trials_are_told(used: int, grade: Grade | None) -> None:
+    found = judge_cell(CLOSED, trials(*[GOOD] * used), planned=9)
+    assert {f.kind: f.grade for f in found} == ({FindingKind.TOO_FEW_TRIALS: grade} if grade else {})
+    assert all(f.position is None and "9 planned" in f.message for f in found)
+
+
+def test_few_requests_are_told() -> None:
+    found = judge_cell(SLOW_OPEN, trials(*[GOOD] * 5, cell=SLOW_OPEN), planned=5)
+    assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.NOTE}
+    assert "1,000 requests" in found[0].message
+    found = judge_cell(SLOW_OPEN, trials(*[replace(GOOD, measured=0.5)] * 5, cell=SLOW_OPEN), planned=5)
+    assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.WARN}
+
+
+@pytest.mark.parametrize(("ceiling", "grade"), [(60_000, None), (24_000, Grade.NOTE), (20_500, Grade.WARN)])
+def test_a_throughput_near_the_ceiling_is_told(ceiling: float, grade: Grade | None) -> None:
+    found = judge_cell(CLOSED, trials(*[GOOD] * 5), planned=5, ceiling_per_s=ceiling)
+    assert {f.kind: f.grade for f in found} == ({FindingKind.NEAR_CEILING: grade} if grade else {})
+
+
+def test_neither_the_ceiling_itself_nor_an_open_load_is_near_it() -> None:
+    own = simulated_cell("oracle.null", ceiling=True)
+    assert judge_cell(own, trials(*[GOOD] * 5, cell=own), planned=5, ceiling_per_s=20_000) == ()
+    assert judge_cell(OPEN, trials(*[GOOD] * 5, cell=OPEN), planned=5, ceiling_per_s=5_000) == ()
+
+
+def test_noise_is_seldom_called_a_trend() -> None:
+    rng = np.random.default_rng(1)
+    alarms = sum(trend(list(np.exp(rng.normal(0, 0.1, 10)))) != 0 for _ in range(3_000))
+    assert alarms <= stats.binom.ppf(1 - 1e-4, 3_000, 0.001)
+
+
+def test_one_disturbed_interval_is_no_trend() -> None:
+    assert trend([100, 101, 99, 100, 102, 98, 100, 101, 99, 40]) == 0
+
+
+def test_the_size_of_a_trend_is_from_first_to_last() -> None:
+    assert trend([100 * 1.05**i for i in range(10)]) == pytest.approx(1.05**9 - 1)
+
+
+@given(st.lists(st.floats(1, 1e6), max_size=6))
+def test_too_few_intervals_show_no_trend(values: list[float]) -> None:
+    assert trend(values) == 0
+
+
+@given(st.sampled_from(list(FindingKind)), st.floats(0, 10), st.floats(0, 10))
+def test_more_of_what_is_measured_is_never_graded_milder(kind: FindingKind, a: float, b: float) -> None:
+    weights = [-1 if grade is None else grade.weight for grade in map(RULES[kind].grade, sorted((a, b)))]
+    assert weights == sorted(weights)
+
+
+def test_every_kind_has_one_rule_and_a_section_with_its_limits() -> None:
+    assert set(RULES) == set(FindingKind)
+    text = DOCS.read_text()
+    for rule in RULES.values():
+        anchor = f"\n## {rule.kind}\n"
+        assert text.count(anchor) == 1
+        section = text.split(anchor)[1].split("\n## ")[0]
+        for grade, limit in (("note", rule.note), ("warn", rule.warn), ("invalid", rule.invalid)):
+            if limit is not None:
+                assert f"**{grade}**" in section, (rule.kind, grade)
+            else:
+                assert f"**{grade}**" not in section, (rule.kind, grade)
+            if limit and limit < 1:
+                assert percent(limit) in section, (rule.kind, grade)
+
+
+def test_shares_and_durations_are_told_as_people_read_them() -> None:
+    assert [percent(s) for s in (0, 1e-7, 0.0004, 0.025, 0.31, 1.5)] == [
+        "0%",
+        "<0.001%",
+        "0.04%",
+        "2.5%",
+        "31%",
+        "150%",
+    ]
+    assert [duration(n) for n in (812, 45_230, 1_200_000, 3e9)] == ["812 ns", "45.2 us", "1.2 ms", "3 s"]
