@@ -2,14 +2,18 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from redline.model import Series, Subject
 from redline.plugins.linux.host import Host
 from redline.plugins.probes.tree import ProcessTree
 
-# Looking at every thread may take this share of one core; with many threads it is done less often.
-_COSTLY_SHARE = 0.005
+# Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
+# threads or on a machine of many processes, is done less often than at every sample.
+_THREADS_SHARE = 0.0025
+_SEARCH_SHARE = 0.001
 _COUNTERS = {
     "cpu_ns": "ns",
     "context_switches_voluntary": "1",
@@ -31,11 +35,31 @@ class _Kept:
 
 
 @dataclass
+class _Paced:
+    """Something that may take no more than a share of one core's time."""
+
+    share: float
+    due_ns: int = 0
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Do it, and put it off for as long as its cost demands."""
+        began_ns = time.thread_time_ns()
+        yield
+        self.due_ns = time.monotonic_ns() + int((time.thread_time_ns() - began_ns) / self.share)
+
+    def is_due(self) -> bool:
+        """Whether it may be done again."""
+        return time.monotonic_ns() >= self.due_ns
+
+
+@dataclass
 class _Watched:
-    """A tree, and when to look at all its threads again."""
+    """A tree, and how often its costly parts are looked at."""
 
     tree: ProcessTree
-    costly_due_ns: int = 0
+    threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
+    search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
 
 class ProcessTreeProbe:
@@ -98,20 +122,22 @@ class ProcessTreeProbe:
             self._keep("machine", now, cpu_pressure_ns=pressure)
 
     def _sample_tree(self, subject: Subject, watched: _Watched, *, last: bool = False) -> None:
-        now, cpu = time.time_ns(), watched.tree.cpu_ns()
+        tree, now = watched.tree, time.time_ns()
+        cpu = tree.cpu_ns()
         if cpu is not None:
             self._keep(subject, now, cpu_ns=cpu)
-        size = watched.tree.size()
-        if size is None:
-            return
-        self._keep(subject, now, rss_bytes=size.rss_bytes, threads=size.threads, processes=size.processes)
-        if last or time.monotonic_ns() >= watched.costly_due_ns:
-            self._look_closely(subject, watched)
+        if last or watched.search.is_due():
+            with watched.search.spending():
+                tree.look_around()
+        size = tree.size()
+        if size is not None:
+            self._keep(subject, now, rss_bytes=size.rss_bytes, threads=size.threads, processes=size.processes)
+        if last or watched.threads.is_due():
+            with watched.threads.spending():
+                self._sample_scheduling(subject, tree)
 
-    def _look_closely(self, subject: Subject, watched: _Watched) -> None:
-        began_ns = time.thread_time_ns()
-        watched.tree.look_around()
-        now, seen = time.time_ns(), watched.tree.scheduling()
+    def _sample_scheduling(self, subject: Subject, tree: ProcessTree) -> None:
+        now, seen = time.time_ns(), tree.scheduling()
         if seen is not None:
             self._keep(
                 subject,
@@ -120,8 +146,6 @@ class ProcessTreeProbe:
                 context_switches_involuntary=seen.involuntary,
                 run_delay_ns=seen.run_delay_ns,
             )
-        cost_ns = time.thread_time_ns() - began_ns
-        watched.costly_due_ns = time.monotonic_ns() + int(cost_ns / _COSTLY_SHARE)
 
     def _keep(self, subject: Subject, now: int, **values: int) -> None:
         for name, value in values.items():

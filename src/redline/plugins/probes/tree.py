@@ -43,8 +43,7 @@ class ProcessTree:
 
     def look_around(self) -> None:
         """Find processes that were started since."""
-        if self._group is None:
-            self._members = procfs.tree(self._root)
+        self._members = procfs.tree(self._root) if self._group is None else cgroup.processes(self._group)
 
     def cpu_ns(self) -> int | None:
         """CPU time, user and system, ended processes included; None when the tree is gone."""
@@ -55,8 +54,6 @@ class ProcessTree:
 
     def size(self) -> Size | None:
         """Its size now, or None when no process of it is left. Of the rss, shared pages count once for each process."""
-        if self._group is not None:
-            self._members = cgroup.processes(self._group)
         stats = [stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None and stat.state != "Z"]
         if not stats:
             return None

@@ -1,0 +1,227 @@
+"""Probes of process trees: counters never fall, and tell the truth about processes whose doings are known."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Series, Subject
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.linux import cgroup, procfs
+from redline.plugins.linux.host import Host
+from redline.plugins.probes import process_probes
+from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.probes.tally import Tally
+from redline.plugins.probes.tree import ProcessTree, process_cpu_ns
+from redline.ports import Placement
+from tests.fakes.servers.entries import eventually, make_catalogue, server
+
+TREE_SERIES = {
+    "cpu_ns": "counter",
+    "context_switches_voluntary": "counter",
+    "context_switches_involuntary": "counter",
+    "run_delay_ns": "counter",
+    "rss_bytes": "gauge",
+    "threads": "gauge",
+    "processes": "gauge",
+}
+
+# Does what it is told, a line each, and answers with its CPU time when that is done.
+WORKER = """
+import os, sys, threading, time
+hold = threading.Event()
+for line in sys.stdin:
+    word, number = line.split()
+    if word == "burn":
+        end = time.process_time_ns() + int(number)
+        while time.process_time_ns() < end: pass
+    if word == "threads":
+        for _ in range(int(number)): threading.Thread(target=hold.wait, daemon=True).start()
+    if word == "fork":
+        for _ in range(int(number)):
+            if os.fork() == 0:
+                os.setsid(); time.sleep(600)
+    if word == "switch":
+        for _ in range(int(number)): time.sleep(0.0001)
+    print(time.process_time_ns(), flush=True)
+"""
+
+
+class Worker:
+    """A process that does as it is told."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.pid = process.pid
+
+    def do(self, what: str) -> int:
+        """Returns its own CPU time in nanoseconds once it is done."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+@contextmanager
+def started() -> Iterator[Worker]:
+    command = [sys.executable, "-I", "-S", "-c", WORKER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Worker(process)
+        finally:
+            for pid in reversed(procfs.tree(process.pid)):
+                os.kill(pid, 9)
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    with started() as one:
+        yield one
+
+
+def found(series: tuple[Series, ...], name: str, subject: Subject = "server") -> Series:
+    (one,) = [each for each in series if each.name == name and each.subject == subject]
+    return one
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 5), st.integers(0, 1000), max_size=5), max_size=20))
+def test_a_tally_never_falls(samples: list[dict[int, int]]) -> None:
+    tally = Tally()
+    totals = [tally.total(sample) for sample in samples]
+    assert totals == sorted(totals)
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 100), min_size=1), min_size=1, max_size=10))
+def test_a_tally_keeps_all_that_ended_parts_had(growths: list[dict[int, int]]) -> None:
+    """Every part grows by some amount each time, in the last sample all have gone."""
+    tally, now = Tally(), dict[int, int]()
+    for growth in growths:
+        now = {part: now.get(part, 0) + growth.get(part, 0) for part in now.keys() | growth.keys()}
+        assert tally.total(now) == sum(now.values())
+    assert tally.total({}) == sum(now.values())
+
+
+def test_the_cpu_time_of_a_process_lies_between_what_it_says_itself(worker: Worker) -> None:
+    before = worker.do("burn 50000000")
+    seen = process_cpu_ns(worker.pid)
+    after = worker.do("burn 1")
+    assert seen is not None
+    assert before <= seen <= after
+
+
+def test_the_cpu_time_of_an_ended_process_is_not_known(worker: Worker) -> None:
+    worker.process.kill()
+    worker.process.wait()
+    assert process_cpu_ns(worker.pid) is None
+    assert procfs.read_stat(worker.pid) is None
+    assert procfs.tree(worker.pid) == ()
+
+
+def test_a_tree_counts_threads_and_processes_that_left_the_session(worker: Worker) -> None:
+    worker.do("threads 7")
+    worker.do("fork 2")
+    size = ProcessTree(worker.pid).size()
+    assert size is not None
+    assert (size.threads, size.processes) == (8 + 2, 3)
+    assert size.rss_bytes > 0
+
+
+def test_a_tree_finds_later_processes_when_it_looks_around(worker: Worker) -> None:
+    tree = ProcessTree(worker.pid)
+    worker.do("fork 2")
+    tree.look_around()
+    size = tree.size()
+    assert size is not None
+    assert size.processes == 3
+
+
+def test_voluntary_switches_are_those_of_the_process(worker: Worker) -> None:
+    tree = ProcessTree(worker.pid)
+    before = tree.scheduling()
+    worker.do("switch 100")
+    after = tree.scheduling()
+    assert before is not None
+    assert after is not None
+    assert after.voluntary - before.voluntary >= 100
+    assert after.run_delay_ns >= before.run_delay_ns
+
+
+def test_ended_children_stay_in_the_cpu_time_of_a_server_with_its_own_group(tmp_path: Path) -> None:
+    variant = server("busy")
+    launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
+    launcher.build(variant, lambda _line: None)
+    with launcher.running(variant, Placement(), tmp_path / "log") as running:
+        if not running.facts.cgroup:
+            pytest.skip("no control group may be made here")
+        tree = ProcessTree(running.facts.pid)
+        whole, own = tree.cpu_ns(), process_cpu_ns(running.facts.pid)
+        group = cgroup.own_group_of(running.facts.pid)
+        assert group is not None
+        assert cgroup.processes(group) == (running.facts.pid,)
+    assert whole is not None
+    assert own is not None
+    assert whole - own >= 30 * 10_000_000, "30 children burned 10 ms each"
+    assert cgroup.cpu_ns(group) is None
+
+
+def test_a_probe_gives_every_series_at_both_ends(worker: Worker) -> None:
+    with started() as other:
+        probe = ProcessTreeProbe(period_s=60)
+        probe.follow("server", worker.pid)
+        probe.follow("engine", other.pid)
+        burned = worker.do("burn 30000000")
+        series = probe.finish()
+    assert not probe.perturbs
+    for subject in ("server", "engine"):
+        kinds = {each.name: each.kind for each in series if each.subject == subject}
+        assert kinds == TREE_SERIES
+    assert {each.name for each in series if each.subject == "machine"} >= {"busy_ns", "steal_ns"}
+    for each in series:
+        assert len(each.times_unix_ns) >= 2
+        assert list(each.times_unix_ns) == sorted(set(each.times_unix_ns))
+        if each.kind == "counter":
+            assert list(each.values) == sorted(each.values)
+    assert found(series, "cpu_ns").values[-1] >= burned
+    assert found(series, "processes").values[-1] == 1
+    assert found(series, "rss_bytes").unit == "B"
+
+
+def test_a_probe_samples_again_and_again(worker: Worker) -> None:
+    probe = ProcessTreeProbe(period_s=0.001)
+    probe.follow("server", worker.pid)
+    assert eventually(lambda: len(probe._kept["server", "cpu_ns"].values) > 20)
+    series = probe.finish()
+    assert len(found(series, "cpu_ns").values) > 20
+    assert len(found(series, "run_delay_ns").values) <= len(found(series, "cpu_ns").values)
+
+
+def test_a_process_that_ends_while_it_is_watched(worker: Worker) -> None:
+    probe = ProcessTreeProbe(period_s=0.001)
+    probe.follow("server", worker.pid)
+    burned = worker.do("burn 20000000")
+    assert eventually(lambda: probe._kept["server", "cpu_ns"].values[-1] >= burned)
+    worker.process.kill()
+    worker.process.wait()
+    series = probe.finish()
+    cpu = found(series, "cpu_ns").values
+    assert list(cpu) == sorted(cpu)
+    assert cpu[-1] >= burned
+
+
+def test_a_probe_that_never_followed_anything_has_nothing_to_tell() -> None:
+    (probe,) = process_probes()
+    assert probe.finish() == ()
+
+
+def test_where_the_kernel_tells_nothing_there_is_no_series(worker: Worker, tmp_path: Path) -> None:
+    probe = ProcessTreeProbe(period_s=60)
+    probe._host = Host(tmp_path)
+    probe.follow("server", worker.pid)
+    assert {each.subject for each in probe.finish()} == {"server"}
