@@ -78,6 +78,7 @@ class Drive:
     endpoint: Endpoint
     seed: int
     cpus: tuple[int, ...]
+    workers: int
     log: Path
     keep_interrupted: bool = False
     on_start: Callable[[int], None] = field(default=lambda _pid: None)

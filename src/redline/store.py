@@ -33,18 +33,25 @@ class RunStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    @classmethod
-    def create(cls, folder: Path, manifest: Manifest) -> "RunStore":
+    def check_free(self) -> None:
+        """Make sure, before anything is built, that a run can be kept here. Raises StoreError; leaves nothing behind."""
+        if self._manifest_file.exists():
+            raise StoreError(f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}")
+        missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+        with _told(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.write(".probe", b"can be written").unlink()
+        for folder in missing:
+            folder.rmdir()
+
+    def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
-        store = cls(folder)
-        if store._manifest_file.exists():
-            raise StoreError(f"{folder} already holds a run", hint=f"go on with: redline run --resume {folder}")
-        with _told(folder):
+        self.check_free()
+        with _told(self.folder):
             for part in ("recordings", "logs"):
-                (folder / part).mkdir(parents=True, exist_ok=True)
-            store.write("suite.yaml", manifest.suite_text.encode())
-            store.write("run.json", _json(manifest))
-        return store
+                (self.folder / part).mkdir(parents=True, exist_ok=True)
+        self.write("suite.yaml", manifest.suite_text.encode())
+        self.write("run.json", _json(manifest))
 
     @property
     def _manifest_file(self) -> Path:

@@ -105,11 +105,13 @@ class Trial:
             for probe in probes:
                 probe.follow("engine", pid)
 
+        cpus = self.tools.placement.engine_cpus
         drive = Drive(
             cell=self.cell,
             endpoint=server.endpoint,
             seed=self.planned.seed,
-            cpus=self.tools.placement.engine_cpus,
+            cpus=cpus,
+            workers=min(max(1, len(cpus)), self.cell.load.connections),
             log=self.logs / "engine.log",
             on_start=follow,
             on_interval=self.on_interval,

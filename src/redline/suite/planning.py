@@ -1,7 +1,7 @@
 """Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
@@ -17,7 +17,11 @@ _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
 
-def make_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
+def make_plan(
+    suite: Suite,
+    unavailable: Mapping[str, str] = ALL_AVAILABLE,
+    refuses: Callable[[Cell], str | None] = lambda _cell: None,
+) -> Plan:
     """The trials of a suite in seeded, interleaved order.
 
     A round holds every cell once (a complete block), in an order that the seed decides; so a drift of the machine falls
@@ -27,12 +31,13 @@ def make_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> P
 
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
-    whose scenario needs an option that the variant has at another value. A plan may be left without any trial.
+    whose scenario needs an option that the variant has at another value, and those that `refuses` gives a reason for: a
+    driver that cannot do them. A plan may be left without any trial.
     """
     cells: dict[str, Cell] = {}
     skipped: list[Skipped] = []
     for cell in _cells(suite):
-        reason = unavailable.get(cell.variant.slug) or _contradiction(cell)
+        reason = unavailable.get(cell.variant.slug) or _contradiction(cell) or refuses(cell)
         if reason:
             skipped.append(Skipped(slug=cell.slug, reason=reason))
         else:

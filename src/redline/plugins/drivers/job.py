@@ -35,14 +35,9 @@ def job(drive: Drive) -> dict[str, Any]:
         "interval_ns": interval_ns(cell.load.duration_ns),
         "deadline_ns": deadline_ns(drive),
         "seed": drive.seed,
-        "workers": workers(drive),
+        "workers": drive.workers,
         "cpus": list(drive.cpus),
     }
-
-
-def workers(drive: Drive) -> int:
-    """One worker a core that the engine was given; one when it was given none; never more than connections."""
-    return min(max(1, len(drive.cpus)), drive.cell.load.connections)
 
 
 def deadline_ns(drive: Drive) -> int:

@@ -1,0 +1,56 @@
+"""Builds what a run needs, and shows it."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from redline.errors import BuildError, RedlineError
+from redline.model import Environment, Run, Suite, Variant
+from redline.ports import Launcher
+
+
+@dataclass(frozen=True)
+class Built:
+    """By variant slug: the content hash of what was built, or why it could not be."""
+
+    hashes: dict[str, str]
+    unavailable: dict[str, str]
+
+
+def build_all(suite: Suite, launcher: Launcher, console: Console, only: AbstractSet[str] | None = None) -> Built:
+    """Build every variant of the suite, or `only` those slugs. A failure is kept as the reason, not raised."""
+    variants = {variant.slug: variant for variant in _variants(suite) if only is None or variant.slug in only}
+    hashes: dict[str, str] = {}
+    unavailable: dict[str, str] = {}
+    with console.status("building") as status:
+        for slug, variant in variants.items():
+
+            def show(line: str, slug: str = slug) -> None:
+                status.update(f"building {slug}: {line[: max(20, console.width - 40)]}")
+
+            show("")
+            try:
+                hashes[slug] = launcher.build(variant, show)
+            except BuildError as error:
+                unavailable[slug] = error.problems[0].message
+                console.print(f"cannot build {slug}: {error}", style="yellow", markup=False)
+    return Built(hashes, unavailable)
+
+
+def refuse_changed(built: Built, run: Run, environment: Environment) -> None:
+    """Raise RedlineError when going on would mix what cannot be mixed: other servers, another engine."""
+    hint = "start a new run: trials of one run must be of one build"
+    for recording in run.recordings:
+        slug = run.manifest.plan.cells[recording.cell_id].variant.slug
+        if recording.server is not None and built.hashes.get(slug) != recording.server.build:
+            raise RedlineError(f"{slug} is not what it was when this run began", hint=hint)
+    for slug, reason in built.unavailable.items():
+        raise RedlineError(f"{slug} cannot be built any more: {reason}", hint=hint)
+    was = run.manifest.environment
+    if environment.engine != was.engine:
+        raise RedlineError(f"this run was begun with engine {was.engine}, here is {environment.engine}", hint=hint)
+
+
+def _variants(suite: Suite) -> tuple[Variant, ...]:
+    return suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)

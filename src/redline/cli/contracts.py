@@ -1,0 +1,124 @@
+"""What `--json` prints, where it is not the report itself: published in docs/reference/cli.schema.json."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.doctor import Advice
+from redline.model import Comparison, Counts, Engine, Environment, Estimate, Finding, Frozen, Percentile, Plan, Skipped
+
+
+class PlannedCell(Frozen):
+    """A cell of a plan, in a line."""
+
+    cell_id: str
+    slug: str
+    role: Literal["subject", "ceiling"]
+    trials: int
+    warmup_ns: int
+    duration_ns: int
+
+
+class CheckResult(Frozen):
+    """`redline check --json`: what the suite would do."""
+
+    format: Literal["redline.check/1"] = "redline.check/1"
+    suite: str
+    seed: int
+    cells: tuple[PlannedCell, ...]
+    skipped: tuple[Skipped, ...]
+    trials: int
+    expected_length_ns: int = Field(description="an estimate: warm-up, measurement and server starts; no builds")
+
+
+class LoadResult(Frozen):
+    """`redline load --json`: one load on one running server.
+
+    A single trial has no interval over trials, so `low` and `high` of its estimates are null.
+    """
+
+    format: Literal["redline.load/1"] = "redline.load/1"
+    url: str
+    load: str
+    seed: int
+    ended: Literal["complete", "interrupted", "deadline"]
+    measured_ns: int
+    throughput: Estimate
+    engine_cpu_per_request: Estimate | None
+    response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
+    service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")
+    lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
+    counts: Counts
+    engine: Engine
+    findings: tuple[Finding, ...]
+
+
+class CompareResult(Frozen):
+    """`redline compare --json`."""
+
+    format: Literal["redline.compare/1"] = "redline.compare/1"
+    base: str
+    other: str
+    comparisons: tuple[Comparison, ...]
+    unmatched: tuple[str, ...] = Field(description="cells that only one of the two runs has")
+    environment_differs: tuple[str, ...]
+
+
+class ListedServer(Frozen):
+    """A server of the catalogue and whether it can be used here."""
+
+    name: str
+    about: str
+    runtime: str
+    options: dict[str, tuple[str | int | bool, ...]]
+    state: Literal["built", "not built", "cannot be built"]
+    reason: str = ""
+
+
+class ListedSuite(Frozen):
+    """A ready suite."""
+
+    file: str
+    about: str
+
+
+class ListResult(Frozen):
+    """`redline list --json`."""
+
+    format: Literal["redline.list/1"] = "redline.list/1"
+    servers: tuple[ListedServer, ...]
+    scenarios: dict[str, str] = Field(description="name -> what it is")
+    suites: tuple[ListedSuite, ...]
+
+
+class DoctorResult(Frozen):
+    """`redline doctor --json`."""
+
+    format: Literal["redline.doctor/1"] = "redline.doctor/1"
+    environment: Environment
+    advice: tuple[Advice, ...]
+
+
+PUBLISHED = (CheckResult, LoadResult, CompareResult, ListResult, DoctorResult)
+
+
+def check_result(plan: Plan, expected_length_ns: int) -> CheckResult:
+    """The published view of a plan."""
+    return CheckResult(
+        suite=plan.suite.name,
+        seed=plan.suite.seed,
+        cells=tuple(
+            PlannedCell(
+                cell_id=cell_id,
+                slug=cell.slug,
+                role=cell.role,
+                trials=sum(trial.cell_id == cell_id for trial in plan.trials),
+                warmup_ns=cell.warmup_ns,
+                duration_ns=cell.load.duration_ns,
+            )
+            for cell_id, cell in plan.cells.items()
+        ),
+        skipped=plan.skipped,
+        trials=len(plan.trials),
+        expected_length_ns=expected_length_ns,
+    )

@@ -1,0 +1,41 @@
+"""`redline doctor`: what this machine will do to the numbers, and what to do about it."""
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from redline.cli.contracts import DoctorResult
+from redline.cli.selection import AsJson
+from redline.doctor import examine
+from redline.errors import DriveError
+from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.machine import plan_placement, read_environment
+
+_MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")}
+
+
+def doctor(json: AsJson = False) -> None:
+    """Examine this machine: cores, clocks, limits, other load; each with what to do about it."""
+    try:
+        engine = EngineDriver(find_engine()).version()
+    except DriveError:
+        engine = "not installed"
+    environment = read_environment(engine, plan_placement())
+    advice = examine(environment)
+    if json:
+        result = DoctorResult(environment=environment, advice=advice)
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for item in advice:
+        mark, colour = _MARKS[item.grade]
+        says = Text(item.says)
+        if item.do:
+            says.append(f"\n→ {item.do}", style="dim")
+        table.add_row(Text(mark, style=colour), Text(item.topic, style="bold"), says)
+    Console().print(table)

@@ -1,0 +1,7 @@
+"""What the command line exits with."""
+
+DONE = 0
+COULD_NOT_RUN = 1
+WRONG_INPUT = 2
+MISSED = 3
+INTERRUPTED = 130

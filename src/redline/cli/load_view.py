@@ -1,0 +1,90 @@
+"""How one load is told: live line, summary, and the published result."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from redline.cli.contracts import LoadResult
+from redline.errors import DriveError
+from redline.findings import judge
+from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
+from redline.report import load_text, percentiles
+from redline.report.format import duration, integer, rate
+
+_STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
+_METHOD = "one trial: no interval"
+
+
+def live_line(cell: Cell, interval: Interval) -> str:
+    """One interval, as it passes by."""
+    seconds = max(interval.end_ns - interval.start_ns, 1) / 1e9
+    outcomes = interval.counts.outcomes
+    errors = f"  errors {outcomes.errors}" if outcomes.errors else ""
+    return (
+        f"{interval.phase}  {interval.end_ns / 1e9:.1f} s of {(cell.warmup_ns + cell.load.duration_ns) / 1e9:g} s"
+        f"  {rate(interval.counts.completed / seconds)}"
+        f"  p50 {duration(interval.response.quantile_ns(0.5))}"
+        f"  p99 {duration(interval.response.quantile_ns(0.99))}{errors}"
+    )
+
+
+def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
+    """The published view of one load. Raises DriveError when it was cut before anything was measured."""
+    traffic = recording.traffic
+    if traffic is None or traffic.seconds <= 0:
+        raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
+    return LoadResult(
+        url=url,
+        load=load_text(cell.load),
+        seed=recording.seed,
+        ended=traffic.ended,
+        measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
+        throughput=_single(traffic.rate_per_s, "1/s"),
+        engine_cpu_per_request=_cpu_per_request(traffic),
+        response=percentiles(traffic.response),
+        service=percentiles(traffic.service),
+        lateness=percentiles(traffic.lateness),
+        counts=traffic.counts,
+        engine=traffic.engine,
+        findings=judge(cell, recording),
+    )
+
+
+def _cpu_per_request(traffic: Traffic) -> Estimate | None:
+    done = traffic.counts.completed
+    return _single(traffic.engine_cpu_ns / done, "ns") if done else None
+
+
+def _single(value: float, unit: str) -> Estimate:
+    return Estimate(value=value, low=None, high=None, unit=unit, n=1, method=_METHOD)
+
+
+def print_load(result: LoadResult, console: Console) -> None:
+    """Percentiles, outcomes, lateness and findings."""
+    console.print(Text(f"{result.url}  {result.load}", style="bold"))
+    console.print(f"throughput  {rate(result.throughput.value)}", highlight=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("", "response", "service", "engine lateness"):
+        table.add_column(heading, justify="right")
+    columns = [{point.q: point.ns for point in points} for points in (result.response, result.service, result.lateness)]
+    for q in sorted(set().union(*columns)):
+        table.add_row(quantile_name(q), *(duration(column[q]) if q in column else "" for column in columns))
+    console.print(table)
+    console.print(_outcomes(result), highlight=False)
+    for finding in result.findings:
+        console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
+        console.print(Text(f"  → {finding.advice}", style="dim"))
+
+
+def quantile_name(q: float) -> str:
+    """`p50`, `p99.9`; `max` for the largest."""
+    return "max" if q >= 1 else f"p{q * 100:.6g}"
+
+
+def _outcomes(result: LoadResult) -> str:
+    counts = result.counts
+    kinds = {kind: n for kind, n in counts.outcomes.model_dump().items() if n}
+    told = ", ".join(f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in kinds.items()) or "no request"
+    extra = {"late": counts.late, "waited for a connection": counts.waited, "reconnects": counts.reconnects}
+    more = "".join(f"; {integer(n)} {name}" for name, n in extra.items() if n)
+    return f"outcomes    {told}{more}"

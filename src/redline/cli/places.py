@@ -1,0 +1,44 @@
+"""Where things are found: the catalogue, the suites, the cache, the runs."""
+
+import time
+from pathlib import Path
+
+from redline.errors import UsageError
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def project(near: Path | None = None) -> Path:
+    """The folder that holds `catalogue/`: above the suite, else the current one or above, else our own checkout.
+
+    Raises UsageError when there is none.
+    """
+    starts = [Path.cwd(), _CHECKOUT] if near is None else [near.resolve().parent, Path.cwd(), _CHECKOUT]
+    for start in starts:
+        for folder in (start, *start.parents):
+            if (folder / "catalogue").is_dir():
+                return folder
+    raise UsageError(
+        "no catalogue found",
+        hint="run redline inside a checkout of it, or beside a folder `catalogue/` with servers of your own",
+    )
+
+
+def catalogue(near: Path | None = None) -> Path:
+    """The catalogue's folder."""
+    return project(near) / "catalogue"
+
+
+def suites(near: Path | None = None) -> tuple[Path, ...]:
+    """The ready suites beside the catalogue."""
+    return tuple(sorted((project(near) / "suites").glob("*.yaml")))
+
+
+def cache(near: Path | None = None) -> Path:
+    """Where builds are remembered."""
+    return project(near) / ".cache"
+
+
+def new_run(suite: str) -> Path:
+    """`runs/20261121-014501-quickstart`, in the current folder; local time."""
+    return Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{suite}"

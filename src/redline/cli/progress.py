@@ -1,0 +1,98 @@
+"""What a user sees while trials run: one live line on a terminal, one line a trial elsewhere. On stderr."""
+
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from redline.findings import judge
+from redline.model import Cell, Finding, Grade, Interval, Plan, PlannedTrial, Recording
+from redline.report.format import duration, rate
+from redline.suite import expected_length_ns
+
+_MARKS = {Grade.INVALID: ("✗", "red"), Grade.WARN: ("!", "yellow"), Grade.NOTE: ("i", "blue")}
+
+
+class Progress:
+    """A Watcher that shows cell, trial, rate, p99, findings so far and the time left."""
+
+    def __init__(self, plan: Plan, done: int, console: Console) -> None:
+        self._plan = plan
+        self._done = done
+        self._begun_with = done
+        self._console = console
+        self._begun = time.monotonic()
+        self._current = Text("starting")
+        self._grades: Counter[Grade] = Counter()
+        self._live = Live(self._line(), console=console, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
+        """Show which trial is on."""
+        self._show(f"{cell.slug}  round {planned.round + 1}  starting the server")
+
+    def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
+        """Show how it goes."""
+        seconds = (interval.end_ns - interval.start_ns) / 1e9
+        if seconds <= 0:
+            return
+        cell = self._plan.cells[planned.cell_id]
+        self._show(
+            f"{cell.slug}  round {planned.round + 1}  {interval.phase}"
+            f"  {rate(interval.counts.completed / seconds)}  p99 {duration(interval.response.quantile_ns(0.99))}"
+        )
+
+    def trial_ended(self, recording: Recording, cell: Cell) -> None:
+        """Count it, and say at once what is doubtful about it."""
+        self._done += 1
+        findings = judge(cell, recording)
+        self._grades.update(finding.grade for finding in findings)
+        serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
+        if serious or not self._console.is_terminal:
+            self._console.print(self._ended(recording, cell, serious), highlight=False)
+
+    def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
+        text = Text(f"[{self._done}/{len(self._plan.trials)}] {cell.slug}")
+        if recording.traffic:
+            p99 = duration(recording.traffic.response.quantile_ns(0.99))
+            text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
+        for finding in findings:
+            mark, colour = _MARKS[finding.grade]
+            text.append(f"\n    {mark} {finding.message}", style=colour)
+        return text
+
+    def _show(self, current: str) -> None:
+        self._current = Text(current)
+        if self._console.is_terminal:
+            self._live.update(self._line())
+
+    def _line(self) -> Text:
+        line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold", no_wrap=True, overflow="ellipsis")
+        line.append_text(self._current)
+        for grade, (mark, colour) in _MARKS.items():
+            if self._grades[grade]:
+                line.append(f"  {self._grades[grade]} {mark}", style=colour)
+        line.append(f"  {duration(self._left_ns())} left", style="dim")
+        return line
+
+    def _left_ns(self) -> int:
+        """From the pace so far, and from the plan as long as there is none."""
+        done_here = self._done - self._begun_with
+        remaining = len(self._plan.trials) - self._done
+        if done_here == 0:
+            return expected_length_ns(self._plan) * remaining // max(1, len(self._plan.trials))
+        return int((time.monotonic() - self._begun) * 1e9 / done_here * remaining)

@@ -1,0 +1,105 @@
+"""`redline report` and `redline compare`: views of what is stored."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from redline.cli import exits
+from redline.cli.contracts import CompareResult
+from redline.cli.selection import AsJson
+from redline.cli.summary import print_comparisons, print_report
+from redline.errors import UsageError
+from redline.model import Run, Verdict
+from redline.report import build_report, compare_runs
+from redline.report.renderers import RENDERERS
+from redline.store import RunStore
+
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.", show_default=False)]
+
+
+class Format(StrEnum):
+    """What a report can be rendered as."""
+
+    HTML = "html"
+    CSV = "csv"
+    JSON = "json"
+    MD = "md"
+
+
+class FailOn(StrEnum):
+    """Verdicts that a caller may want to fail on."""
+
+    SLOWER = "slower"
+    INCONCLUSIVE = "inconclusive"
+
+
+def report(
+    run: RunFolder,
+    form: Annotated[
+        Format | None, typer.Option("--format", "-f", help="Render to stdout; without it, a summary.")
+    ] = None,
+) -> None:
+    """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
+    made = build_report(RunStore(run).run())
+    if form is None:
+        print_report(made, Console())
+        return
+    sys.stdout.buffer.write(RENDERERS[form.value].render(made))
+    sys.stdout.flush()
+
+
+def compare(
+    run: RunFolder,
+    other: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN_B]", help="Compared with RUN; without it, RUN's own variants with its baseline."),
+    ] = None,
+    fail_on: Annotated[
+        list[FailOn] | None, typer.Option("--fail-on", help="Exit with 3 when a verdict is this.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
+    base = RunStore(run).run()
+    result = _between(base, RunStore(other).run()) if other else _within(base)
+    if json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+    else:
+        print_comparisons(result.comparisons, Console(), base=result.base, other=result.other)
+        for line in (*result.unmatched, *result.environment_differs):
+            sys.stderr.write(f"note: {line}\n")
+    unwanted = {Verdict(verdict.value) for verdict in fail_on or []}
+    if any(comparison.verdict in unwanted for comparison in result.comparisons):
+        raise typer.Exit(exits.MISSED)
+
+
+def _within(run: Run) -> CompareResult:
+    suite = run.manifest.plan.suite
+    if suite.baseline is None:
+        raise UsageError(
+            f"run {run.manifest.name} has no baseline to compare with",
+            hint="name one in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
+        )
+    name = run.manifest.name
+    comparisons = build_report(run).comparisons
+    return CompareResult(base=name, other=name, comparisons=comparisons, unmatched=(), environment_differs=())
+
+
+def _between(base: Run, other: Run) -> CompareResult:
+    compared = compare_runs(base, other)
+    if not compared.comparisons:
+        raise UsageError(
+            f"{base.manifest.name} and {other.manifest.name} have no cell in common",
+            hint="cells match when server, options, scenario, load, warm-up and timeout are the same",
+        )
+    return CompareResult(
+        base=base.manifest.name,
+        other=other.manifest.name,
+        comparisons=compared.comparisons,
+        unmatched=compared.unmatched,
+        environment_differs=compared.environment_differs,
+    )

@@ -1,0 +1,58 @@
+"""The flags that choose from a suite and override it; `run` and `check` share them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from redline.errors import UsageError
+from redline.suite import Overrides, parse_duration
+
+SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)]
+Servers = Annotated[
+    list[str] | None, typer.Option("-s", "--server", metavar="GLOB,…", help="Only these servers, such as 'rust.*'.")
+]
+Scenarios = Annotated[
+    list[str] | None, typer.Option("-m", "--scenario", metavar="NAME,…", help="Only these scenarios.")
+]
+Users = Annotated[int | None, typer.Option("-u", "--users", metavar="N", help="Users of every closed load.")]
+Duration = Annotated[
+    str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of every load, such as 25s.")
+]
+Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of a published schema to stdout.")]
+
+
+def read_overrides(
+    servers: list[str] | None,
+    scenarios: list[str] | None,
+    users: int | None,
+    duration: str | None,
+    trials: int | None,
+    seed: int | None,
+) -> Overrides:
+    """The flags as overrides. Raises UsageError for a number that cannot be."""
+    for flag, number in (("-u", users), ("--trials", trials)):
+        if number is not None and number < 1:
+            raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1")
+    return Overrides(
+        servers=_split(servers),
+        scenarios=_split(scenarios),
+        users=users,
+        duration_ns=None if duration is None else duration_ns("-d", duration),
+        trials=trials,
+        seed=seed,
+    )
+
+
+def duration_ns(flag: str, text: str) -> int:
+    """A flag's duration, such as 25s or 250ms. Raises UsageError."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{flag} {text}: {error}", hint="write it like 25s, 250ms or 1m30s") from None
+
+
+def _split(values: list[str] | None) -> tuple[str, ...]:
+    return tuple(part.strip() for value in values or [] for part in value.split(",") if part.strip())

@@ -1,0 +1,89 @@
+"""Runs the real `redline` as a user would."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.model import Variant
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.suite import load_catalogue
+
+CHECKOUT = Path(__file__).parents[2]
+REDLINE = Path(sys.executable).with_name("redline")
+LIMIT_S = 180
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def refused(self, code: int, *words: str) -> None:
+        """It ended with this code, these words, a hint, and no stack trace."""
+        assert self.code == code, (self.code, self.out, self.err)
+        assert "Traceback" not in self.err
+        assert "hint:" in self.err, self.err
+        for word in words:
+            assert word in self.err, (word, self.err)
+
+
+class Redline:
+    """The command, in a directory of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+
+    def __call__(self, *args: str | Path) -> Done:
+        done = subprocess.run(
+            [REDLINE, *args],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *args: str | Path) -> "subprocess.Popen[str]":
+        """Start it and do not wait; the caller ends it."""
+        return subprocess.Popen(
+            [REDLINE, *args],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture
+def redline(tmp_path: Path) -> Redline:
+    return Redline(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Path:
+    """The oracle's binary, built through the lab's own launcher."""
+    folder = CHECKOUT / "catalogue"
+    entry = load_catalogue(folder).servers["oracle.null"]
+    launcher = ProcessLauncher(folder, CHECKOUT / ".cache")
+    launcher.build(
+        Variant(entry=entry, options={name: option.default for name, option in entry.options.items()}), print
+    )
+    return (folder / "oracle" / entry.build.folder / entry.build.outputs[0]).resolve()

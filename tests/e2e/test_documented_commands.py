@@ -1,0 +1,77 @@
+"""Every command that the documentation shows is run, with its lengths cut and its places filled in."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.lab import Lab
+from tests.fakes import targets
+
+pytestmark = pytest.mark.e2e
+
+PAGES = sorted(
+    str(page.relative_to(CHECKOUT))
+    for page in (CHECKOUT / "README.md", *CHECKOUT.glob("docs/**/*.md"))
+    if page.is_file()
+)
+SHORT_RUN = ["-d", "200ms", "--trials", "1"]
+SHORT_LOAD = ["-d", "200ms", "--warmup", "50ms"]
+
+
+def commands(text: str) -> list[list[str]]:
+    """All `redline …` lines of the page's shell blocks, as arguments."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    parts = [shlex.split(line, comments=True) for line in lines]
+    return [part[1:] for part in parts if part and part[0] in {"redline", ".venv/bin/redline"}]
+
+
+DOCUMENTED = sorted({shlex.join(args) for page in PAGES for args in commands((CHECKOUT / page).read_text())})
+
+
+def test_the_documentation_shows_every_command() -> None:
+    shown = {command.split()[0] for command in DOCUMENTED}
+    assert shown == {"run", "check", "load", "report", "compare", "list", "doctor"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
+    """A project with three small runs in it."""
+    folder = tmp_path_factory.mktemp("documented")
+    lab, redline = Lab(folder, oracle), Redline(folder)
+    suite = lab.suite("good.one, good.two", trials=2, more="baseline: good.one")
+    for name in ("DIR", "A", "B"):
+        done = redline("run", suite, "-o", f"runs/{name}")
+        assert done.code == 0, done.err
+    (folder / "mine.yaml").write_text(_first_suite())
+    (folder / "README.md").write_text("a body")
+    return folder
+
+
+def _first_suite() -> str:
+    page = (CHECKOUT / "docs" / "guide" / "first-suite.md").read_text()
+    (suite,) = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    return str(suite)
+
+
+@pytest.mark.parametrize("command", DOCUMENTED)
+def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path) -> None:
+    args = shlex.split(command)
+    own_catalogue = "mine.yaml" in args or any(arg.startswith("suites/") for arg in args)
+    redline = Redline(runs)
+    if own_catalogue:
+        args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
+        redline = Redline(tmp_path)
+        (tmp_path / "mine.yaml").write_text(_first_suite())
+    if args[0] == "run" and "--resume" not in args:
+        args += SHORT_RUN
+    with targets.target(targets.healthy) as url:
+        if args[0] == "load":
+            args = [url if arg.startswith("http://") else arg for arg in args] + SHORT_LOAD
+        done = redline(*args)
+    allowed = {0, 3} if "--fail-on" in args or args[0] == "run" else {0}
+    assert done.code in allowed, (args, done.err)
+    assert done.out

@@ -1,0 +1,118 @@
+"""`redline load` against servers of every habit: each ends in counted outcomes, never in a hang or a trace."""
+
+import signal
+import time
+
+import pytest
+
+from redline.cli.contracts import LoadResult
+from tests.e2e.conftest import Redline
+from tests.fakes import targets
+
+pytestmark = pytest.mark.e2e
+
+SHORT = ("-c", "4", "-d", "300ms", "--warmup", "100ms", "--timeout", "400ms")
+
+
+def load(redline: Redline, habit: targets.Habit, *more: str) -> LoadResult:
+    with targets.target(habit) as url:
+        done = redline("load", url, *SHORT, "--json", *more)
+    assert done.code == 0, done.err
+    result = LoadResult.model_validate(done.json)
+    assert result.counts.outcomes.total == result.counts.due
+    return result
+
+
+def test_a_healthy_server_is_measured(redline: Redline) -> None:
+    result = load(redline, targets.healthy)
+    outcomes = result.counts.outcomes
+    assert outcomes.ok > 0
+    assert outcomes.errors == 0
+    assert result.throughput.value == pytest.approx(result.counts.completed / result.measured_ns * 1e9)
+    assert result.response[-1].q == 1.0
+
+
+def test_an_open_load_offers_its_rate(redline: Redline) -> None:
+    result = load(redline, targets.healthy, "-R", "200", "--arrivals", "uniform")
+    assert result.counts.due == 60
+    assert result.load.startswith("open")
+
+
+def test_the_same_seed_offers_the_same_arrivals(redline: Redline) -> None:
+    due = [load(redline, targets.healthy, "-R", "500", "--seed", "7").counts.due for _ in range(2)]
+    assert due[0] == due[1]
+
+
+@pytest.mark.parametrize(
+    ("habit", "kinds"),
+    [
+        (targets.resets, {"reset", "closed"}),
+        (targets.stalls, {"timeout", "in_flight"}),
+        (targets.garbage, {"malformed"}),
+        (targets.fails, {"unexpected_status"}),
+    ],
+)
+def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit, kinds: set[str]) -> None:
+    result = load(redline, habit)
+    ended = {kind for kind, count in result.counts.outcomes.model_dump().items() if count}
+    assert ended
+    assert ended <= kinds | {"connect"}
+    assert any(finding.grade == "invalid" for finding in result.findings)
+
+
+def test_what_is_expected_can_be_said(redline: Redline) -> None:
+    assert load(redline, targets.fails, "--status", "500").counts.outcomes.errors == 0
+
+
+def test_a_body_is_sent(redline: Redline) -> None:
+    (redline.folder / "body").write_bytes(b"\x00\xff" * 10)
+    assert load(redline, targets.healthy, "--body", "@body", "-H", "X-One: 1").counts.outcomes.ok > 0
+
+
+def test_a_target_that_refuses_is_told(redline: Redline) -> None:
+    url = f"http://127.0.0.1:{targets.unused_port()}/"
+    redline("load", url, *SHORT).refused(1, "refused")
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (("https://127.0.0.1/",), "http://"),
+        (("http://127.0.0.1:99999/",), "99999"),
+        (("http://127.0.0.1:1/", "-c", "0"), "-c 0"),
+        (("http://127.0.0.1:1/", "-R", "0"), "-R 0"),
+        (("http://127.0.0.1:1/", "-d", "10x"), "10x"),
+        (("http://127.0.0.1:1/", "-d", "0s"), "-d 0s"),
+        (("http://127.0.0.1:1/", "-H", "nonsense"), "nonsense"),
+        (("http://127.0.0.1:1/", "--body", "@none"), "none"),
+    ],
+)
+def test_wrong_input_is_told(redline: Redline, args: tuple[str, ...], word: str) -> None:
+    redline("load", *args).refused(2, word)
+
+
+def test_more_connections_than_descriptors_is_told_before_it_starts(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        redline("load", url, "-c", "5000000", "-d", "1s").refused(1, "5000000")
+
+
+def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        process = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "100ms", "--json")
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    result = LoadResult.model_validate_json(out)
+    assert result.ended == "interrupted"
+    assert result.counts.outcomes.ok > 0
+    assert result.measured_ns < 30_000_000_000
+
+
+def test_the_summary_is_for_people(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        done = redline("load", url, *SHORT)
+    assert done.code == 0, done.err
+    for word in ("throughput", "p50", "p99", "max", "lateness", "ok"):
+        assert word in done.out
+    assert "\x1b" not in done.out

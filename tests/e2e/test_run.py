@@ -1,0 +1,294 @@
+"""`redline run` as a user meets it: from suite to report, with bad servers, full disks, Ctrl-C and kill -9."""
+
+import csv
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from redline.model import Recording, Report, Run, Verdict
+from redline.store import RunStore
+from tests.e2e.conftest import REDLINE, Done, Redline
+from tests.e2e.lab import Lab
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def lab(redline: Redline, oracle: Path) -> Lab:
+    return Lab(redline.folder, oracle)
+
+
+def run(redline: Redline, suite: Path, *more: str | Path) -> tuple[Done, Report]:
+    done = redline("run", suite, "-o", redline.folder / "out", "--json", *more)
+    assert "Traceback" not in done.err
+    return done, Report.model_validate_json(done.out)
+
+
+def stored(redline: Redline) -> Run:
+    return RunStore(redline.folder / "out").run()
+
+
+def test_a_suite_becomes_a_report(redline: Redline, lab: Lab) -> None:
+    done, report = run(redline, lab.suite("good.one, good.two", trials=3, more="baseline: good.one"))
+    assert done.code == 0, done.err
+    assert report.run.complete
+    assert [cell.valid for cell in report.cells] == [True, True]
+    assert {comparison.verdict for comparison in report.comparisons} <= set(Verdict)
+    assert len(report.comparisons) == 4
+    for cell in report.cells:
+        assert cell.counts.outcomes.total == cell.counts.due == cell.response.count
+        assert {estimate.n for estimate in cell.estimates.values()} == {3}
+    out = redline.folder / "out"
+    assert (out / "report.html").read_text().startswith("<!doctype html>")
+    assert Report.model_validate_json((out / "results.json").read_bytes()) == report
+    assert len(list(csv.reader((out / "results.csv").read_text().splitlines()))) > 2
+
+
+def test_each_trial_has_a_fresh_server_in_interleaved_order(redline: Redline, lab: Lab) -> None:
+    run(redline, lab.suite("good.one, good.two", trials=3))
+    recordings = stored(redline).recordings
+    assert len({recording.server.pid for recording in recordings if recording.server}) == 6
+    rounds = [recording.round for recording in recordings]
+    assert rounds == sorted(rounds)
+    for index in range(3):
+        assert len({recording.cell_id for recording in recordings if recording.round == index}) == 2
+
+
+def test_what_the_lab_adds_to_a_trial_is_recorded(redline: Redline, lab: Lab) -> None:
+    run(redline, lab.suite("good.one", trials=1))
+    (recording,) = stored(redline).recordings
+    assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
+    assert recording.find("cpu_ns", "server") is not None
+    assert recording.find("cpu_ns", "engine") is not None
+    assert recording.find("busy_ns", "machine") is not None
+
+
+def test_flags_select_and_override(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one, good.two")
+    _, report = run(redline, suite, "-s", "*.two", "-m", "SimpleGet", "-u", "2", "-d", "200ms", "--trials", "1")
+    (cell,) = report.cells
+    assert cell.server == "good.two"
+    assert "2 users" in cell.load_text
+    assert report.run.trials_planned == 1
+
+
+@pytest.mark.parametrize(
+    ("server", "scenario", "words"),
+    [
+        ("bad.exits", "Ok", ["no configuration found"]),
+        ("bad.crashes", "Ok", ["SIGSEGV"]),
+        ("bad.silent", "Ok", ["ready"]),
+        ("bad.wrong", "Ok", ["404"]),
+        ("good.one", "Wrong", ["something else", "path0"]),
+    ],
+)
+def test_a_bad_server_costs_only_its_own_cells(
+    redline: Redline, lab: Lab, server: str, scenario: str, words: list[str]
+) -> None:
+    done, report = run(redline, lab.suite(server, scenario=scenario, trials=1))
+    assert done.code == 1, done.err
+    (cell,) = report.cells
+    assert not cell.valid
+    told = " ".join(finding.message for finding in cell.findings)
+    for word in words:
+        assert word in told + done.err
+
+
+def test_a_server_that_dies_under_load_is_a_finding_with_its_last_words(redline: Redline, lab: Lab) -> None:
+    done, report = run(redline, lab.suite("bad.dying", scenario="Ok", trials=1))
+    assert done.code == 1
+    assert "server-died" in {finding.kind for finding in report.cells[0].findings}
+    (recording,) = stored(redline).recordings
+    assert recording.failure is not None
+    assert "out of patience" in recording.failure.log_tail
+
+
+def test_good_cells_stand_beside_bad_ones(redline: Redline, lab: Lab) -> None:
+    done, report = run(redline, lab.suite("good.one, good.unbuildable, good.toolless"))
+    assert done.code == 0, done.err
+    assert [cell.server for cell in report.cells] == ["good.one"]
+    reasons = {skipped.slug: skipped.reason for skipped in report.skipped}
+    assert len(reasons) == 2
+    assert "no-such-tool" in reasons["good.toolless.SimpleGet.saturate"]
+    assert "no such compiler" in done.err
+
+
+def test_a_flood_of_output_does_not_fill_the_disk(redline: Redline, lab: Lab) -> None:
+    run(redline, lab.suite("bad.flooding", scenario="Ok", trials=1))
+    logs = sum(file.stat().st_size for file in (redline.folder / "out" / "logs").rglob("*") if file.is_file())
+    assert logs < 40 * 1024 * 1024
+
+
+def test_nothing_to_run_is_told(redline: Redline, lab: Lab) -> None:
+    redline("run", lab.suite("good.unbuildable")).refused(1, "nothing is left to run")
+
+
+def test_a_missed_objective_is_exit_code_3(redline: Redline, lab: Lab) -> None:
+    done, report = run(redline, lab.suite("good.one", more="objective: p50 < 1ns"))
+    assert done.code == 3
+    assert [result.met for result in report.cells[0].objectives] == [False]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("servers:", "serverz:"), ["suite.yaml:1:1", "servers"]),
+        (("good.one", "good.on"), ["suite.yaml:1", "good.one"]),
+        (("users: 4", "users: 0"), ["suite.yaml:5", "users"]),
+        (("closed: {users: 4}", "open: {rate: 0, connections: 4}"), ["suite.yaml:5", "rate"]),
+        (("300ms", "300mz"), ["suite.yaml:5", "300mz"]),
+        (("SimpleGet", "SimpelGet"), ["suite.yaml:3", "SimpleGet"]),
+        (("good.one", "{use: good.one, with: {colour: red}}"), ["suite.yaml:1", "colour"]),
+    ],
+)
+def test_a_wrong_suite_is_told_by_line(redline: Redline, lab: Lab, change: tuple[str, str], words: list[str]) -> None:
+    suite = lab.suite("good.one")
+    suite.write_text(suite.read_text().replace(*change))
+    for command in ("check", "run"):
+        redline(command, suite).refused(2, *words)
+    assert not (redline.folder / "runs").exists()
+
+
+def test_every_problem_is_told_at_once(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one, good.none", scenario="Missing")
+    done = redline("check", suite)
+    done.refused(2, "good.none", "Missing")
+    assert done.err.count("hint:") == 2
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_built(redline: Redline, lab: Lab) -> None:
+    (redline.folder / "file").write_text("")
+    redline("run", lab.suite("good.one"), "-o", "file/run").refused(1, "file", "-o DIR")
+
+
+def test_a_read_only_place_is_told(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one")
+    place = redline.folder / "sealed"
+    place.mkdir()
+    command = f"mount -t tmpfs -o ro tmpfs {place} && exec redline run {suite} -o {place}/run"
+    done = _in_own_mounts(redline, command)
+    done.refused(1, "-o DIR")
+
+
+def test_a_full_disk_keeps_what_was_measured(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one", trials=60)
+    place = redline.folder / "small"
+    place.mkdir()
+    script = (
+        f"mount -t tmpfs -o size=300k tmpfs {place} && redline run {suite} -o {place}/run;"
+        f" code=$?; cp -r {place}/run {redline.folder}/out; exit $code"
+    )
+    done = _in_own_mounts(redline, script)
+    done.refused(1, "disk is full", "--resume")
+    assert len(stored(redline).recordings) >= 1
+
+
+def _in_own_mounts(redline: Redline, script: str) -> Done:
+    """Run a script in a mount namespace of its own."""
+    environment = {**redline.environment, "PATH": f"{REDLINE.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=redline.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one, good.two", trials=4)
+    process = redline.start("run", suite, "-o", "out")
+    _wait_for_recordings(redline, 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "--resume" in err
+    assert "Traceback" not in err
+    kept = stored(redline).recordings
+    assert 2 <= len(kept) < 8
+    assert (redline.folder / "out" / "report.html").exists()
+    assert out
+    _nothing_is_left(redline)
+    done = redline("run", "--resume", "out", "--json")
+    assert done.code == 0, done.err
+    assert Report.model_validate(done.json).run.complete
+    assert stored(redline).recordings[: len(kept)] == kept
+
+
+def test_kill_9_loses_at_most_the_trial_in_flight(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one, good.two", trials=4)
+    process = redline.start("run", suite, "-o", "out")
+    _wait_for_recordings(redline, 3)
+    process.kill()
+    process.communicate(timeout=10)
+    kept = stored(redline).recordings
+    assert len(kept) >= 3
+    _nothing_is_left(redline)
+    done = redline("run", "--resume", "out", "--json")
+    assert done.code == 0, done.err
+    after = stored(redline)
+    assert after.complete
+    assert after.recordings[: len(kept)] == kept
+
+
+def test_a_run_of_other_servers_is_not_mixed_in(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one", trials=50)
+    process = redline.start("run", suite, "-o", "out")
+    _wait_for_recordings(redline, 1)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    family = lab.folder / "catalogue" / "good" / "server.yaml"
+    family.write_text(family.read_text() + "# changed\n")
+    redline("run", "--resume", "out").refused(1, "not what it was")
+
+
+def test_resume_takes_nothing_beside_it(redline: Redline, lab: Lab) -> None:
+    redline("run", lab.suite("good.one"), "--resume", "out").refused(2, "--resume")
+
+
+def test_resume_of_nothing_is_told(redline: Redline, lab: Lab) -> None:
+    redline("run", "--resume", "nowhere").refused(1, "holds no run")
+
+
+def _wait_for_recordings(redline: Redline, count: int) -> list[Path]:
+    folder = redline.folder / "out" / "recordings"
+    for _ in range(600):
+        found = sorted(folder.glob("0*.json")) if folder.exists() else []
+        if len(found) >= count:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("no recordings came")
+
+
+def _nothing_is_left(redline: Redline) -> None:
+    """No process works in the test's folder any more: no server, warden or engine."""
+    mark = str(redline.folder)
+    for _ in range(100):
+        left = [process for process in psutil.process_iter() if _belongs(process, mark)]
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError([process.cmdline() for process in left])
+
+
+def _belongs(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.pid != os.getpid() and process.cwd().startswith(mark)
+    except psutil.Error:
+        return False
+
+
+def test_recordings_of_this_version_can_be_read(redline: Redline, lab: Lab) -> None:
+    run(redline, lab.suite("good.one", trials=1))
+    (file,) = (redline.folder / "out" / "recordings").glob("*.json")
+    assert Recording.model_validate_json(file.read_bytes()).format == "redline.recording/1"

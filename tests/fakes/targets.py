@@ -1,0 +1,76 @@
+"""Servers in a thread of the test, each with one bad habit: what `redline load` may meet."""
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\npath0"
+Habit = Callable[[socket.socket], None]
+
+
+def healthy(connection: socket.socket) -> None:
+    """Answers each request."""
+    while connection.recv(65536):
+        connection.sendall(ANSWER)
+
+
+def resets(connection: socket.socket) -> None:
+    """Resets after each request."""
+    connection.recv(65536)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def stalls(connection: socket.socket) -> None:
+    """Takes requests and never answers."""
+    while connection.recv(65536):
+        pass
+
+
+def garbage(connection: socket.socket) -> None:
+    """Answers with what is no HTTP."""
+    while connection.recv(65536):
+        connection.sendall(b"\x00\xff<script>alert(1)</script>\r\n\r\n" * 20)
+
+
+def fails(connection: socket.socket) -> None:
+    """Answers each request with 500."""
+    while connection.recv(65536):
+        connection.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
+
+
+@contextlib.contextmanager
+def target(habit: Habit) -> Iterator[str]:
+    """A server with this habit, as a URL; it ends with the block."""
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
+        listener.settimeout(0.2)
+        over = threading.Event()
+        thread = threading.Thread(target=_accept, args=(listener, habit, over), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/path0"
+        finally:
+            over.set()
+            thread.join(5)
+
+
+def unused_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _accept(listener: socket.socket, habit: Habit, over: threading.Event) -> None:
+    while not over.is_set():
+        with contextlib.suppress(TimeoutError, OSError):
+            connection, _ = listener.accept()
+            threading.Thread(target=_serve, args=(connection, habit), daemon=True).start()
+
+
+def _serve(connection: socket.socket, habit: Habit) -> None:
+    with connection, contextlib.suppress(OSError):
+        connection.settimeout(30)
+        habit(connection)
