@@ -32,8 +32,8 @@ class JudgedCell:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All doubts: of the cell, then of its trials in the run's order."""
-        return (*self.own_findings, *(finding for trial in self.trials for finding in trial.findings))
+        """All doubts: of its trials in the run's order, then of the whole, which often follow from those."""
+        return (*(finding for trial in self.trials for finding in trial.findings), *self.own_findings)
 
 
 def judge_run(run: Run) -> dict[str, JudgedCell]:

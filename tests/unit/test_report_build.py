@@ -1,0 +1,371 @@
+"""Run -> Report: every field filled, incomplete runs told as they are, comparisons refused with the reason."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redline.model import (
+    COMPARED,
+    CellReport,
+    Failure,
+    FindingKind,
+    Grade,
+    Histogram,
+    Load,
+    Metric,
+    Objective,
+    Open,
+    Report,
+    Run,
+    Series,
+    Verdict,
+)
+from redline.report import build_report, compare_runs, trial_summary
+from redline.report.views import load_text, percentiles
+from tests.fakes.recordings import (
+    GOOD,
+    MEASURE_NS,
+    POST_BYTES,
+    SATURATE,
+    SIMPLE_GET,
+    STEADY,
+    Behaviour,
+    simulated_cell,
+    simulated_recording,
+    simulated_run,
+)
+
+SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
+
+
+def cell_of(report: Report, slug: str) -> CellReport:
+    return next(cell for cell in report.cells if cell.slug == slug)
+
+
+def verdicts(report: Report, slug: str) -> dict[Metric, Verdict | None]:
+    cell = cell_of(report, slug)
+    return {made.metric: made.verdict for made in report.comparisons if made.cell_id == cell.cell_id}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, scenarios=(SIMPLE_GET, POST_BYTES))
+
+
+@pytest.fixture(scope="module")
+def report(run: Run) -> Report:
+    return build_report(run)
+
+
+def test_a_report_has_every_cell_in_the_plans_order_and_survives_json(run: Run, report: Report) -> None:
+    assert [cell.cell_id for cell in report.cells] == list(run.manifest.plan.cells)
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert build_report(Run.model_validate_json(run.model_dump_json())) == report
+
+
+def test_a_good_run_is_valid_and_raises_nothing(report: Report) -> None:
+    assert all(cell.valid and cell.findings == () for cell in report.cells)
+    assert (report.run.complete, report.run.trials_done, report.run.trials_planned) == (True, 60, 60)
+    assert (report.run.seed, report.run.suite, report.run.threshold) == (1, "simulated", 0.02)
+
+
+def test_estimates_are_of_the_trials_put_together(run: Run, report: Report) -> None:
+    cell = cell_of(report, "rust.axum.SimpleGet.saturate")
+    traffics = [r.traffic for r in run.recordings if r.cell_id == cell.cell_id and r.traffic]
+    merged = Histogram.merged(traffic.response for traffic in traffics)
+    completed = sum(traffic.counts.completed for traffic in traffics)
+    assert set(cell.estimates) == set(Metric)
+    assert cell.response == merged
+    assert cell.counts.completed == completed
+    assert cell.counts.outcomes.total == cell.counts.due == merged.count
+    assert cell.estimates[Metric.THROUGHPUT].value == pytest.approx(completed / len(traffics))
+    for metric, q in ((Metric.P50, 0.5), (Metric.P90, 0.9), (Metric.P99, 0.99), (Metric.P999, 0.999)):
+        assert cell.estimates[metric].value == merged.quantile_ns(q)
+    for made in cell.estimates.values():
+        assert made.n == 5
+        assert made.low is not None
+        assert made.high is not None
+        assert made.low <= made.value <= made.high
+    cpu = cell.estimates[Metric.CPU_PER_REQUEST]
+    assert cpu.value == pytest.approx(GOOD.server_busy * 5e9 / completed, rel=1e-6)
+    assert cell.estimates[Metric.MEMORY].value == pytest.approx(GOOD.rss_bytes, rel=0.01)
+
+
+def test_each_subject_is_compared_with_the_baseline_in_its_own_scenario_and_load(report: Report) -> None:
+    by_id = {cell.cell_id: cell for cell in report.cells}
+    assert len(report.comparisons) == 2 * 2 * len(COMPARED)
+    for made in report.comparisons:
+        cell, baseline = by_id[made.cell_id], by_id[made.baseline_id]
+        assert (cell.server, baseline.server) == ("rust.axum", "rust.hyper")
+        assert (cell.scenario, cell.load) == (baseline.scenario, baseline.load)
+        assert baseline.is_baseline
+        assert not cell.is_baseline
+        assert made.ratio is not None
+        assert made.ratio.value == pytest.approx(
+            cell.estimates[made.metric].value / baseline.estimates[made.metric].value
+        )
+    closed = verdicts(report, "rust.axum.SimpleGet.saturate")
+    assert set(closed.values()) == {Verdict.SLOWER}
+    assert verdicts(report, "rust.axum.SimpleGet.steady") == {
+        Metric.THROUGHPUT: Verdict.EQUIVALENT,
+        Metric.P50: Verdict.SLOWER,
+        Metric.P99: Verdict.SLOWER,
+        Metric.CPU_PER_REQUEST: Verdict.EQUIVALENT,
+    }
+
+
+def test_drift_over_the_run_is_cancelled_by_pairing() -> None:
+    drifted = simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, loads=(SATURATE,), drift=0.6, trial_effect=0.002)
+    assert set(verdicts(build_report(drifted), "rust.axum.SimpleGet.saturate").values()) == {Verdict.SLOWER}
+
+
+def test_percentiles_go_as_deep_as_the_requests_allow_and_end_with_the_maximum(report: Report) -> None:
+    points = cell_of(report, "rust.hyper.SimpleGet.saturate").response_percentiles
+    shares = [point.q for point in points]
+    assert shares[:9] == [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999]
+    assert shares[9:] == [0.9995, 0.9999, 1.0]
+    assert [point.ns for point in points] == sorted(point.ns for point in points)
+
+
+@given(st.integers(1, 200_000))
+@settings(max_examples=30)
+def test_no_percentile_rests_on_fewer_than_ten_requests_beyond_it(count: int) -> None:
+    histogram = Histogram.of(np.linspace(1e3, 1e6, count))
+    points = percentiles(histogram)
+    assert points[-1].q == 1.0
+    assert points[-1].ns == histogram.max_ns
+    assert all(point.q <= 0.5 or count * (1 - point.q) > 9.999 for point in points[:-1])
+    assert percentiles(Histogram()) == ()
+
+
+def test_the_timeline_has_every_interval_in_which_something_happened(run: Run, report: Report) -> None:
+    cell = cell_of(report, "rust.hyper.SimpleGet.saturate")
+    intervals = [i for r in run.recordings if r.cell_id == cell.cell_id and r.traffic for i in r.traffic.intervals]
+    assert len(cell.timeline) == sum(1 for i in intervals if i.counts.due)
+    first = cell.timeline[0]
+    assert (first.phase, first.at_s) == ("warmup", 0.05)
+    assert first.rate_per_s == pytest.approx(20_000, rel=0.1)
+    assert 0 < first.p50_ns < first.p99_ns
+
+
+def test_a_broken_trial_is_left_out_and_told() -> None:
+    run = simulated_run(loads=(SATURATE,), ceiling=None)
+    broken = _with(run, {3: replace(GOOD, outcomes={"malformed": 5}, rate_per_s=90_000.0)})
+    cell = next(c for c in build_report(broken).cells if c.cell_id == run.recordings[3].cell_id)
+    assert [trial.used for trial in cell.trials].count(False) == 1
+    assert cell.valid
+    assert cell.estimates[Metric.THROUGHPUT].n == 4
+    assert cell.estimates[Metric.THROUGHPUT].value < 25_000
+    assert {(f.kind, f.position) for f in cell.findings} == {
+        (FindingKind.TOO_FEW_TRIALS, None),
+        (FindingKind.WRONG_ANSWERS, 3),
+    }
+
+
+def test_an_invalid_cell_says_why_and_is_compared_with_nothing() -> None:
+    saturated = replace(GOOD, engine_busy=0.99, server_busy=0.4)
+    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": saturated}, loads=(SATURATE,)))
+    cell = cell_of(report, "rust.axum.SimpleGet.saturate")
+    assert not cell.valid
+    assert any(finding.grade is Grade.INVALID for finding in cell.findings)
+    refused = [made for made in report.comparisons if made.cell_id == cell.cell_id]
+    assert [made.metric for made in refused] == list(COMPARED)
+    assert all(made.verdict is None and made.ratio is None for made in refused)
+    assert all("the cell is invalid" in made.refused for made in refused)
+
+
+def test_a_comparison_with_an_invalid_baseline_is_refused() -> None:
+    died = replace(GOOD, failure=Failure(stage="load", kind="died", message="killed by signal 9", hint="see its log"))
+    report = build_report(simulated_run({"rust.hyper": died, "rust.axum": GOOD}, loads=(SATURATE,)))
+    assert all("the baseline is invalid" in made.refused for made in report.comparisons)
+    assert "signal 9" in report.comparisons[0].refused
+
+
+def test_a_perturbed_cell_is_shown_but_not_compared() -> None:
+    report = build_report(
+        simulated_run({"rust.hyper": GOOD, "rust.axum": replace(GOOD, perturbed=True)}, loads=(SATURATE,))
+    )
+    cell = cell_of(report, "rust.axum.SimpleGet.saturate")
+    assert cell.valid
+    assert Metric.THROUGHPUT in cell.estimates
+    assert all("perturbs" in made.refused for made in report.comparisons)
+
+
+@pytest.mark.parametrize("done", [0, 1, 5, 13])
+def test_a_run_cut_short_gives_a_report_of_what_there_is(done: int) -> None:
+    run = simulated_run(done=done)
+    report = build_report(run)
+    assert (report.run.complete, report.run.trials_done, report.run.trials_planned) == (False, done, 30)
+    assert len(report.cells) == 6
+    for cell in report.cells:
+        made = sum(1 for recording in run.recordings if recording.cell_id == cell.cell_id)
+        assert len(cell.trials) == made
+        assert cell.trials_planned == 5
+        assert cell.valid is (made > 0)
+        assert bool(cell.estimates) is (made > 0)
+        assert cell.valid or any(finding.grade is Grade.INVALID for finding in cell.findings)
+    Report.model_validate_json(report.model_dump_json())
+
+
+def test_with_one_trial_there_are_values_without_intervals_and_no_verdict() -> None:
+    report = build_report(simulated_run(trials=1))
+    for cell in report.cells:
+        assert cell.valid
+        assert all(made.low is None and made.n == 1 for made in cell.estimates.values())
+    assert {made.verdict for made in report.comparisons} == {Verdict.INCONCLUSIVE}
+
+
+def test_a_server_that_never_started_leaves_a_cell_without_numbers() -> None:
+    gone = replace(GOOD, failure=Failure(stage="launch", kind="start", message="exit code 1", hint="see its log"))
+    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": gone}))
+    cell = cell_of(report, "rust.axum.SimpleGet.saturate")
+    assert not cell.valid
+    assert cell.estimates == {}
+    assert cell.response_percentiles == ()
+    assert cell.timeline == ()
+    assert all(trial.failure == "launch: exit code 1" and trial.rate_per_s is None for trial in cell.trials)
+
+
+def test_without_a_baseline_nothing_is_compared() -> None:
+    assert build_report(simulated_run(baseline=None, loads=(SATURATE,))).comparisons == ()
+
+
+def test_a_server_near_the_ceiling_is_told_but_not_the_ceiling() -> None:
+    report = build_report(simulated_run({"rust.hyper": replace(GOOD, rate_per_s=52_000.0)}))
+    near = [cell.slug for cell in report.cells if FindingKind.NEAR_CEILING in {f.kind for f in cell.findings}]
+    assert near == ["rust.hyper.SimpleGet.saturate"]
+
+
+def test_percentiles_without_enough_requests_are_not_estimated() -> None:
+    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8), duration_ns=MEASURE_NS)
+    report = build_report(simulated_run(loads=(slow,)))
+    cell = cell_of(report, "rust.axum.SimpleGet.slow")
+    assert set(cell.estimates) >= {Metric.P50, Metric.P90, Metric.THROUGHPUT}
+    assert not set(cell.estimates) & {Metric.P99, Metric.P999}
+    assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}
+    refused = {made.metric: made.refused for made in report.comparisons}
+    assert "too few for p99" in refused[Metric.P99]
+    assert refused[Metric.P50] == ""
+
+
+def test_without_probes_there_is_no_cpu_and_the_rest_stands() -> None:
+    run = simulated_run(loads=(SATURATE,))
+    blind = run.model_copy(update={"recordings": tuple(r.model_copy(update={"series": ()}) for r in run.recordings)})
+    report = build_report(blind)
+    assert set(report.cells[0].estimates) == set(Metric) - {Metric.CPU_PER_REQUEST, Metric.MEMORY}
+    assert {made.metric: made.refused for made in report.comparisons}[Metric.CPU_PER_REQUEST].startswith("no trials")
+
+
+def objective(metric: str, limit: float, *, below: bool = True) -> Objective:
+    text = f"{metric} {'<' if below else '>'} {limit}"
+    return Objective.model_validate({"metric": metric, "below": below, "limit": limit, "text": text})
+
+
+def test_objectives_are_judged_where_they_apply() -> None:
+    told = (
+        objective("p99", 1e6),
+        objective("p50", 1e3),
+        objective("max", 1e9),
+        objective("errors", 0.001),
+        objective("achieved", 0.99, below=False),
+    )
+    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, objectives=told))
+    steady = cell_of(report, "rust.axum.SimpleGet.steady")
+    assert [(r.objective.metric, r.met) for r in steady.objectives] == [
+        ("p99", True), ("p50", False), ("max", True), ("errors", True), ("achieved", True)
+    ]  # fmt: skip
+    assert steady.objectives[0].actual == steady.estimates[Metric.P99].value
+    assert steady.objectives[4].actual == 1.0
+    closed = cell_of(report, "rust.axum.SimpleGet.saturate")
+    assert [r.objective.metric for r in closed.objectives] == ["p99", "p50", "max", "errors"]
+    assert cell_of(report, "oracle.null.SimpleGet.steady").objectives == ()
+
+
+def test_an_objective_that_was_not_measured_is_not_met() -> None:
+    report = build_report(simulated_run(objectives=(objective("p99", 1e9),), done=0))
+    results = [result for cell in report.cells for result in cell.objectives]
+    assert results
+    assert all(result.actual is None and not result.met for result in results)
+
+
+def test_two_runs_are_compared_cell_by_cell() -> None:
+    base = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE, STEADY), seed=1)
+    other = simulated_run({"rust.hyper": SLOWER, "rust.axum": GOOD}, loads=(SATURATE,), seed=2)
+    kernel = other.manifest.environment.model_copy(update={"kernel": "6.2.0"})
+    other = other.model_copy(
+        update={"manifest": other.manifest.model_copy(update={"environment": kernel, "name": "B"})}
+    )
+    compared = compare_runs(base, other)
+    hyper = {c.metric: c.verdict for c in compared.comparisons if c.cell_id.startswith("rust.hyper")}
+    assert hyper == dict.fromkeys(COMPARED, Verdict.SLOWER)
+    assert {c.cell_id for c in compared.comparisons} == {c.baseline_id for c in compared.comparisons}
+    assert "only in B: rust.axum.SimpleGet.saturate" in compared.unmatched
+    assert any("rust.hyper.SimpleGet.steady" in line for line in compared.unmatched)
+    assert compared.environment_differs == ("kernel: 6.1.0 -> 6.2.0",)
+
+
+def test_a_run_against_itself_shows_no_difference() -> None:
+    run = simulated_run(loads=(SATURATE,))
+    compared = compare_runs(run, run)
+    assert (compared.unmatched, compared.environment_differs) == ((), ())
+    assert {made.ratio.value for made in compared.comparisons if made.ratio} == {1.0}
+    assert not {made.verdict for made in compared.comparisons} & {Verdict.FASTER, Verdict.SLOWER}
+
+
+def test_a_trial_in_a_line_for_live_progress() -> None:
+    cell = simulated_cell()
+    recording = simulated_recording(cell, position=4, round_=2)
+    line = trial_summary(cell, recording)
+    assert (line.position, line.round, line.used, line.failure) == (4, 2, True, "")
+    assert line.rate_per_s == pytest.approx(20_000, rel=0.03)
+    assert line.cpu_per_request_ns == pytest.approx(49_000, rel=0.03)
+    assert line.p50_ns is not None
+    assert line.p99_ns is not None
+    assert line.p50_ns < line.p99_ns
+
+
+@pytest.mark.parametrize(
+    ("load", "text"),
+    [
+        (SATURATE, "closed, 64 users, 1s"),
+        (STEADY, "open, 5,000/s poisson, 64 connections, 1s"),
+        (
+            Load(name="x", shape=Open(rate_per_s=2.5, arrivals="uniform", connections=1), duration_ns=250_000_000),
+            "open, 2.5/s uniform, 1 connections, 0.25s",
+        ),
+    ],
+    ids=lambda value: "",
+)
+def test_a_load_in_words(load: Load, text: str) -> None:
+    assert load_text(load) == text
+
+
+def test_cpu_is_counted_over_the_window_alone() -> None:
+    times = tuple(range(0, 1_000, 100))
+    series = Series(
+        name="cpu_ns",
+        unit="ns",
+        subject="server",
+        kind="counter",
+        times_unix_ns=times,
+        values=tuple(t * 0.5 for t in times),
+    )
+    assert series.increase(250, 750) == pytest.approx(250)
+    assert series.increase(500, 1_000) == pytest.approx(250)  # its last sample is at 900: the rate up to there stands
+    assert series.increase(800, 1_000) is None
+    assert series.increase(2_000, 3_000) is None
+
+
+def _with(run: Run, changed: dict[int, Behaviour]) -> Run:
+    """The run with the trials at these positions behaving otherwise."""
+    cells = run.manifest.plan.cells
+    recordings = tuple(
+        simulated_recording(cells[r.cell_id], changed[r.position], round_=r.round, position=r.position, seed=r.seed)
+        if r.position in changed
+        else r
+        for r in run.recordings
+    )
+    return run.model_copy(update={"recordings": recordings})
