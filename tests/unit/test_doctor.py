@@ -1,0 +1,112 @@
+"""The doctor is a table: each finding of a machine has its grade, its effect on the numbers and its remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.doctor import examine
+from redline.model import Environment
+
+GOOD: dict[str, Any] = {
+    "redline": "0.1.0",
+    "engine": "0.1.0",
+    "python": "3.11",
+    "os": "Linux",
+    "kernel": "6.12",
+    "hostname": "lab",
+    "cpu_model": "Fast CPU",
+    "cores": 8,
+    "cores_online": 8,
+    "memory_bytes": 32 << 30,
+    "governor": "performance",
+    "turbo": False,
+    "smt": False,
+    "clock_source": "tsc",
+    "congestion_control": "cubic",
+    "open_files_soft": 1024,
+    "open_files_hard": 1 << 20,
+    "port_range": (32768, 60999),
+    "tcp_tw_reuse": 2,
+    "somaxconn": 4096,
+    "cgroup": "v2",
+    "cgroup_cpu_limit": 8.0,
+    "load_average_1m": 0.1,
+    "steal_share": 0.0,
+    "busy_share": 0.01,
+    "server_cpus": (1, 2, 3, 4),
+    "engine_cpus": (5, 6, 7),
+}
+
+
+def environment(**changed: Any) -> Environment:
+    return Environment.model_validate({**GOOD, **changed})
+
+
+def test_a_good_machine_needs_nothing() -> None:
+    advice = examine(environment())
+    assert {item.grade for item in advice} == {"ok"}
+    assert {item.do for item in advice} == {""}
+    assert "server on 1-4, engine on 5-7" in advice[0].says
+
+
+@pytest.mark.parametrize(
+    ("changed", "topic", "grade", "says", "do"),
+    [
+        ({"cores": 1, "server_cpus": (), "engine_cpus": ()}, "cores", "warn", "one core", "at least 2 cores"),
+        (
+            {"cores": 2, "server_cpus": (0,), "engine_cpus": (1,)},
+            "cores",
+            "note",
+            "server on 0, engine on 1",
+            "4 cores",
+        ),
+        ({"governor": "powersave"}, "governor", "warn", "slow down between requests", "cpupower"),
+        ({"turbo": True}, "turbo", "note", "turbo is on", "no_turbo"),
+        ({"smt": True}, "smt", "note", "share a core", "smt/control"),
+        ({"virtual": "KVM"}, "virtual", "note", "virtual machine (KVM)", "within one run"),
+        ({"virtual": "yes"}, "virtual", "note", "a virtual machine:", "within one run"),
+        ({"steal_share": 0.035}, "steal", "warn", "3.5%", "another machine"),
+        ({"busy_share": 0.4, "load_average_1m": 3.2}, "other load", "warn", "40% of the machine", "top"),
+        ({"clock_source": "hpet"}, "clock", "warn", "hpet", "clocksource=tsc"),
+        ({"cgroup_cpu_limit": 1.5}, "cgroup cpu", "warn", "1.5 cores of 8", "--cpuset-cpus"),
+        ({"memory_bytes": 1 << 30}, "memory", "warn", "the machine has 1.0 GiB", "2 GiB"),
+        ({"cgroup_memory_limit_bytes": 1 << 29}, "memory", "warn", "control group allows 0.5 GiB", "2 GiB"),
+        ({"open_files_hard": 4096}, "open files", "warn", "up to 4096", "nofile"),
+        ({"port_range": (60000, 60999)}, "ports", "warn", "1000 ports", "ip_local_port_range"),
+        ({"tcp_tw_reuse": 0}, "time-wait", "note", "60 s", "tcp_tw_reuse=2"),
+        ({"somaxconn": 128}, "backlog", "warn", "128 new connections", "somaxconn=4096"),
+        ({"congestion_control": "bbr"}, "congestion", "note", "bbr", "cubic"),
+    ],
+)
+def test_each_doubt_says_what_it_does_and_what_to_do(
+    changed: dict[str, Any], topic: str, grade: str, says: str, do: str
+) -> None:
+    advice = {item.topic: item for item in examine(environment(**changed))}
+    assert advice[topic].grade == grade
+    assert says in advice[topic].says
+    assert do in advice[topic].do
+    assert {item.grade for name, item in advice.items() if name != topic} == {"ok"}
+
+
+def test_what_a_machine_does_not_tell_is_not_judged() -> None:
+    unknown = {
+        "governor": "",
+        "turbo": None,
+        "smt": None,
+        "clock_source": "",
+        "congestion_control": "",
+        "port_range": None,
+        "tcp_tw_reuse": None,
+        "somaxconn": None,
+        "cgroup_cpu_limit": None,
+        "steal_share": None,
+        "busy_share": None,
+    }
+    assert [item.topic for item in examine(environment(**unknown))] == ["cores", "virtual", "memory", "open files"]
+
+
+def test_the_guide_explains_every_topic() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide/doctor.md").read_text()
+    for item in examine(environment()):
+        assert f"\n## {item.topic}\n" in guide, item.topic
