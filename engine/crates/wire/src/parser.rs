@@ -151,33 +151,27 @@ impl Parser {
 
     /// Read a head; how many of `bytes` it took, or `None` when it is not whole.
     fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
-        if self.pending.is_empty() {
-            let Some(head) = head::parse(bytes, self.asked.head)? else {
-                return self.keep(bytes);
-            };
-            return self.start_body(head).map(|()| Some(head.bytes));
-        }
         let before = self.pending.len();
-        self.keep(bytes)?;
-        // A head ends with a line feed, so without one there is nothing new to see: parsing stays linear.
+        let head = if before == 0 { head::parse(bytes, self.asked.head)? } else { self.resumed_head(bytes)? };
+        if let Some(head) = head {
+            self.pending.clear();
+            let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
+            return self.start_body(head).map(|()| Some(taken));
+        }
+        if before == 0 {
+            self.pending.extend_from_slice(bytes);
+        }
+        if self.pending.len() > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(None) }
+    }
+
+    /// Read a head whose beginning came earlier.
+    fn resumed_head(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+        self.pending.extend_from_slice(bytes);
+        // A head ends with a line feed, so without one there is nothing new to see: long lines are not parsed again.
         if memchr::memchr(b'\n', bytes).is_none() {
             return Ok(None);
         }
-        let Some(head) = head::parse(&self.pending, self.asked.head)? else {
-            return Ok(None);
-        };
-        self.pending.clear();
-        let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
-        self.start_body(head).map(|()| Some(taken))
-    }
-
-    fn keep(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
-        // What follows the head in the same piece is kept for a moment too, hence the second bound.
-        if self.pending.len() > MOST_HEAD_BYTES || bytes.len() > 2 * MOST_HEAD_BYTES {
-            return Err(Malformed::TooLong);
-        }
-        self.pending.extend_from_slice(bytes);
-        Ok(None)
+        head::parse(&self.pending, self.asked.head)
     }
 
     fn start_body(&mut self, head: Head) -> Result<(), Malformed> {
