@@ -1,4 +1,4 @@
-//! How late the oracle itself was: from the instant at which an answer was due to the one at which it was written.
+//! How late the oracle itself was: from the instant at which an answer was due to the end of its write.
 
 /// Buckets per power of two: a relative resolution of 1/32.
 const PARTS: u64 = 32;

@@ -47,7 +47,7 @@ pub struct Worker {
     discipline: Discipline,
     /// In order of time, because answers fall due in order of arrival.
     queue: VecDeque<Due>,
-    released: Vec<u64>,
+    released: Vec<Due>,
     input: Box<[u8]>,
     lateness: Arc<Mutex<Lateness>>,
 }
@@ -191,21 +191,21 @@ impl Worker {
             return;
         }
         let now_ns = monotonic_ns() - self.origin_ns;
-        {
-            let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
-            while let Some(due) = self.queue.front().filter(|due| due.at_ns <= now_ns) {
-                lateness.record(now_ns - due.at_ns);
-                if let Some(connection) = self.connections.get(due.token) {
-                    connection.conversation.release(due.length);
-                    self.released.push(due.token);
-                }
-                self.queue.pop_front();
+        while let Some(due) = self.queue.pop_front() {
+            if due.at_ns > now_ns {
+                self.queue.push_front(due);
+                break;
+            }
+            if let Some(connection) = self.connections.get(due.token) {
+                connection.conversation.release(due.length);
+                self.released.push(due);
             }
         }
         let mut released = std::mem::take(&mut self.released);
-        released.dedup();
-        for token in released.drain(..) {
-            self.converse(token);
+        for due in released.drain(..) {
+            self.converse(due.token);
+            let late_ns = monotonic_ns() - self.origin_ns - due.at_ns;
+            self.lateness.lock().unwrap_or_else(PoisonError::into_inner).record(late_ns);
         }
         self.released = released;
     }
