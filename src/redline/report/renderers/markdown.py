@@ -9,6 +9,7 @@ from redline.report.renderers.views import (
     MARKS,
     Doubt,
     Group,
+    Said,
     because,
     comparisons_by_cell,
     doubts,
@@ -16,12 +17,12 @@ from redline.report.renderers.views import (
     tally,
 )
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
 _WORD_JOINER = "\u2060"
 
 
 class MarkdownRenderer:
-    """Report -> GitHub-flavoured Markdown. Texts are escaped; they can name nobody, link nowhere and hold no HTML."""
+    """Report -> GitHub-flavoured Markdown. Texts are escaped; they can call nobody, hide no link and hold no HTML."""
 
     suffix = ".md"
 
@@ -98,12 +99,16 @@ def _value(cell: CellReport, metric: Metric, comparison: Comparison | None) -> s
 
 def _findings(report: Report) -> list[str]:
     found = doubts(report)
-    return ["### Findings", "\n".join(_doubt(doubt) for doubt in found)] if found else []
+    return ["### Findings", "\n".join(_doubt(doubt, len(report.cells)) for doubt in found)] if found else []
 
 
-def _doubt(doubt: Doubt) -> str:
-    said = [f"  - {_safe(said.message)} ({', '.join(map(_safe, said.slugs))})" for said in doubt.said]
+def _doubt(doubt: Doubt, cells: int) -> str:
+    said = [f"  - {_safe(said.message)} ({_where(said, cells)})" for said in doubt.said]
     return "\n".join([f"- {GRADE_MARKS[doubt.grade]} **{doubt.grade}: {doubt.kind}**. {_safe(doubt.advice)}", *said])
+
+
+def _where(said: Said, cells: int) -> str:
+    return "every cell" if len(said.slugs) == cells > 1 else ", ".join(map(_safe, said.slugs))
 
 
 def _skipped(report: Report) -> list[str]:
@@ -122,4 +127,4 @@ def _safe(text: str) -> str:
     line = " ".join(text.split())
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)
-    return re.sub(r"([@#:])(?=\S)", rf"\1{_WORD_JOINER}", line)
+    return re.sub(r"([@#])(?=\w)", rf"\1{_WORD_JOINER}", line)

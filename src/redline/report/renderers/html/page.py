@@ -119,6 +119,9 @@ def _against(score: Score, comparison: Comparison, axis: Axis) -> Score:
     )
 
 
-def _bar(estimate: Estimate, metric: Metric, group: Group) -> Mark:
+def _bar(estimate: Estimate, metric: Metric, group: Group) -> Mark | None:
+    """None for a value that stands alone: a bar says something beside another."""
     shown = [cell.estimates[metric] for cell in group.cells if cell.valid and metric in cell.estimates]
+    if len(shown) < 2:
+        return None
     return bar(estimate, 1.04 * max([estimate.value, *(e.value if e.high is None else e.high for e in shown)]))

@@ -101,7 +101,7 @@
     const y = log ? logScale(values) : { range: () => [0, 1.06 * Math.max(1, ...values)] };
     const ticks = log ? { splits: (_, __, low, high) => logTicks(low, high) } : {};
     return { table, series, bands, owner, format, instant: s => `${Number(s.toFixed(2))} s`, shade: group.warm,
-      scales: { x: { time: false }, y },
+      scales: { x: { time: false, range: (_, low, high) => [0, high] }, y },
       axes: axes({ values: (_, marks) => marks.map(s => `${Number(s.toFixed(2))} s`) },
         { ...ticks, values: (_, marks) => marks.map(format) }), sync: true };
   }

@@ -1,0 +1,228 @@
+"""The page in a real browser: plots are drawn, nothing is logged or loaded, nothing overflows, nothing hostile runs."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from redline.model import Report
+from redline.report.renderers import RENDERERS
+from tests.fakes import reports
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+)
+ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.skipping, reports.nasty]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
+]
+
+INKED = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const colours = new Set();
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200) colours.add(data.slice(i, i + 3).join());
+  return colours.size;
+}"""
+
+
+@dataclass
+class Opened:
+    """A page with everything that it complained of or asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def overflow(self) -> int:
+        """Pixels by which the page scrolls sideways."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+    def assert_quiet(self) -> None:
+        assert self.complaints == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
+        assert len([url for url in self.requests if url.startswith("file:")]) == 1
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    pages: list[Page] = []
+
+    def opening(
+        report: Report, *, width: int = 1440, scheme: Literal["light", "dark"] = "light", scripts: bool = True
+    ) -> Opened:
+        file = tmp_path / "report.html"
+        file.write_bytes(RENDERERS["html"].render(report))
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
+        )
+        opened = Opened(context.new_page())
+        pages.append(opened.page)
+        opened.page.on("console", lambda message: opened.complaints.append(message.text))
+        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.page.on("request", lambda request: opened.requests.append(request.url))
+        opened.page.goto(file.as_uri())
+        return opened
+
+    yield opening
+    for page in pages:
+        page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 768, 1440])
+@pytest.mark.parametrize("make", ALL)
+def test_it_fits_draws_and_stays_quiet(
+    open_report: Callable[..., Opened], make: Callable[[], Report], width: int, scheme: str
+) -> None:
+    report = make()
+    opened = open_report(report, width=width, scheme=scheme)
+    assert opened.overflow() == 0
+    opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    assert opened.overflow() == 0
+    canvases = opened.page.query_selector_all(".plot canvas")
+    assert len(canvases) == 3 * len({(cell.scenario, cell.load) for cell in report.cells if cell.valid})
+    assert all(canvas.evaluate(INKED) > 3 for canvas in canvases)
+    assert opened.page.title() == f"{report.run.suite} · Redline".replace("\n", " ")
+    opened.assert_quiet()
+
+
+@pytest.mark.parametrize("width", [320, 768, 1440])
+def test_every_forest_keeps_its_marks_inside_the_page(open_report: Callable[..., Opened], width: int) -> None:
+    opened = open_report(reports.healthy(), width=width)
+    points = opened.page.query_selector_all(".mark .point")
+    assert len(points) == len(reports.healthy().comparisons)
+    outside = opened.page.evaluate(
+        """() => [...document.querySelectorAll(".mark .point")].filter(point => {
+          const mark = point.getBoundingClientRect(), table = point.closest("table").getBoundingClientRect();
+          return mark.width === 0 || mark.left < table.left || mark.right > table.right;
+        }).length"""
+    )
+    assert outside == 0
+
+
+def test_numbers_do_not_run_into_the_forest(open_report: Callable[..., Opened]) -> None:
+    for width in (320, 1024, 1440, 1920):
+        opened = open_report(reports.skipping(), width=width)
+        overlaps = opened.page.evaluate(
+            """() => [...document.querySelectorAll(".scores td")].filter(cell => {
+              const numbers = cell.querySelector(".numbers"), forest = cell.querySelector("svg.forest");
+              if (!numbers || !forest || getComputedStyle(forest).display === "none") return false;
+              const a = numbers.getBoundingClientRect(), b = forest.getBoundingClientRect();
+              const widest = Math.max(...[...numbers.children].map(child => child.getBoundingClientRect().right));
+              return widest > b.left + 1 && a.bottom > b.top + 1;
+            }).length"""
+        )
+        assert overlaps == 0, width
+
+
+def test_tables_and_the_forest_need_no_javascript(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.skipping(), scripts=False)
+    text = opened.page.inner_text("#results")
+    assert "▼ slower" in text
+    assert "asked for 20,000 /s and sent 14,210 /s (71%)" in text
+    assert len(opened.page.query_selector_all(".mark .point")) > 0
+    assert "The plots need JavaScript" in opened.page.inner_text("#plots")
+
+
+def test_plots_answer_to_their_controls(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy())
+    page = opened.page
+    pixels = "() => [...document.querySelectorAll('.percentiles canvas')].map(canvas => canvas.toDataURL())"
+    response = page.evaluate(pixels)
+    page.check("input[value=service]")
+    service = page.evaluate(pixels)
+    assert [a != b for a, b in zip(response, service, strict=True)] == [False, True, False, True], (
+        "only open loads differ"
+    )
+    assert page.inner_text("figure.percentiles figcaption") == "Service time by percentile"
+    page.check("input[value=p50]")
+    assert page.inner_text("figure.latency figcaption") == "p50 of response time over time"
+    button = page.locator(".legend button").first
+    button.press("Enter")
+    assert button.get_attribute("aria-pressed") == "false"
+    assert page.evaluate(pixels)[0] != service[0]
+    page.locator(".percentiles .u-over").first.hover()
+    assert "rust.axum" in page.locator(".percentiles .readout").first.inner_text()
+    opened.assert_quiet()
+
+
+def test_plots_follow_the_scheme_the_width_and_the_paper(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy(), width=1440)
+    page = opened.page
+    pixels = "document.querySelector('.percentiles canvas').toDataURL()"
+    light = page.evaluate(pixels)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"light => {pixels} !== light", arg=light)
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function("document.querySelector('.percentiles canvas').getBoundingClientRect().width < 700")
+    assert opened.overflow() == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.pdf().startswith(b"%PDF")
+    assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
+    opened.assert_quiet()
+
+
+def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.nasty())
+    opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    opened.page.locator(".percentiles .u-over").first.hover()
+    assert "pwned" in opened.page.locator(".percentiles .readout").first.inner_text()
+    assert opened.page.title() != "pwned"
+    assert opened.page.query_selector_all("img") == []
+    assert len(opened.page.query_selector_all("script")) == 3
+    opened.assert_quiet()
+
+
+def test_words_keep_their_contrast(open_report: Callable[..., Opened]) -> None:
+    """WCAG 2.2, 1.4.3: text against the nearest opaque background, at least 4.5 to 1."""
+    for scheme in ("light", "dark"):
+        opened = open_report(reports.skipping(), scheme=scheme)
+        opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+        assert opened.page.evaluate(CONTRAST) == [], scheme
+
+
+CONTRAST = """() => {
+  const parse = text => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const weak = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
+    if (element.closest("script, svg, .skip")) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(ground(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) weak.add(`${element.className || element.tagName}: ${ratio.toFixed(2)}`);
+  }
+  return [...weak];
+}"""

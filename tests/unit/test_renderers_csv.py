@@ -1,0 +1,76 @@
+"""The CSV contract of docs/reference/results.md."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from redline.model import Metric, Report
+from redline.report.renderers import RENDERERS
+from redline.report.renderers.csvfile import COLUMNS
+from tests import golden
+from tests.fakes import reports
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
+
+
+def rows(report: Report) -> list[dict[str, str]]:
+    text = RENDERERS["csv"].render(report).decode()
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_golden() -> None:
+    golden.check("results.csv", RENDERERS["csv"].render(reports.skipping()))
+
+
+def test_the_reference_names_the_columns_in_their_order() -> None:
+    listed = [line.split("`")[1] for line in REFERENCE.read_text().splitlines() if line.startswith("| `")]
+    assert tuple(listed) == COLUMNS
+
+
+def test_a_row_for_every_cell_and_metric_and_one_for_each_skipped_cell() -> None:
+    report = reports.skipping()
+    assert len(rows(report)) == len(report.cells) * len(Metric) + len(report.skipped)
+
+
+def test_numbers_read_back_exactly() -> None:
+    report = reports.healthy()
+    by_key = {(row["cell_id"], row["metric"]): row for row in rows(report)}
+    for cell in report.cells:
+        for metric, estimate in cell.estimates.items():
+            row = by_key[cell.cell_id, metric.value]
+            assert (float(row["value"]), float(row["low"]), float(row["high"])) == (
+                estimate.value,
+                estimate.low,
+                estimate.high,
+            )
+
+
+def test_an_invalid_cell_shows_its_finding_and_no_number() -> None:
+    for row in rows(reports.doubtful()):
+        if row["valid"] == "false":
+            assert row["findings"].startswith("invalid:rate-missed")
+            assert not any(row[name] for name in ("value", "low", "high", "ratio", "verdict"))
+
+
+def test_estimates_of_an_invalid_cell_stay_hidden_even_if_there_are_some() -> None:
+    report = reports.healthy()
+    bad = report.cells[1].model_copy(update={"valid": False})
+    shown = rows(report.model_copy(update={"cells": (bad,)}))
+    assert not any(row["value"] or row["ratio"] or row["verdict"] for row in shown)
+
+
+def test_lines_end_as_rfc_4180_says_and_have_one_width() -> None:
+    text = RENDERERS["csv"].render(reports.nasty()).decode()
+    parsed = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    assert {len(row) for row in parsed} == {len(COLUMNS)}
+    assert RENDERERS["csv"].render(reports.healthy()).count(b"\r\n") == len(reports.healthy().cells) * len(Metric) + 1
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_no_text_begins_as_a_formula(start: str) -> None:
+    report = reports.healthy()
+    hostile = report.cells[0].model_copy(update={"server": f"{start}cmd|' /C calc'!A0"})
+    row = rows(report.model_copy(update={"cells": (hostile,)}))[0]
+    assert row["server"] == f"'{start}cmd|' /C calc'!A0"

@@ -1,0 +1,187 @@
+"""The page without a browser: what it holds, and what it must never hold."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.model import Report, Verdict
+from redline.report.renderers import RENDERERS
+from tests.fakes import reports
+
+VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
+ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
+VOID = {"meta", "link", "br", "input", "img", "line", "rect", "path"}
+
+
+class Page(HTMLParser):
+    """Elements and their text, and whether tags are balanced."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.raw: dict[str, list[str]] = {"script": [], "style": []}
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag in self.raw:
+            self.raw[tag].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in self.raw:
+            self.raw[self.open[-1]][-1] += data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def page(report: Report) -> Page:
+    return Page(RENDERERS["html"].render(report).decode())
+
+
+def data(parsed: Page) -> Any:
+    return json.loads(parsed.raw["script"][0])
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_it_is_well_formed_and_the_same_every_time(make: Callable[[], Report]) -> None:
+    parsed = page(make())
+    assert parsed.open == []
+    assert RENDERERS["html"].render(make()) == RENDERERS["html"].render(make())
+    ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_nothing_is_loaded_and_nothing_but_our_own_text_may_act(make: Callable[[], Report]) -> None:
+    parsed = page(make())
+    policy = next(a["content"] for tag, a in parsed.tags if a.get("http-equiv") == "Content-Security-Policy")
+    data_block, *scripts = parsed.raw["script"]
+    assert data_block
+    for text in (*scripts, *parsed.raw["style"]):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for tag, attributes in parsed.tags:
+        assert tag != "img"
+        assert "style" not in attributes, "an inline style would be refused by the policy"
+        assert not [name for name in attributes if name.startswith("on")]
+        assert "src" not in attributes
+        assert attributes.get("href", "#").startswith(("#", "data:image/svg+xml,"))
+
+
+def test_hostile_text_stays_text() -> None:
+    parsed = page(reports.nasty())
+    assert len(parsed.raw["script"]) == 3
+    assert "<" not in parsed.raw["script"][0]
+    assert "document.title='pwned'" in parsed.text
+
+
+def test_every_number_stands_with_its_interval_ratio_and_verdict() -> None:
+    text = page(reports.healthy()).text
+    assert "89.7 k/s ±0.7% 0.934 0.924\u20130.944 ▼ slower" in text
+    assert "1.46 ms ±2.5% 1.030 0.964\u20131.096 ? inconclusive" in text
+
+
+def test_the_ceiling_is_no_competitor() -> None:
+    report = reports.healthy()
+    ceiling, baseline = report.cells[2], report.cells[0]
+    win = report.comparisons[0].model_copy(
+        update={"cell_id": ceiling.cell_id, "baseline_id": baseline.cell_id, "verdict": Verdict.FASTER}
+    )
+    with_win = page(report.model_copy(update={"comparisons": (*report.comparisons, win)})).text
+    assert "this machine's ceiling, not a competitor" in with_win
+    assert with_win.count("▲ faster") == page(report).text.count("▲ faster")
+
+
+def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
+    report = reports.doubtful()
+    bad = next(cell for cell in report.cells if not cell.valid)
+    parsed = page(report)
+    assert "No number : asked for 20,000 /s and sent 14,210 /s (71%) Lower the rate" in parsed.text
+    assert "rust.axum is not drawn: asked for 20,000 /s" in parsed.text
+    group = data(parsed)["groups"][-1]
+    assert (
+        len(group["curves"]) == len([c for c in report.cells if c.scenario == bad.scenario and c.load == bad.load]) - 1
+    )
+
+
+def test_what_was_skipped_is_said_with_its_reason() -> None:
+    text = page(reports.skipping()).text
+    assert text.count("mvn is not on the PATH") == 4
+    assert "51 of 60 trials were measured" in text
+
+
+def test_all_that_is_needed_to_repeat_the_run_is_there() -> None:
+    report = reports.healthy()
+    text = page(report).text
+    for needed in (
+        report.run.command,
+        report.run.name,
+        "seed 42",
+        report.environment.commit,
+        report.environment.kernel,
+        report.environment.cpu_model,
+        " ".join(report.run.suite_text.split()),
+    ):
+        assert needed in text
+
+
+def test_curves_hold_the_percentiles_on_an_axis_of_nines() -> None:
+    report = reports.healthy()
+    curve = data(page(report))["groups"][0]["curves"][0]["response"]
+    points = dict(zip(curve["x"], curve["y"], strict=True))
+    told = {point.q: point.ns for point in report.cells[0].response_percentiles}
+    assert (points[0.0], points[1.0], points[3.0]) == (told[0.0], told[0.9], told[0.999])
+    assert curve["y"][-1] == told[1.0]
+    assert curve["certain"] == len([q for q in told if report.cells[0].response.count * (1 - q) >= 10])
+
+
+def test_trials_meet_at_the_same_instants_in_spite_of_jitter() -> None:
+    report = reports.healthy()
+    shaken = [
+        cell.model_copy(
+            update={
+                "timeline": tuple(
+                    m.model_copy(update={"at_s": m.at_s + 0.003 * (m.position % 5)}) for m in cell.timeline
+                )
+            }
+        )
+        for cell in report.cells
+    ]
+    group = data(page(report.model_copy(update={"cells": tuple(shaken)})))["groups"][0]
+    assert len(group["t"]) == 25
+    middle, low, high = group["courses"][0]["rate"]
+    assert all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
+    assert 0.45 < group["warm"] < 0.56
+
+
+def test_the_plot_library_is_the_one_that_its_readme_names() -> None:
+    readme = (VENDOR / "README.md").read_text()
+    library = (VENDOR / "uPlot.iife.min.js").read_bytes()
+    assert hashlib.sha256(library).hexdigest() in readme
+    version = re.search(rb"\(v([0-9.]+)\)", library)
+    assert version is not None
+    assert version[1].decode() in readme
+    assert b"</script" not in library.lower()

@@ -1,0 +1,47 @@
+"""The JSON contract: the model, its published schema, and what is rendered agree."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from redline.model import Report
+from redline.report.renderers import RENDERERS
+from tests import golden
+from tests.fakes import reports
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "report.schema.json"
+ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
+
+
+def schema() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(SCHEMA.read_text())
+    return made
+
+
+def test_golden() -> None:
+    golden.check("report.json", RENDERERS["json"].render(reports.alone()))
+
+
+def test_the_published_schema_is_that_of_the_model() -> None:
+    made = Report.model_json_schema()
+    assert schema() == made, "renew it: json.dumps(Report.model_json_schema(), indent=2)"
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_what_is_rendered_is_valid_and_reads_back(make: Callable[[], Report]) -> None:
+    report = make()
+    rendered = RENDERERS["json"].render(report)
+    jsonschema.validate(json.loads(rendered), schema())
+    assert Report.model_validate_json(rendered) == report
+    assert RENDERERS["json"].render(report) == rendered
+
+
+def test_an_unknown_key_is_refused_by_the_schema() -> None:
+    document = json.loads(RENDERERS["json"].render(reports.alone()))
+    document["extra"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, schema())

@@ -1,0 +1,40 @@
+"""Markdown that can be pasted into a pull request without harm."""
+
+import re
+
+from redline.report.renderers import RENDERERS
+from tests import golden
+from tests.fakes import reports
+
+
+def test_golden() -> None:
+    golden.check("report.md", RENDERERS["md"].render(reports.skipping()))
+
+
+def test_every_row_of_a_table_has_the_columns_of_its_head() -> None:
+    for report in (reports.skipping(), reports.nasty(), reports.alone()):
+        lines = RENDERERS["md"].render(report).decode().splitlines()
+        rows = [line for line in lines if line.startswith("|")]
+        assert rows
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+
+
+def test_hostile_text_is_out_of_force() -> None:
+    text = RENDERERS["md"].render(reports.nasty()).decode()
+    assert "<img" not in text
+    assert "<!--" not in text
+    assert "</script" not in text
+    assert not re.search(r"(?<!\\)\]\(", text)
+    assert "@all" not in text
+    assert set(re.findall(r"<[^>]*>", text)) <= {"<br>"}
+
+
+def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
+    text = RENDERERS["md"].render(reports.doubtful()).decode()
+    assert "| **rust.axum** | ✕ invalid: asked for 20,000 /s and sent 14,210 /s (71%) |  |  |  |" in text
+
+
+def test_without_a_baseline_nothing_is_said_of_ratios() -> None:
+    text = RENDERERS["md"].render(reports.alone()).decode()
+    assert "ratio" not in text
+    assert "±" not in text

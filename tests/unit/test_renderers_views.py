@@ -1,0 +1,54 @@
+"""What every renderer asks of a report."""
+
+from redline.model import FindingKind, Grade, Verdict
+from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, servers, tally
+from tests.fakes import reports
+
+
+def test_groups_hold_the_baseline_first_and_the_ceiling_last() -> None:
+    report = reports.healthy()
+    backwards = report.model_copy(update={"cells": tuple(reversed(report.cells))})
+    for group in groups(backwards):
+        assert group.cells[0].is_baseline
+        assert group.cells[-1].role == "ceiling"
+    assert sum(len(group.cells) for group in groups(backwards)) == len(report.cells)
+
+
+def test_servers_come_once_and_ceilings_last() -> None:
+    assert servers(reports.healthy()) == ("rust.hyper", "rust.axum", "oracle.null")
+
+
+def test_what_is_said_of_many_cells_is_said_once_and_the_gravest_first() -> None:
+    report = reports.doubtful()
+    found = doubts(report)
+    assert [doubt.grade for doubt in found] == [Grade.INVALID, Grade.WARN, Grade.NOTE]
+    steal = next(doubt for doubt in found if doubt.kind is FindingKind.CPU_STEAL)
+    assert len(steal.said) == 1
+    assert steal.cells == len(report.cells)
+
+
+def test_no_finding_is_lost() -> None:
+    report = reports.skipping()
+    asked = {(f.kind, f.message, cell.slug) for cell in report.cells for f in cell.findings}
+    told = {(d.kind, said.message, slug) for d in doubts(report) for said in d.said for slug in said.slugs}
+    assert told == asked
+
+
+def test_an_invalid_cell_always_has_a_reason() -> None:
+    bad = next(cell for cell in reports.doubtful().cells if not cell.valid)
+    assert because(bad) == "asked for 20,000 /s and sent 14,210 /s (71%)"
+    assert because(bad.model_copy(update={"findings": ()})) == "no trial of this cell can be used"
+
+
+def test_the_tally_counts_every_verdict_but_the_ceilings() -> None:
+    report = reports.healthy()
+    assert sum(tally(report).values()) == len(report.comparisons)
+    ceiling = next(cell for cell in report.cells if cell.role == "ceiling")
+    extra = report.comparisons[0].model_copy(update={"cell_id": ceiling.cell_id, "verdict": Verdict.FASTER})
+    assert tally(report.model_copy(update={"comparisons": (*report.comparisons, extra)})) == tally(report)
+
+
+def test_comparisons_are_found_by_cell_and_metric() -> None:
+    report = reports.healthy()
+    found = comparisons_by_cell(report)
+    assert [c for by_metric in found.values() for c in by_metric.values()] == list(report.comparisons)

@@ -1,0 +1,101 @@
+"""The terminal's view: fits, says everything, and obeys nothing that a server sent."""
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from redline.cli.summary import print_comparisons, print_report
+from redline.model import Report
+from tests.fakes import reports
+
+ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
+
+
+def shown(report: Report, width: int = 80, *, terminal: bool = False, no_color: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=terminal,
+        no_color=no_color,
+        color_system="standard" if terminal else None,
+    )
+    print_report(report, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("make", ALL)
+def test_no_line_is_longer_than_the_terminal(make: Callable[[], Report], width: int) -> None:
+    assert max(cell_len(line) for line in shown(make(), width).splitlines()) <= width
+
+
+def test_a_row_is_one_line_of_values_and_one_of_ratios_at_80_columns() -> None:
+    lines = shown(reports.healthy()).splitlines()
+    assert "rust.axum     89.7 k/s ±0.7%  647 µs ±0.5%   1.46 ms ±2.5%  19.0 µs ±0.9%" in [
+        line.rstrip() for line in lines
+    ]
+    assert "              ▼ 0.934 ±1.1%   ▼ 1.058 ±1.6%  ? 1.030 ±6.4%  ▼ 1.041 ±1.2%" in [
+        line.rstrip() for line in lines
+    ]
+
+
+def test_a_wide_terminal_spells_the_verdicts_out() -> None:
+    assert "▼ slower 0.934" in shown(reports.healthy(), 140)
+    assert "▼ slower 0.934" not in shown(reports.healthy(), 80)
+
+
+def test_a_pipe_gets_no_escape_and_neither_does_no_color() -> None:
+    assert "\x1b" not in shown(reports.skipping())
+    assert "\x1b[3" in shown(reports.skipping(), terminal=True)
+    assert "\x1b[3" not in shown(reports.skipping(), terminal=True, no_color=True)
+
+
+def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
+    lines = [line.rstrip() for line in shown(reports.doubtful()).splitlines()]
+    assert "rust.axum     ✕ invalid: asked for 20,000 /s and sent 14,210 /s (71%)" in lines
+
+
+def test_the_same_finding_on_many_cells_is_said_once_with_its_advice() -> None:
+    text = shown(reports.doubtful())
+    assert text.count("The hypervisor took 3.1% of the CPU time.") == 1
+    assert "every cell" in text
+    assert text.count("→ Run on a machine of your own, or ask for more trials.") == 1
+
+
+def test_what_was_skipped_and_what_was_missed_is_said() -> None:
+    text = shown(reports.skipping())
+    assert "Skipped: 4 cells" in text
+    assert text.count("mvn is not on the PATH") == 1
+    assert "51 of 60 trials, not complete" in text
+    assert "✗ p99 < 1.5 ms" in text
+
+
+def test_escape_sequences_from_a_server_are_shown_and_not_sent() -> None:
+    report = reports.doubtful()
+    cells = [
+        cell.model_copy(
+            update={
+                "findings": tuple(f.model_copy(update={"message": "\x1b]0;owned\x07[bold]hi"}) for f in cell.findings)
+            }
+        )
+        for cell in report.cells
+    ]
+    text = shown(report.model_copy(update={"cells": tuple(cells)}))
+    assert "\x1b" not in text
+    assert "\\x1b]0;owned\\x07[bold]hi" in text
+
+
+def test_comparisons_have_ratio_interval_and_verdict() -> None:
+    report = reports.doubtful()
+    console = Console(file=io.StringIO(), width=80)
+    print_comparisons(report.comparisons, console, base="monday", other="tuesday")
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert lines[0] == "tuesday against monday"
+    assert "rust.axum.SimpleGet.saturate  against rust.hyper.SimpleGet.saturate" in lines
+    assert "  CPU per request  1.041  1.029\u20131.053  ▼ slower" in lines
+    assert any(line.endswith("not compared: this cell is invalid") for line in lines)
