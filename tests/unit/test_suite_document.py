@@ -69,7 +69,7 @@ def test_aliases_are_followed() -> None:
         ("a: !mine 1\n", "f.yaml:1:4: a", "no meaning here"),
         ("a: !!set {x, y}\n", "f.yaml:1:4: a", "no meaning here"),
         ("a: &x [*x]\n", "f.yaml:1:4: a[0]", "contains itself"),
-        ("[" * 3000, "f.yaml:1:1", "nested too deeply"),
+        ("- " * 3000, "f.yaml:1:1", "nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text: str, place: str, says: str) -> None:

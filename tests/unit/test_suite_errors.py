@@ -189,8 +189,8 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_long(tmp_path: Path) -> None:
     path = tmp_path / "long.yaml"
-    path.write_bytes(b"#" * (1024 * 1024 + 1))
-    assert "longer than 1 MiB" in error_of(path, tmp_path)
+    path.write_bytes(b"#" * (256 * 1024 + 1))
+    assert "longer than 256 KiB" in error_of(path, tmp_path)
 
 
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:

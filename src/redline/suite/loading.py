@@ -10,7 +10,7 @@ from redline.suite.overrides import Overrides
 from redline.suite.resolve import read_suite
 from redline.suite.units import did_you_mean
 
-MOST_BYTES = 1024 * 1024
+MOST_BYTES = 256 * 1024
 AS_WRITTEN = Overrides()
 
 
@@ -62,7 +62,7 @@ def read_text(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {reason}", hint="check the path and who may read it") from None
     if len(content) > MOST_BYTES:
-        raise UsageError(f"{path} is longer than 1 MiB", hint="give a YAML file that a person wrote")
+        raise UsageError(f"{path} is longer than 256 KiB", hint="give a YAML file that a person wrote")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
