@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.launchers import warden
-from redline.plugins.launchers.guard import Guard, NotStarted, Order, Started
+from redline.plugins.launchers.guard import WARDEN, Guard, NotStarted, Order, Started
 from redline.plugins.launchers.output import last_words, tail
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.warden import CappedLog
+from redline.plugins.launchers.warden.log import CappedLog
 from redline.plugins.linux import cgroup
 from redline.ports import Placement
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
@@ -123,7 +122,7 @@ def test_a_flood_does_not_keep_a_server_from_becoming_ready(tmp_path: Path) -> N
 
 
 def test_a_lab_that_gives_no_order_leaves_no_warden() -> None:
-    done = subprocess.run([sys.executable, "-I", "-S", warden.__file__], input=b"", timeout=60, check=False)
+    done = subprocess.run(WARDEN, input=b"", timeout=60, check=False)
     assert done.returncode == 0
 
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-_SCRIPT = Path(__file__).with_name("warden.py")
+# Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
+WARDEN = (
+    *(sys.executable, "-I", "-S", "-c"),
+    "import sys; sys.path.append(sys.argv[1]); import warden; warden.main()",
+    str(Path(__file__).parent),
+)
 _START_WITHIN_S = 10.0
 _STOP_BEYOND_GRACE_S = 15.0
 
@@ -89,7 +94,7 @@ class Guard:
         with order.log.open("wb") as log:
             # A session of its own: the terminal's Ctrl-C is for the lab, which then stops the server in order.
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SCRIPT)],
+                WARDEN,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

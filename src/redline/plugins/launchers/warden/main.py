@@ -1,80 +1,35 @@
-"""The guardian of one server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
+"""Start, watch, stop, sweep."""
 
-A script of its own, run as `python -I -S warden.py`; it imports nothing but the standard library, and of that only what
-loads in a few milliseconds. docs/reference/launching.md describes the protocol:
-
-- stdin: one line of JSON, the order; then nothing. Its end (the lab let go, or was killed) means: stop the server.
-- stdout: one line of JSON for each event: `started` or `failed`, and `exited` when the server ended.
-- stderr: the log. The first `log_head` bytes of the server's output, and the last `log_tail` when there was more.
-
-Between events it sleeps in poll(2) and costs no CPU time.
-"""
-
-# pathlib takes longer to load than all that this script imports.
-# ruff: noqa: PTH102, PTH106, PTH123, PTH208
+# pathlib takes longer to load than all that the warden imports.
+# ruff: noqa: PTH102, PTH106
 
 import ctypes
-import fcntl
 import json
 import os
 import resource
 import select
 import signal
-import sys
 import time
-from typing import Any
+
+from .log import CappedLog
+from .order import Order
+from .processes import descendants, kill_cgroup, reap_all, send, widen, write_text
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-F_SETPIPE_SZ = 1031
-PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 18
 SWEEP_S = 10.0
 CHANGED_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class CappedLog:
-    """A log of bounded size: the first `head` bytes as they come, and in memory the last `tail` of the rest."""
-
-    def __init__(self, fd: int, head: int, tail: int) -> None:
-        self.fd, self.head, self.tail = fd, head, tail
-        self.seen = 0
-        self.written = 0
-        self.last = b""
-
-    def write(self, data: bytes) -> None:
-        """Keep what belongs to the head, remember the rest. A full disk loses the log, never blocks the server."""
-        now = data[: max(0, self.head - self.seen)]
-        self.seen += len(data)
-        if now:
-            self.written += self._put(now, self.written)
-        rest = data[len(now) :]
-        if rest:
-            self.last = rest[-self.tail :] if len(rest) >= self.tail else (self.last + rest)[-self.tail :]
-
-    def settle(self) -> None:
-        """Put the end of the output behind the head; may be called again when more has come."""
-        if self.seen <= self.head:
-            return
-        dropped = self.seen - self.written - len(self.last)
-        mark = f"\n[redline: {dropped} bytes of output were dropped here]\n".encode() if dropped else b""
-        self._put(mark + self.last, self.written)
-
-    def _put(self, data: bytes, offset: int) -> int:
-        try:
-            return os.pwrite(self.fd, data, offset)
-        except OSError:
-            return 0
-
-
 class Warden:
     """Starts one server and sees it to its end."""
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: Order) -> None:
         self.order = order
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self.log = CappedLog(2, order["log_head"], order["log_tail"])
+        self.log = CappedLog(2, order.log_head, order.log_tail)
         self.output = -1
         self.server = 0
         self.cgroup = ""
@@ -128,16 +83,16 @@ class Warden:
 
     def _place(self) -> None:
         """Into a control group of its own where that is permitted, and onto its cores."""
-        if self.order["cgroup_parent"]:
-            folder = f"{self.order['cgroup_parent']}/redline-{os.getpid()}-{time.monotonic_ns()}"
+        if self.order.cgroup_parent:
+            folder = f"{self.order.cgroup_parent}/redline-{os.getpid()}-{time.monotonic_ns()}"
             try:
                 os.mkdir(folder)
                 self.cgroup = folder
                 write_text(f"{folder}/cgroup.procs", str(self.server))
             except OSError:
                 self._remove_cgroup()
-        if self.order["cpus"]:
-            os.sched_setaffinity(self.server, self.order["cpus"])
+        if self.order.cpus:
+            os.sched_setaffinity(self.server, self.order.cpus)
 
     def _become_server(self, out: int, go: int, go_write: int, failed: int) -> None:
         try:
@@ -160,8 +115,8 @@ class Warden:
                 os.dup2(source, target)
             _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-            os.chdir(self.order["folder"])
-            os.execvp(self.order["command"][0], self.order["command"])  # noqa: S606
+            os.chdir(self.order.folder)
+            os.execvp(self.order.command[0], self.order.command)  # noqa: S606
         except OSError as error:
             os.write(failed, str(error.errno or 0).encode())
         finally:
@@ -183,7 +138,7 @@ class Warden:
             self._reap_watching()
             if (told or let_go) and deadline is None:
                 poll.unregister(0)
-                deadline = time.monotonic() + self.order["grace_ns"] / 1e9
+                deadline = time.monotonic() + self.order.grace_ns / 1e9
                 send(-self.server, signal.SIGTERM)
 
     def _drain(self) -> bool:
@@ -257,7 +212,7 @@ class Warden:
         return True
 
 
-def tell(event: dict[str, Any]) -> None:
+def tell(event: dict[str, object]) -> None:
     """One event for the lab, which may be gone."""
     try:
         os.write(1, (json.dumps(event) + "\n").encode())
@@ -265,85 +220,12 @@ def tell(event: dict[str, Any]) -> None:
         return
 
 
-def widen(pipe: int) -> None:
-    """A burst of output should not block the server while this process waits for a core."""
-    try:
-        fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:
-        return
-
-
-def write_text(path: str, text: str) -> None:
-    """To an existing file, in one write(2), as control files want it."""
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
-
-
-def kill_cgroup(folder: str) -> None:
-    """Kill every process of a control group: at once, or one by one where there is no cgroup.kill (before 5.14)."""
-    try:
-        write_text(f"{folder}/cgroup.kill", "1")
-    except OSError:
-        try:
-            with open(f"{folder}/cgroup.procs") as file:
-                for line in file:
-                    send(int(line), signal.SIGKILL)
-        except OSError:
-            return
-
-
-def send(pid: int, number: int) -> None:
-    """A signal to a process, or to the group `-pid`, that may have ended."""
-    try:
-        os.kill(pid, number)
-    except OSError:
-        return
-
-
-def descendants(root: int) -> list[int]:
-    """All processes below `root`, by their parents in /proc."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
-    queue = [root]
-    while queue:
-        below = children.get(queue.pop(), [])
-        found += below
-        queue += below
-    return found
-
-
-def reap_all() -> bool:
-    """Reap every child that has ended; whether any is left."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
-
-
-def read_order() -> dict[str, Any]:
-    """The first line of stdin; empty when the lab ended before it gave one."""
+def main() -> None:
+    """Read the order and see it through. Without a whole one the lab ended too early, and nothing is to be done."""
     line = b""
     while not line.endswith(b"\n"):
         more = os.read(0, 1 << 16)
         if not more:
-            sys.exit(0)
+            return
         line += more
-    order: dict[str, Any] = json.loads(line)
-    return order
-
-
-if __name__ == "__main__":
-    Warden(read_order()).run()
+    Warden(Order(line)).run()
