@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,16 @@ def test_the_last_words_are_not_a_stack_frame() -> None:
     assert last_words("Exception: no\n    at a.b(C)\n    ... 3 more") == "Exception: no"
     assert last_words("   all indented") == "all indented"
     assert last_words("") == ""
+
+
+def test_a_full_disk_loses_the_log_and_not_the_server(tmp_path: Path) -> None:
+    script = "import os\nfor i in range(8): os.write(1, b'x' * (1 << 20))\nos._exit(5)"
+    asked = replace(order(tmp_path / "log", sys.executable, "-S", "-c", script), log=Path("/dev/full"))
+    guard = Guard(asked)
+    try:
+        assert isinstance(guard.started(), Started)
+        exited = guard.poll(60)
+    finally:
+        guard.stop()
+    assert exited is not None
+    assert str(exited) == "exited with code 5"
