@@ -91,7 +91,7 @@ def load(
         variant=Variant(entry=running_server(endpoint)),
         scenario=scenario,
         load=drive_load,
-        warmup_ns=duration_ns("--warmup", warmup),
+        warmup_ns=duration_ns("--warmup", warmup, least_ns=0),
         timeout_ns=duration_ns("--timeout", timeout),
     )
     recording = _record(cell, endpoint, threads, seed, Console(stderr=True))

@@ -50,7 +50,7 @@ def root(
     del version
 
 
-def main() -> NoReturn:
+def run_command_line() -> NoReturn:
     """Run the command line and exit."""
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)

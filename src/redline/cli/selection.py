@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from redline.errors import UsageError
-from redline.suite import Overrides, parse_duration
+from redline.suite import Overrides, WrongValueError, parse_duration
 
 SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)]
 Servers = Annotated[
@@ -46,12 +46,15 @@ def read_overrides(
     )
 
 
-def duration_ns(flag: str, text: str) -> int:
+def duration_ns(flag: str, text: str, *, least_ns: int = 1) -> int:
     """A flag's duration, such as 25s or 250ms. Raises UsageError."""
     try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"{flag} {text}: {error}", hint="write it like 25s, 250ms or 1m30s") from None
+        found_ns = parse_duration(text)
+    except WrongValueError as error:
+        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
+    if found_ns < least_ns:
+        raise UsageError(f"{flag} {text} is too short", hint="write it like 25s, 250ms or 1m30s")
+    return found_ns
 
 
 def _split(values: list[str] | None) -> tuple[str, ...]:

@@ -166,7 +166,9 @@ def _print_missed(cells: Sequence[CellReport], console: Console) -> None:
     for cell in cells:
         for result in cell.objectives:
             if not result.met:
-                missed.setdefault(one_line(result.objective.text), []).append(one_line(cell.slug))
+                missed.setdefault(one_line(result.objective.text), []).append(
+                    one_line(cell.slug) + ("" if cell.valid else " (no number)")
+                )
     if not missed:
         return
     console.print()
@@ -184,10 +186,8 @@ def _print_doubts(found: Sequence[Doubt], cells: int, console: Console) -> None:
     for doubt in found:
         sign = f"{GRADE_MARKS[doubt.grade]} {doubt.grade}"
         console.print(Text.assemble((sign, _GRADES[doubt.grade]), f"  {doubt.kind}"))
-        for said in doubt.said:
-            console.print(_inset(Text(one_line(said.message)), 2))
-            where = "every cell" if len(said.slugs) == cells > 1 else ", ".join(map(one_line, said.slugs))
-            console.print(_inset(Text(where, "dim"), 4))
+        console.print(_inset(Text(one_line(doubt.example)), 2))
+        console.print(_inset(Text(one_line(doubt.where(cells)), "dim"), 4))
         console.print(_inset(Text(f"→ {one_line(doubt.advice)}"), 2))
 
 

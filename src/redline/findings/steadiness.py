@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.findings.doubt import doubt, percent
 from redline.findings.rules import TREND_P
@@ -45,9 +45,9 @@ def trend(values: list[float]) -> float:
         return 0.0
     order = np.arange(len(values))
     logs = np.log(values)
-    if not stats.kendalltau(order, logs).pvalue < TREND_P:  # NaN when all values are equal
+    if not scipy.stats.kendalltau(order, logs).pvalue < TREND_P:  # NaN when all values are equal
         return 0.0
-    return math.expm1(float(stats.theilslopes(logs, order).slope) * (len(values) - 1))
+    return math.expm1(float(scipy.stats.theilslopes(logs, order).slope) * (len(values) - 1))
 
 
 def _rates(traffic: Traffic) -> list[float]:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.resample import resamples
@@ -31,7 +31,7 @@ class Spread:
         do not cancel that error, so its variance is added whole.
         """
         error = math.sqrt(self.variance + resolution**2 / 12)
-        return float(stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom)) * error
+        return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom)) * error
 
 
 def estimate(sample: Sample, metric: Metric) -> Estimate:

@@ -5,7 +5,7 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.stats.samples import Floats
 
@@ -33,4 +33,4 @@ def resamples(n: int) -> Resamples:
     bars = np.array(list(combinations(range(2 * n - 1), n - 1)), dtype=np.int64).reshape(-1, n - 1)
     edges = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), 2 * n - 1)])
     weights = np.diff(edges, axis=1) - 1
-    return Resamples(weights.astype(np.float64), stats.multinomial.pmf(weights, n, np.full(n, 1 / n)))
+    return Resamples(weights.astype(np.float64), scipy.stats.multinomial.pmf(weights, n, np.full(n, 1 / n)))

@@ -4,11 +4,12 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.loading import load_catalogue, load_suite
 from redline.suite.overrides import Overrides
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_plan
-from redline.suite.units import parse_duration, parse_objectives, parse_rate, parse_share, parse_size
+from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
 
 __all__ = [
     "Catalogue",
     "Overrides",
+    "WrongValueError",
     "expected_length_ns",
     "expected_trial_ns",
     "load_catalogue",
