@@ -1,0 +1,209 @@
+//! What servers do, right and wrong, and the outcome that it must have.
+
+mod support;
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use support::server::{HELLO, HELLO_SHA256, Server};
+use support::{complete, job, open_job, with};
+
+#[test]
+fn right_answers_are_ok_and_their_bytes_are_counted() {
+    let server = Server::answering(HELLO);
+    let job = with(job(server.port), "/expect", json!({"status": 200, "body_length": 5, "body_sha256": HELLO_SHA256}));
+    let result = complete(&job);
+    result.are_all("ok");
+    assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));
+    assert_eq!(result.count("bytes_received"), result.count("completed") * HELLO.len() as u64);
+    assert_eq!((result.count("reconnects"), result.count("waited"), result.count("saturated")), (0, 0, 0));
+    assert_eq!(
+        (&result.event["measure_start_ns"], &result.event["measure_end_ns"]),
+        (&json!(50_000_000), &json!(350_000_000))
+    );
+    assert_eq!(server.accepted.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_wrong_status_a_wrong_length_and_a_wrong_hash_are_told_apart() {
+    let server = Server::answering("HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello");
+    let result = complete(&job(server.port));
+    result.are_all("unexpected_status");
+    assert_eq!(result.event["counts"]["status"], json!({"5xx": result.count("due")}));
+    assert_eq!(result.count("completed"), 0);
+
+    let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhellO");
+    complete(&with(job(server.port), "/expect/body_length", json!(6))).are_all("unexpected_body");
+    complete(&with(job(server.port), "/expect/body_sha256", json!(HELLO_SHA256))).are_all("unexpected_body");
+    complete(&with(job(server.port), "/expect/body_length", json!(5))).are_all("ok");
+}
+
+#[test]
+fn chunked_answers_and_interim_answers_are_read_through() {
+    let server = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            peer.say("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe")?;
+            thread::sleep(Duration::from_millis(2));
+            peer.say("\r\n3;a=b\r\nllo\r\n0\r\nX-Trailer: 1\r\n\r\n")?;
+        }
+        Ok(())
+    });
+    let job = with(job(server.port), "/expect/body_sha256", json!(HELLO_SHA256));
+    let result = complete(&job);
+    result.are_all("ok");
+    assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));
+}
+
+#[test]
+fn a_head_request_has_no_body_to_wait_for() {
+    let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    complete(&with(job(server.port), "/request/method", json!("HEAD"))).are_all("ok");
+}
+
+#[test]
+fn a_large_request_is_written_in_parts() {
+    let server = Server::start(|mut peer, _| {
+        while let Some((_, length)) = peer.request()? {
+            let body = length.to_string();
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))?;
+        }
+        Ok(())
+    });
+    let request = json!({"method": "POST", "path": "/", "body_base64": "QUFB".repeat(2_000_000)});
+    let job = with(with(job(server.port), "/request", request), "/expect/body_length", json!(7));
+    let result = complete(&with(job, "/timeout_ns", json!(30_000_000_000_u64)));
+    assert_eq!(result.outcome("ok") + result.outcome("in_flight"), result.total(), "{}", result.event["counts"]);
+}
+
+#[test]
+fn a_slow_answer_is_ok_and_as_slow_as_it_was() {
+    let server = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            thread::sleep(Duration::from_millis(20));
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let result = complete(&job(server.port));
+    result.are_all("ok");
+    assert!(result.histogram("service").min_ns() >= 20_000_000 - 20_000);
+    // Two users, one request each at least every 20 ms: a closed load cannot ask more often.
+    assert!(result.total() <= 2 * (300 / 20 + 1));
+}
+
+#[test]
+fn a_stall_is_a_timeout_recorded_at_least_at_its_age() {
+    let server = Server::start(|mut peer, _| {
+        peer.stall();
+        Ok(())
+    });
+    let result = complete(&with(job(server.port), "/timeout_ns", json!(60_000_000)));
+    result.are_all("timeout");
+    assert!(result.histogram("response").min_ns() >= 60_000_000 - 60_000);
+    assert!(result.count("reconnects") > 0);
+}
+
+#[test]
+fn what_is_unanswered_after_the_drain_is_in_flight_at_its_age() {
+    let server = Server::start(|mut peer, _| {
+        peer.stall();
+        Ok(())
+    });
+    let job = with(with(job(server.port), "/warmup_ns", json!(0)), "/drain_ns", json!(50_000_000));
+    let result = complete(&job);
+    result.are_all("in_flight");
+    assert_eq!(result.total(), 2);
+    assert!(result.histogram("response").min_ns() >= 350_000_000 - 350_000);
+    assert_eq!(result.count("late"), 0);
+}
+
+#[test]
+fn an_answer_after_the_window_is_late() {
+    let server = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            thread::sleep(Duration::from_millis(400));
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let result = complete(&with(job(server.port), "/warmup_ns", json!(0)));
+    result.are_all("ok");
+    assert_eq!((result.total(), result.count("late"), result.count("completed")), (2, 2, 0));
+}
+
+#[test]
+fn a_connection_that_ends_early_is_closed_or_reset() {
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    });
+    let result = complete(&job(server.port));
+    result.are_all("closed");
+    assert!(result.count("reconnects") > 0);
+
+    let server = Server::start(|mut peer, _| {
+        peer.begin_of_request()?;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    });
+    complete(&job(server.port)).are_all("reset");
+}
+
+#[test]
+fn garbage_endless_heads_and_surplus_are_malformed() {
+    let answers = [
+        "\x16\x03\x01 is not HTTP\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: banana\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello",
+    ];
+    for answer in answers {
+        let server = Server::answering(answer);
+        let result = complete(&job(server.port));
+        result.are_all("malformed");
+        assert!(result.count("reconnects") > 0, "{answer:?}");
+    }
+    let endless = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\n")?;
+        loop {
+            peer.say(&format!("X-More: {}\r\n", "a".repeat(1000)))?;
+        }
+    });
+    let result = complete(&job(endless.port));
+    assert!(result.outcome("malformed") > 0);
+    assert_eq!(result.outcome("malformed") + result.outcome("in_flight"), result.total());
+}
+
+#[test]
+fn an_answer_that_closes_its_connection_is_ok_and_the_next_takes_a_new_one() {
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+    });
+    let result = complete(&job(server.port));
+    result.are_all("ok");
+    assert!(result.count("reconnects") > 0);
+
+    let until_close = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.0 200 OK\r\n\r\nhello")
+    });
+    let job = with(job(until_close.port), "/expect/body_sha256", json!(HELLO_SHA256));
+    complete(&job).are_all("ok");
+}
+
+#[test]
+fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
+    let rude = Server::start(|mut peer, _| peer.say("220 mail.example.org ESMTP\r\n"));
+    let job = with(open_job(rude.port, 100, 4), "/timeout_ns", json!(100_000_000));
+    let told = support::run(&job);
+    if told.code == Some(0) {
+        assert_eq!(told.result().outcome("ok"), 0);
+    } else {
+        assert_eq!(told.error()["kind"], "connect");
+    }
+    // 350 ms with one attempt each 1, 2, 4 … 100 ms, and the first four; once more for each request that it got to send.
+    assert!(rude.accepted.load(Ordering::SeqCst) < 100);
+}

@@ -1,0 +1,186 @@
+//! However a run ends, it ends, and loses nothing that it measured.
+
+mod support;
+
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use support::server::{HELLO, Server};
+use support::{Engine, complete, job, open_job, run, with};
+
+const LONG: u64 = 50_000_000_000;
+
+#[test]
+fn a_server_that_dies_is_refused_connections_and_conserved_requests() {
+    for job in [job(0), open_job(0, 500, 4)] {
+        let server = Server::answering(HELLO);
+        let job = with(with(job, "/target/port", json!(server.port)), "/timeout_ns", json!(200_000_000));
+        let mut engine = Engine::start(&job.to_string());
+        engine.wait_for("\"phase\":\"measure\"");
+        server.kill();
+        let told = engine.finish();
+        assert_eq!(told.code, Some(0));
+        let event = told.events.last().unwrap();
+        assert_eq!(event["event"], "result");
+        let result = support::Outcome { event: event.clone() };
+        assert_eq!(result.total(), result.count("due"));
+        assert_eq!(result.histogram("response").count(), result.count("due"));
+        assert!(result.outcome("ok") > 0);
+        assert!(result.outcome("connect") > 0, "{}", result.event["counts"]);
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_used_again() {
+    let server = Server::answering(HELLO);
+    let port = server.port;
+    let job = with(with(job(port), "/measure_ns", json!(1_500_000_000)), "/load/closed/users", json!(4));
+    let mut engine = Engine::start(&job.to_string());
+    engine.wait_for("\"phase\":\"measure\"");
+    server.kill();
+    engine.wait_for("\"phase\":\"measure\"");
+    let _server = Server::start_on(&format!("127.0.0.1:{port}"), |mut peer, _| {
+        while peer.request()?.is_some() {
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let told = engine.finish();
+    let last = told.of_kind("interval").filter(|event| event["phase"] == "measure").last().unwrap();
+    assert!(last["counts"]["completed"].as_u64().unwrap() > 0, "{}", last["counts"]);
+}
+
+#[test]
+fn a_signal_ends_the_measurement_early_with_a_result() {
+    let server = Server::answering(HELLO);
+    for (signal, job) in [
+        (libc::SIGINT, job(server.port)),
+        (libc::SIGTERM, open_job(server.port, 1000, 3)),
+        (libc::SIGINT, with(open_job(server.port, 1000, 3), "/workers", json!(2))),
+    ] {
+        let job = with(job, "/measure_ns", json!(LONG));
+        let engine = Engine::start(&job.to_string());
+        thread::sleep(Duration::from_millis(400));
+        engine.signal(signal);
+        let told = engine.finish();
+        assert_eq!(told.code, Some(130));
+        let result = told.result();
+        assert_eq!(result.event["ended"], "interrupted");
+        assert!(result.event["measure_end_ns"].as_u64().unwrap() < LONG);
+        let measured = told.of_kind("interval").filter(|event| event["phase"] == "measure").last().unwrap();
+        assert_eq!(result.event["measure_end_ns"], measured["end_ns"]);
+        assert!(result.outcome("ok") > 0);
+    }
+}
+
+#[test]
+fn a_signal_in_the_warm_up_leaves_an_empty_result() {
+    let server = Server::answering(HELLO);
+    let job = with(job(server.port), "/warmup_ns", json!(LONG));
+    let mut engine = Engine::start(&job.to_string());
+    engine.wait_for("started");
+    engine.signal(libc::SIGINT);
+    let told = engine.finish();
+    assert_eq!(told.code, Some(130));
+    let result = told.events.last().unwrap();
+    assert_eq!(result["ended"], "interrupted");
+    assert_eq!(result["measure_start_ns"], result["measure_end_ns"]);
+    assert_eq!(result["counts"]["due"], 0);
+}
+
+#[test]
+fn a_signal_while_connecting_ends_it() {
+    // The backlog of a listener that nobody accepts from fills up, and then connecting takes for ever.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let job = with(with(job(port), "/load/closed/users", json!(9000)), "/timeout_ns", json!(LONG));
+    let mut engine = Engine::start(&job.to_string());
+    thread::sleep(Duration::from_millis(300));
+    engine.signal(libc::SIGTERM);
+    assert_eq!(engine.exit_code(), Some(130));
+}
+
+#[test]
+fn the_deadline_cuts_what_would_go_on() {
+    let server = Server::answering(HELLO);
+    let job = with(with(job(server.port), "/measure_ns", json!(LONG)), "/deadline_ns", json!(1_000_000_000));
+    let told = run(&job);
+    assert_eq!(told.code, Some(124));
+    let result = told.result();
+    assert_eq!(result.event["ended"], "deadline");
+    assert!(result.outcome("ok") > 0);
+}
+
+#[test]
+fn the_deadline_cuts_a_stalled_server_too() {
+    let server = Server::start(|mut peer, _| {
+        peer.stall();
+        Ok(())
+    });
+    let job = with(with(job(server.port), "/drain_ns", json!(LONG)), "/timeout_ns", json!(LONG));
+    let job = with(with(job, "/deadline_ns", json!(1_000_000_000)), "/warmup_ns", json!(0));
+    let told = run(&job);
+    assert_eq!(told.code, Some(124));
+    told.result().are_all("in_flight");
+}
+
+/// Nobody reads, so the pipe fills up and the main thread waits for ever: the deadline holds all the same.
+#[test]
+fn the_deadline_holds_when_nobody_reads() {
+    let server = Server::answering(HELLO);
+    let job = with(with(job(server.port), "/measure_ns", json!(LONG)), "/interval_ns", json!(1_000_000));
+    let mut engine = Engine::start(&with(job, "/deadline_ns", json!(1_500_000_000)).to_string());
+    assert_eq!(engine.exit_code(), Some(124));
+}
+
+#[test]
+fn the_engine_ends_when_its_reader_is_gone() {
+    let server = Server::answering(HELLO);
+    let mut engine = Engine::start(&with(job(server.port), "/measure_ns", json!(LONG)).to_string());
+    engine.wait_for("started");
+    drop(engine.child().stdout.take());
+    assert_eq!(engine.exit_code(), Some(1));
+}
+
+#[test]
+fn the_engine_does_not_begin_for_a_parent_that_is_gone() {
+    let job = job(1).to_string();
+    let mut orphan = Engine::start_with(&job, |command| {
+        command.env("REDLINE_PARENT", "1");
+    });
+    assert_eq!(orphan.exit_code(), Some(1));
+    let server = Server::answering(HELLO);
+    let job = support::job(server.port).to_string();
+    let child = Engine::start_with(&job, |command| {
+        command.env("REDLINE_PARENT", std::process::id().to_string());
+    });
+    assert_eq!(child.finish().code, Some(0));
+}
+
+#[test]
+fn a_target_that_refuses_from_the_beginning_is_an_error() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let told = run(&job(port));
+    assert_eq!(told.code, Some(1));
+    assert_eq!(told.error()["kind"], "connect");
+    assert!(told.error()["message"].as_str().unwrap().contains("refused"));
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused_before_the_start() {
+    let server = Server::answering(HELLO);
+    let told = run(&with(job(server.port), "/load/closed/users", json!(9_000_000)));
+    assert_eq!(told.code, Some(1));
+    assert_eq!(told.error()["kind"], "limit");
+    assert!(told.error()["hint"].as_str().unwrap().contains("ulimit"));
+    assert_eq!(server.accepted.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+#[test]
+fn many_connections_are_opened() {
+    let server = Server::answering(HELLO);
+    let result = complete(&with(job(server.port), "/load/closed/users", json!(300)));
+    assert_eq!(result.outcome("ok"), result.total());
+}

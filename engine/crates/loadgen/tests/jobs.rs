@@ -1,0 +1,114 @@
+//! What is wrong with a job is said, by field, before anything is done.
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::{Engine, job, with};
+
+/// The message of the error that this job text must be.
+fn refused(text: &str) -> String {
+    let told = Engine::start(text).finish();
+    assert_eq!(told.code, Some(2), "{text}");
+    assert_eq!(told.error()["kind"], "bad_job", "{text}");
+    told.error()["message"].as_str().unwrap().to_owned()
+}
+
+fn names(place: &str, value: Value, field: &str) {
+    let message = refused(&with(job(1), place, value.clone()).to_string());
+    assert!(message.starts_with(&format!("{field}:")), "{place} = {value}: {message}");
+}
+
+#[test]
+fn each_field_is_checked_and_named() {
+    let open = |open: Value| json!({"open": open});
+    let cases = [
+        ("/format", json!("redline.job/2"), "format"),
+        ("/target/port", json!(0), "target.port"),
+        ("/target/port", json!(65536), "target.port"),
+        ("/target/host", json!(""), "target.host"),
+        ("/target/host", json!("http://a"), "target.host"),
+        ("/request/method", json!("GE T"), "request.method"),
+        ("/request/path", json!("no-slash"), "request.path"),
+        ("/request/path", json!("/a b"), "request.path"),
+        ("/request/headers", json!([["A", "b"], ["C", "d\r\nE: f"]]), "request.headers[1]"),
+        ("/request/headers", json!([["Content-Length", "5"]]), "request.headers[0]"),
+        ("/request/headers", json!([["A"]]), "request.headers[0]"),
+        ("/request/body_base64", json!("%%%"), "request.body_base64"),
+        ("/expect/status", json!(100), "expect.status"),
+        ("/expect/status", json!("200"), "expect.status"),
+        ("/expect/body_length", json!(-1), "expect.body_length"),
+        ("/expect/body_sha256", json!("abc"), "expect.body_sha256"),
+        ("/expect/body_sha256", json!("é".repeat(64)), "expect.body_sha256"),
+        ("/load/closed/users", json!(0), "load.closed.users"),
+        ("/load", open(json!({"rate_per_s": 0, "arrivals": "uniform", "connections": 1})), "load.open.rate_per_s"),
+        ("/load", open(json!({"rate_per_s": -5, "arrivals": "uniform", "connections": 1})), "load.open.rate_per_s"),
+        ("/load", open(json!({"rate_per_s": 1e12, "arrivals": "uniform", "connections": 1})), "load.open.rate_per_s"),
+        ("/load", open(json!({"rate_per_s": 5, "arrivals": "bursty", "connections": 1})), "load.open.arrivals"),
+        ("/load", open(json!({"rate_per_s": 5, "arrivals": "uniform", "connections": 0})), "load.open.connections"),
+        ("/warmup_ns", json!(-1), "warmup_ns"),
+        ("/warmup_ns", json!(1.5), "warmup_ns"),
+        ("/measure_ns", json!(0), "measure_ns"),
+        ("/measure_ns", json!(u64::MAX), "measure_ns"),
+        ("/drain_ns", json!(null), "drain_ns"),
+        ("/timeout_ns", json!(0), "timeout_ns"),
+        ("/interval_ns", json!(10), "interval_ns"),
+        ("/deadline_ns", json!(0), "deadline_ns"),
+        ("/seed", json!(-1), "seed"),
+        ("/workers", json!(0), "workers"),
+        ("/workers", json!(3), "workers"),
+        ("/cpus", json!([100_000]), "cpus[0]"),
+    ];
+    for (place, value, field) in cases {
+        names(place, value, field);
+    }
+}
+
+#[test]
+fn unknown_and_missing_keys_are_named() {
+    for (place, key) in [("/surprise", "surprise"), ("/target/tls", "tls"), ("/request/host", "host")] {
+        let message = refused(&with(job(1), place, json!(1)).to_string());
+        assert!(message.contains(&format!("unknown field `{key}`")), "{message}");
+    }
+    let required = [
+        "format",
+        "target",
+        "request",
+        "expect",
+        "load",
+        "warmup_ns",
+        "measure_ns",
+        "drain_ns",
+        "timeout_ns",
+        "interval_ns",
+        "deadline_ns",
+        "seed",
+        "workers",
+    ];
+    for key in required {
+        let mut job = job(1);
+        job.as_object_mut().unwrap().remove(key);
+        assert!(refused(&job.to_string()).contains(&format!("missing field `{key}`")), "{key}");
+    }
+    assert!(refused(&with(job(1), "/load", json!({"ramp": {}})).to_string()).contains("ramp"));
+}
+
+#[test]
+fn what_is_not_one_json_object_is_refused() {
+    for text in ["", "{", "null", "[]", "\u{0}", "{\"format\": \"redline.job/1\"", &format!("{} {{}}", job(1))] {
+        refused(text);
+    }
+}
+
+#[test]
+fn the_version_and_the_help_are_told_and_other_arguments_are_not_taken() {
+    let engine = |argument: &str| Command::new(env!("CARGO_BIN_EXE_redline-engine")).arg(argument).output().unwrap();
+    let version = engine("--version");
+    assert!(version.status.success());
+    assert_eq!(String::from_utf8(version.stdout).unwrap(), format!("redline-engine {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(String::from_utf8(engine("--help").stdout).unwrap().contains("standard input"));
+    let other = engine("--rate");
+    assert_eq!((other.status.code(), other.stdout.len()), (Some(2), 0));
+    assert!(String::from_utf8(other.stderr).unwrap().contains("hint:"));
+}

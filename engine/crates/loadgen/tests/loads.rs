@@ -1,0 +1,159 @@
+//! The shapes of load: what falls due, what waits, and what is not held back by others.
+
+mod support;
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use support::server::{HELLO, Server};
+use support::{complete, job, open_job, run, with};
+
+#[test]
+fn a_uniform_load_has_exactly_its_requests_whoever_shares_it() {
+    let server = Server::answering(HELLO);
+    for (workers, rate) in [(1, 1000), (2, 1000), (3, 777)] {
+        let job = with(open_job(server.port, rate, 6), "/workers", json!(workers));
+        let result = complete(&job);
+        result.are_all("ok");
+        // Due at i / rate, from 50 ms on and before 350 ms.
+        let due = (0..).map(|i: u64| i * 1_000_000_000 / u64::from(rate));
+        let expected = due.take_while(|due| *due < 350_000_000).filter(|due| *due >= 50_000_000).count();
+        assert_eq!(result.count("due"), expected as u64, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_poisson_load_has_the_requests_of_its_seed() {
+    let server = Server::answering(HELLO);
+    let poisson = with(open_job(server.port, 1000, 4), "/load/open/arrivals", json!("poisson"));
+    let due = |seed: u64| complete(&with(poisson.clone(), "/seed", json!(seed))).count("due");
+    let schedule = redline_pacing::Schedule::new(1000.0, redline_pacing::Arrivals::Poisson, 7, 0, 1).unwrap();
+    let expected = schedule.take_while(|due| *due < 350_000_000).filter(|due| *due >= 50_000_000).count() as u64;
+    assert_eq!(due(7), expected);
+    assert_eq!(due(7), expected);
+}
+
+/// Connection 0 answers its first request after a second; the requests that fall due meanwhile go out on the other one.
+#[test]
+fn a_slow_connection_does_not_hold_back_the_others() {
+    let server = Server::start(|mut peer, number| {
+        while peer.request()?.is_some() {
+            if number == 0 {
+                thread::sleep(Duration::from_secs(1));
+            }
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let job = with(open_job(server.port, 200, 2), "/drain_ns", json!(5_000_000_000_u64));
+    let result = complete(&with(job, "/warmup_ns", json!(0)));
+    result.are_all("ok");
+    assert_eq!(result.count("due"), 60);
+    // The slow connection was busy for the whole window: it had one request of it.
+    assert_eq!(result.count("late"), 1);
+}
+
+/// One connection, 100 requests a second, 50 ms each: due times do not move, so waiting is in the response time.
+#[test]
+fn waiting_for_a_connection_is_in_the_response_time() {
+    let server = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            thread::sleep(Duration::from_millis(50));
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let job = with(with(open_job(server.port, 100, 1), "/warmup_ns", json!(0)), "/drain_ns", json!(10_000_000_000_u64));
+    let result = complete(&job);
+    result.are_all("ok");
+    assert_eq!(result.count("due"), 30);
+    assert!(result.count("waited") >= 24);
+    // Request 29 was due at 290 ms, after 29 others of 50 ms each: not before 1500 ms it was answered.
+    assert!(result.histogram("response").max_ns() >= 1_210_000_000 - 2_000_000);
+    assert!(result.count("late") >= 24);
+}
+
+#[test]
+fn requests_that_wait_past_the_timeout_end_without_being_sent() {
+    let server = Server::start(|mut peer, _| {
+        peer.stall();
+        Ok(())
+    });
+    let job = with(with(open_job(server.port, 200, 1), "/timeout_ns", json!(80_000_000)), "/warmup_ns", json!(0));
+    let result = complete(&job);
+    result.are_all("timeout");
+    assert_eq!(result.count("due"), 60);
+    assert!(result.count("sent") < 60);
+    assert!(result.histogram("response").min_ns() >= 80_000_000 - 80_000);
+}
+
+#[test]
+fn what_still_waits_after_the_drain_is_unsent() {
+    let server = Server::start(|mut peer, _| {
+        peer.stall();
+        Ok(())
+    });
+    let job = with(with(open_job(server.port, 200, 2), "/drain_ns", json!(0)), "/warmup_ns", json!(0));
+    let result = complete(&job);
+    assert_eq!((result.outcome("in_flight"), result.outcome("unsent"), result.count("due")), (2, 58, 60));
+    assert_eq!(result.count("sent"), 2);
+}
+
+/// More than the engine can take up in the window: still every request that fell due is told.
+#[test]
+fn an_impossible_rate_loses_nothing() {
+    let server = Server::answering(HELLO);
+    let job = with(with(open_job(server.port, 2_000_000, 2), "/drain_ns", json!(0)), "/warmup_ns", json!(0));
+    let result = complete(&job);
+    assert_eq!(result.count("due"), 600_000);
+    assert!(result.outcome("unsent") > 0);
+}
+
+#[test]
+fn users_are_split_over_workers() {
+    let server = Server::answering(HELLO);
+    let job = with(with(job(server.port), "/load/closed/users", json!(5)), "/workers", json!(3));
+    let told = run(&job);
+    let started = &told.events[0];
+    assert_eq!((&started["connections"], &started["engine"]["workers"]), (&json!(5), &json!(3)));
+    assert_eq!(started["format"], "redline.engine/1");
+    told.result().are_all("ok");
+}
+
+#[test]
+fn no_interval_spans_two_phases() {
+    let server = Server::answering(HELLO);
+    let job = with(with(job(server.port), "/interval_ns", json!(70_000_000)), "/warmup_ns", json!(100_000_000));
+    let told = run(&job);
+    told.result().are_all("ok");
+    let intervals: Vec<_> = told
+        .of_kind("interval")
+        .map(|event| (event["phase"].as_str().unwrap(), event["end_ns"].as_u64().unwrap() / 1_000_000))
+        .filter(|(phase, _)| *phase != "drain")
+        .collect();
+    let expected = [
+        ("warmup", 70),
+        ("warmup", 100),
+        ("measure", 170),
+        ("measure", 240),
+        ("measure", 310),
+        ("measure", 380),
+        ("measure", 400),
+    ];
+    assert_eq!(intervals, expected);
+    assert!(told.of_kind("interval").any(|event| event["phase"] == "drain"));
+}
+
+#[test]
+fn names_and_ipv6_are_targets_too() {
+    let server = Server::answering(HELLO);
+    complete(&with(job(server.port), "/target/host", json!("localhost"))).are_all("ok");
+    let server = Server::start_on("[::1]:0", |mut peer, _| {
+        while peer.request()?.is_some() {
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    complete(&with(job(server.port), "/target/host", json!("::1"))).are_all("ok");
+}

@@ -1,0 +1,124 @@
+//! Small servers that do what they are told, right or wrong: one thread for each connection.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A server; it ends with the test, or when it is killed.
+pub struct Server {
+    pub port: u16,
+    pub accepted: Arc<AtomicUsize>,
+    alive: Arc<AtomicBool>,
+    streams: Arc<Mutex<HashMap<usize, TcpStream>>>,
+}
+
+impl Server {
+    /// Give each connection to `serve`, with its number from 0.
+    pub fn start(serve: impl Fn(Peer, usize) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self::start_on("127.0.0.1:0", serve)
+    }
+
+    pub fn start_on(address: &str, serve: impl Fn(Peer, usize) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let server = Self {
+            port: listener.local_addr().unwrap().port(),
+            accepted: Arc::default(),
+            alive: Arc::new(AtomicBool::new(true)),
+            streams: Arc::default(),
+        };
+        let (accepted, alive, streams) = (server.accepted.clone(), server.alive.clone(), server.streams.clone());
+        let serve = Arc::new(serve);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if !alive.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let number = accepted.fetch_add(1, Ordering::SeqCst);
+                // To end it from outside; as long as it is kept, the connection does not close.
+                streams.lock().unwrap().insert(number, stream.try_clone().unwrap());
+                let (serve, streams) = (Arc::clone(&serve), Arc::clone(&streams));
+                thread::spawn(move || {
+                    // A client that goes away is an error here, and the end of this connection.
+                    let _ = serve(Peer::new(stream), number);
+                    streams.lock().unwrap().remove(&number);
+                });
+            }
+        });
+        server
+    }
+
+    /// Answer every request on every connection with these bytes.
+    pub fn answering(answer: &'static str) -> Self {
+        Self::start(move |mut peer, _| {
+            while peer.request()?.is_some() {
+                peer.say(answer)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// End all connections, and refuse new ones from now on.
+    pub fn kill(&self) {
+        self.alive.store(false, Ordering::SeqCst);
+        // The acceptor looks when one comes, and then it is gone.
+        drop(TcpStream::connect(("127.0.0.1", self.port)));
+        for (_, stream) in self.streams.lock().unwrap().drain() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// The server's end of a connection.
+pub struct Peer(BufReader<TcpStream>);
+
+impl Peer {
+    fn new(stream: TcpStream) -> Self {
+        stream.set_nodelay(true).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// Read a request; its first line and the length of its body. `None` when the client has closed.
+    pub fn request(&mut self) -> io::Result<Option<(String, usize)>> {
+        let mut first = String::new();
+        if self.0.read_line(&mut first)? == 0 {
+            return Ok(None);
+        }
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            self.0.read_line(&mut line)?;
+            if let Some(value) = line.strip_prefix("Content-Length: ") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        self.0.read_exact(&mut vec![0; length])?;
+        Ok(Some((first, length)))
+    }
+
+    /// Read one byte of a request and leave the rest: closing now resets the connection.
+    pub fn begin_of_request(&mut self) -> io::Result<()> {
+        self.0.get_mut().read_exact(&mut [0])
+    }
+
+    pub fn say(&mut self, text: &str) -> io::Result<()> {
+        self.0.get_mut().write_all(text.as_bytes())
+    }
+
+    /// Say nothing until the client has gone away.
+    pub fn stall(&mut self) {
+        let _ = self.0.get_mut().set_read_timeout(Some(Duration::from_secs(60)));
+        let _ = io::copy(&mut self.0, &mut io::sink());
+    }
+}
+
+pub const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+/// SHA-256 of `hello`.
+pub const HELLO_SHA256: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
