@@ -140,7 +140,7 @@ def test_tables_and_the_forest_need_no_javascript(open_report: Callable[..., Ope
     opened = open_report(reports.skipping(), scripts=False)
     text = opened.page.inner_text("#results")
     assert "▼ slower" in text
-    assert "asked for 20,000 /s and sent 14,210 /s (71%)" in text
+    assert "Sent 14,210/s of 20,000/s (71%)." in text
     assert len(opened.page.query_selector_all(".mark .point")) > 0
     assert "The plots need JavaScript" in opened.page.inner_text("#plots")
 

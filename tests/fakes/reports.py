@@ -55,13 +55,13 @@ def estimate(value: float, relative: float, unit: str, n: int = TRIALS) -> Estim
 def comparison(metric: Metric, cell_id: str, baseline_id: str, ratio: float, relative: float) -> Comparison:
     """The verdict that the interval allows, at a threshold of 2%."""
     low, high = ratio * (1 - relative), ratio * (1 + relative)
-    better, worse = (low > 1.02, high < 1 / 1.02)
-    if not metric.higher_is_better:
-        better, worse = worse, better
-    verdict = Verdict.FASTER if better else Verdict.SLOWER if worse else Verdict.INCONCLUSIVE
-    if low > 1 / 1.02 and high < 1.02:
+    if low >= 1 / 1.02 and high <= 1.02:
         verdict = Verdict.EQUIVALENT
-    found = Estimate(value=ratio, low=low, high=high, unit="1", n=TRIALS, method="bootstrap of the log ratio")
+    elif low <= 1 <= high:
+        verdict = Verdict.INCONCLUSIVE
+    else:
+        verdict = Verdict.FASTER if (low > 1) == metric.higher_is_better else Verdict.SLOWER
+    found = Estimate(value=ratio, low=low, high=high, unit="ratio", n=TRIALS, method="bootstrap of the log ratio")
     return Comparison(
         metric=metric, cell_id=cell_id, baseline_id=baseline_id, ratio=found, verdict=verdict, threshold=0.02
     )
@@ -216,7 +216,7 @@ def _compared(cells: list[CellReport]) -> tuple[Comparison, ...]:
         Metric.THROUGHPUT: (1.0004, 0.002),
         Metric.P50: (1.01, 0.007),
         Metric.P99: (0.91, 0.05),
-        Metric.CPU_PER_REQUEST: (1.012, 0.012),
+        Metric.CPU_PER_REQUEST: (1.011, 0.014),
     }
     found = []
     for subject in cells:
@@ -234,7 +234,7 @@ def alone() -> Report:
     few = finding(
         FindingKind.TOO_FEW_TRIALS,
         Grade.WARN,
-        "1 trial gives no interval",
+        "1 trial gives no interval.",
         "Ask for at least 3 trials.",
         only.cell_id,
     )
@@ -248,7 +248,7 @@ def doubtful() -> Report:
     missed = finding(
         FindingKind.RATE_MISSED,
         Grade.INVALID,
-        "asked for 20,000 /s and sent 14,210 /s (71%)",
+        "Sent 14,210/s of 20,000/s (71%).",
         "Lower the rate, or give the engine more workers or cores.",
         bad.cell_id,
     )
@@ -260,7 +260,7 @@ def doubtful() -> Report:
         ceiling = finding(
             FindingKind.NEAR_CEILING,
             Grade.NOTE,
-            f"at {90 + len(cells) % 3}% of the machine's ceiling",
+            f"{76_000 + 500 * len(cells):,}/s is {90 + len(cells) % 4}% of what the ceiling reaches here.",
             "The difference to a faster server may not show on this machine.",
             each.cell_id,
         )

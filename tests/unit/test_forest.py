@@ -12,7 +12,7 @@ RATIOS = st.floats(0.001, 1000)
 
 
 def compared(ratio: float, low: float, high: float) -> Comparison:
-    estimate = Estimate(value=ratio, low=low, high=high, unit="1", n=5, method="test")
+    estimate = Estimate(value=ratio, low=low, high=high, unit="ratio", n=5, method="test")
     return Comparison(
         metric=Metric.P50, cell_id="a", baseline_id="b", ratio=estimate, verdict=Verdict.INCONCLUSIVE, threshold=0.02
     )

@@ -91,7 +91,7 @@ def test_ratios(value: float, text: str) -> None:
 def test_an_interval_has_the_unit_of_its_value_and_two_digits_of_its_width() -> None:
     assert fmt.interval(an_estimate(182_200, 181_000, 183_400)) == "181.0\u2013183.4 k/s"
     assert fmt.interval(an_estimate(999_900, 990_000, 1_010_000)) == "0.990\u20131.010 M/s"
-    assert fmt.interval(an_estimate(1.03, 1.012, 1.049, unit="1")) == "1.012\u20131.049"
+    assert fmt.interval(an_estimate(1.03, 1.012, 1.049, unit="ratio")) == "1.012\u20131.049"
     assert fmt.interval(an_estimate(100, 100, 100)) == "100.00\u2013100.00 /s"
 
 

@@ -119,8 +119,8 @@ def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
     report = reports.doubtful()
     bad = next(cell for cell in report.cells if not cell.valid)
     parsed = page(report)
-    assert "No number : asked for 20,000 /s and sent 14,210 /s (71%) Lower the rate" in parsed.text
-    assert "rust.axum is not drawn: asked for 20,000 /s" in parsed.text
+    assert "No number : Sent 14,210/s of 20,000/s (71%). Lower the rate" in parsed.text
+    assert "Not drawn, because there is no valid measurement: rust.axum." in parsed.text
     group = data(parsed)["groups"][-1]
     assert (
         len(group["curves"]) == len([c for c in report.cells if c.scenario == bad.scenario and c.load == bad.load]) - 1

@@ -31,7 +31,7 @@ def test_hostile_text_is_out_of_force() -> None:
 
 def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
     text = RENDERERS["md"].render(reports.doubtful()).decode()
-    assert "| **rust.axum** | ✕ invalid: asked for 20,000 /s and sent 14,210 /s (71%) |  |  |  |" in text
+    assert "| **rust.axum** | ✕ invalid: Sent 14,210/s of 20,000/s (71%). |  |  |  |" in text
 
 
 def test_without_a_baseline_nothing_is_said_of_ratios() -> None:

@@ -24,7 +24,8 @@ def test_what_is_said_of_many_cells_is_said_once_and_the_gravest_first() -> None
     assert [doubt.grade for doubt in found] == [Grade.INVALID, Grade.WARN, Grade.NOTE]
     steal = next(doubt for doubt in found if doubt.kind is FindingKind.CPU_STEAL)
     assert len(steal.said) == 1
-    assert steal.cells == len(report.cells)
+    assert len(steal.slugs) == len(report.cells)
+    assert steal.where(len(report.cells)) == "every cell"
 
 
 def test_no_finding_is_lost() -> None:
@@ -36,8 +37,8 @@ def test_no_finding_is_lost() -> None:
 
 def test_an_invalid_cell_always_has_a_reason() -> None:
     bad = next(cell for cell in reports.doubtful().cells if not cell.valid)
-    assert because(bad) == "asked for 20,000 /s and sent 14,210 /s (71%)"
-    assert because(bad.model_copy(update={"findings": ()})) == "no trial of this cell can be used"
+    assert because(bad) == "Sent 14,210/s of 20,000/s (71%)."
+    assert because(bad.model_copy(update={"findings": ()})) == "No trial of this cell can be used."
 
 
 def test_the_tally_counts_every_verdict_but_the_ceilings() -> None:

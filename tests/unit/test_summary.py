@@ -56,7 +56,7 @@ def test_a_pipe_gets_no_escape_and_neither_does_no_color() -> None:
 
 def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
     lines = [line.rstrip() for line in shown(reports.doubtful()).splitlines()]
-    assert "rust.axum     ✕ invalid: asked for 20,000 /s and sent 14,210 /s (71%)" in lines
+    assert "rust.axum     ✕ invalid: Sent 14,210/s of 20,000/s (71%)." in lines
 
 
 def test_the_same_finding_on_many_cells_is_said_once_with_its_advice() -> None:

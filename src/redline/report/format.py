@@ -59,8 +59,8 @@ def size(count: float) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A value in one of the units of an Estimate (`ns`, `1/s`, `B`), scaled to read well; a ratio has unit `1`."""
-    if unit in {"", "1"}:
+    """A value in one of the units of an Estimate (`ns`, `1/s`, `B`), scaled to read well; a ratio has unit `ratio`."""
+    if unit == "ratio":
         return ratio(value)
     scale, name = _scale(value, unit)
     return f"{_plain(value / scale, whole=scale == 1.0)} {name}"
@@ -70,7 +70,7 @@ def interval(estimate: Estimate) -> str:
     """The interval in the value's unit, to two digits of its own half width; empty when there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
-    if estimate.unit in {"", "1"}:
+    if estimate.unit == "ratio":
         return f"{ratio(estimate.low)}{_DASH}{ratio(estimate.high)}"
     scale, name = _scale(estimate.value, estimate.unit)
     half = (estimate.high - estimate.low) / 2 / scale

@@ -9,7 +9,6 @@ from redline.report.renderers.views import (
     MARKS,
     Doubt,
     Group,
-    Said,
     because,
     comparisons_by_cell,
     doubts,
@@ -103,12 +102,11 @@ def _findings(report: Report) -> list[str]:
 
 
 def _doubt(doubt: Doubt, cells: int) -> str:
-    said = [f"  - {_safe(said.message)} ({_where(said, cells)})" for said in doubt.said]
-    return "\n".join([f"- {GRADE_MARKS[doubt.grade]} **{doubt.grade}: {doubt.kind}**. {_safe(doubt.advice)}", *said])
-
-
-def _where(said: Said, cells: int) -> str:
-    return "every cell" if len(said.slugs) == cells > 1 else ", ".join(map(_safe, said.slugs))
+    return (
+        f"- {GRADE_MARKS[doubt.grade]} **{doubt.grade}: {doubt.kind}**. {_safe(doubt.example)}\n"
+        f"  {_safe(doubt.advice)}\n"
+        f"  ({_safe(doubt.where(cells))})"
+    )
 
 
 def _skipped(report: Report) -> list[str]:

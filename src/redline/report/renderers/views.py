@@ -41,9 +41,19 @@ class Doubt:
     said: tuple[Said, ...]
 
     @property
-    def cells(self) -> int:
-        """How many cells it touches."""
-        return len({slug for said in self.said for slug in said.slugs})
+    def slugs(self) -> tuple[str, ...]:
+        """The cells that it touches, each once."""
+        return tuple(dict.fromkeys(slug for said in self.said for slug in said.slugs))
+
+    @property
+    def example(self) -> str:
+        """One message for all: trials of many cells say the same with other figures."""
+        more = len(self.said) - 1
+        return self.said[0].message + (f" (And {more} more like it.)" if more else "")
+
+    def where(self, cells: int) -> str:
+        """The cells in words, of a report that has so many."""
+        return "every cell" if len(self.slugs) == cells > 1 else ", ".join(self.slugs)
 
 
 def groups(report: Report) -> tuple[Group, ...]:
@@ -81,9 +91,17 @@ def worst(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 
 def because(cell: CellReport) -> str:
-    """Why an invalid cell shows no number: the messages of its `invalid` findings, each once."""
-    reasons = dict.fromkeys(f.message for f in cell.findings if f.grade is Grade.INVALID)
-    return "; ".join(reasons) or "no trial of this cell can be used"
+    """Why an invalid cell shows no number: one message for each kind of its `invalid` findings."""
+    return " ".join(f.message for f in grave(cell)) or "No trial of this cell can be used."
+
+
+def grave(cell: CellReport) -> tuple[Finding, ...]:
+    """The cell's `invalid` findings, the first of each kind."""
+    kinds: dict[FindingKind, Finding] = {}
+    for finding in cell.findings:
+        if finding.grade is Grade.INVALID:
+            kinds.setdefault(finding.kind, finding)
+    return tuple(kinds.values())
 
 
 def doubts(report: Report) -> tuple[Doubt, ...]:

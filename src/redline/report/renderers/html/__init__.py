@@ -13,7 +13,7 @@ from redline.model import Grade, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.renderers.html.page import page
 from redline.report.renderers.html.plots import payload
-from redline.report.renderers.views import GRADE_MARKS, MARKS, because, doubts, groups, servers, tally, worst
+from redline.report.renderers.views import GRADE_MARKS, MARKS, because, doubts, grave, groups, servers, tally
 
 _HERE = Path(__file__).parent
 _ASSETS = _HERE / "assets"
@@ -58,7 +58,7 @@ def _templates() -> Environment:
     templates.globals.update(
         fmt=fmt,
         because=because,
-        worst=worst,
+        grave=grave,
         verdict_marks=MARKS,
         grade_marks=GRADE_MARKS,
         Verdict=Verdict,

@@ -48,6 +48,11 @@ class Section:
         """The baseline's server; empty without one."""
         return next((row.cell.server for row in self.rows if row.cell.is_baseline), "")
 
+    @property
+    def compared(self) -> bool:
+        """Whether any ratio is drawn."""
+        return any(score.mark for row in self.rows if row.cell.valid for score in row.scores)
+
 
 @dataclass(frozen=True)
 class Page:

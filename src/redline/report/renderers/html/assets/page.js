@@ -79,7 +79,7 @@
     // The scale holds both kinds of time, so that switching shows the difference and not a new axis.
     const both = group.curves.flatMap(curve => [...curve.response.y, ...curve.service.y]);
     const farthest = Math.max(1, ...group.curves.flatMap(curve => curve.response.x));
-    const nines = [0, ...(farthest < 4.5 ? [Math.log10(2)] : []), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
+    const nines = [Math.log10(2), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
     return { table: uPlot.join(tables), series, owner, format: duration, instant: share,
       scales: { x: { time: false, range: () => [0, farthest * 1.02] }, y: logScale(both) },
       axes: axes({ splits: () => nines, values: (plot, ticks) => spaced(plot, ticks, share, 46) },
@@ -162,7 +162,7 @@
     if (title) element.parentElement.querySelector("figcaption").textContent = title;
     const readout = element.parentElement.querySelector(".readout");
     const options = { width: element.clientWidth, height: element.clientHeight, legend: { show: false },
-      scales: spec.scales, axes: spec.axes, series: spec.series, bands: spec.bands ?? [], padding: [10, 12, 0, 0],
+      scales: spec.scales, axes: spec.axes, series: spec.series, bands: spec.bands ?? [], padding: [10, 20, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: spec.sync ? { key: `g${groupIndex}` } : {} },
       hooks: { setCursor: [plot => read(plot, spec, readout)],
         drawClear: spec.shade ? [plot => shadeWarmup(plot, spec.shade)] : [] } };
