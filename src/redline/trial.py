@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.errors import DriveError, LaunchError, RedlineError
-from redline.model import Cell, Failure, Interval, PlannedTrial, Recording, Series, ServerFacts, Stage, Traffic
+from redline.model import (
+    Cell,
+    Failure,
+    FailureKind,
+    Interval,
+    PlannedTrial,
+    Recording,
+    Series,
+    ServerFacts,
+    Stage,
+    Traffic,
+)
 from redline.ports import Drive, Driver, Launcher, Placement, Probe, RunningServer
 
 
@@ -59,9 +70,9 @@ class Trial:
         try:
             self._measure(probes)
         except LaunchError as error:
-            self._fail("launch", "start", error)
+            self.failure = _failure("launch", error.kind, error, error.log_tail)
         except DriveError as error:
-            self._fail("load", "engine", error)
+            self.failure = self.failure or _failure("load", "engine", error)
         return Recording(
             cell_id=self.planned.cell_id,
             round=self.planned.round,
@@ -124,12 +135,9 @@ class Trial:
             self.series = tuple(series for probe in probes for series in probe.finish())
             self.failure = server.death()
 
-    def _fail(self, stage: Stage, kind: str, error: RedlineError) -> None:
-        """Note what ended the trial, unless the server's death already explains it."""
-        if self.failure is None:
-            self.failure = Failure.model_validate(
-                {"stage": stage, "kind": kind, "message": error.problems[0].message, "hint": error.hint}
-            )
+
+def _failure(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:
+    return Failure(stage=stage, kind=kind, message=error.problems[0].message, hint=error.hint, log_tail=log_tail)
 
 
 def _laps(stages_ns: dict[Stage, int]) -> Callable[[Stage], None]:

@@ -9,7 +9,7 @@ from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
 from redline.model.load import Closed, Load, Open
 from redline.model.plan import Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
-from redline.model.recording import Failure, Recording, Series, ServerFacts, Stage, Subject
+from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,
     Moment,
@@ -36,6 +36,7 @@ __all__ = [
     "Estimate",
     "Expected",
     "Failure",
+    "FailureKind",
     "Finding",
     "FindingKind",
     "Frozen",

@@ -10,6 +10,7 @@ from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
 Subject = Literal["server", "engine", "machine"]
+FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine", "interrupted"]
 Stage = Literal["launch", "verify", "load", "stop"]
 
 
@@ -68,7 +69,7 @@ class Failure(Frozen):
     """Why a trial has no usable traffic, or why its server did not outlive the load."""
 
     stage: Stage
-    kind: Literal["start", "not_ready", "wrong_answer", "died", "engine", "interrupted"]
+    kind: FailureKind
     message: str
     hint: str
     log_tail: str = Field(default="", description="the end of the server's output")
