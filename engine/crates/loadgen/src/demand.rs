@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn an_open_load_ends_before_its_end() {
-        let mut demand = Demand::open(Schedule::new(1e9, Arrivals::Uniform, 0, 0, 1).unwrap(), 50, 53);
-        assert_eq!([demand.fall_due(), demand.fall_due(), demand.fall_due()], [50, 51, 52]);
+        let mut demand = Demand::open(Schedule::new(1e7, Arrivals::Uniform, 0, 0, 1).unwrap(), 50, 251);
+        assert_eq!([demand.fall_due(), demand.fall_due(), demand.fall_due()], [50, 150, 250]);
         assert_eq!(demand.next_due_ns(), NEVER);
         assert!(!demand.ask_again(51));
     }

@@ -12,6 +12,9 @@ use crate::sys::epoll::Ready;
 use crate::tally::Ending;
 use crate::worker::Worker;
 
+/// How often one connection is read before the others have their turn.
+const READS_AT_ONCE: usize = 16;
+
 impl Worker {
     /// Open connections that are down, as fast as the target lets us.
     pub fn open_down(&mut self) {
@@ -79,9 +82,13 @@ impl Worker {
         }
     }
 
-    /// Read what there is. A read shorter than the buffer was all, unless the connection is ending.
+    /// Read what there is, or so much of it that the other connections have their turn. A read shorter than the buffer was
+    /// all, unless the connection is ending.
     pub fn receive(&mut self, connection: u32, ending: bool) {
-        while let Some(stream) = &mut self.pool.connections[connection as usize].stream {
+        for _ in 0..READS_AT_ONCE {
+            let Some(stream) = &mut self.pool.connections[connection as usize].stream else {
+                return;
+            };
             match stream.read(&mut self.buffer) {
                 Ok(0) => return self.end_of_stream(connection),
                 Ok(bytes) => {
@@ -99,6 +106,11 @@ impl Worker {
                     return self.fail(connection, Outcome::Reset);
                 }
             }
+        }
+        let token = self.pool.token(connection);
+        match self.unread.iter_mut().find(|(known, _)| *known == token) {
+            Some((_, known_ending)) => *known_ending |= ending,
+            None => self.unread.push((token, ending)),
         }
     }
 

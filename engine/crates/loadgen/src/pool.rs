@@ -20,6 +20,8 @@ pub const WAKER: u64 = u64::MAX;
 const OPENING_AT_ONCE: usize = 128;
 const SHORTEST_DELAY_NS: u64 = 1_000_000;
 const LONGEST_DELAY_NS: u64 = 100_000_000;
+/// A connection that ends unused in less than this was not wanted; later, it was only idle for too long.
+const AT_ONCE_NS: u64 = 1_000_000_000;
 /// How many events one wait takes.
 pub const EVENTS: usize = 256;
 
@@ -29,7 +31,7 @@ enum Trouble {
     None,
     /// A connection could not be opened; the next that is opened ends it.
     Refused,
-    /// A connection ended before it was used; the first answer on a new one ends it.
+    /// A connection ended unused and at once; the first answer on a new one ends it.
     Dropped,
 }
 
@@ -102,10 +104,20 @@ impl Pool {
 
     /// Which connection an event belongs to; `None` for the waker, and for sockets that are gone.
     pub fn of(&self, event: Ready) -> Option<u32> {
-        let connection = event.token() as u32;
-        let generation = (event.token() >> 32) as u32;
+        self.by_token(event.token())
+    }
+
+    /// Which connection has the socket that was registered so.
+    pub fn by_token(&self, token: u64) -> Option<u32> {
+        let connection = token as u32;
+        let generation = (token >> 32) as u32;
         let known = self.connections.get(connection as usize).is_some_and(|known| known.generation == generation);
         known.then_some(connection)
+    }
+
+    /// What the present socket of a connection is registered as.
+    pub fn token(&self, connection: u32) -> u64 {
+        u64::from(self.connections[connection as usize].generation) << 32 | u64::from(connection)
     }
 
     /// Connections that are open.
@@ -134,7 +146,7 @@ impl Pool {
         };
         // Whatever comes of it, it goes to the back of a queue: the others have their turn first.
         self.roster.change(connection, State::Down);
-        let token = u64::from(self.connections[connection as usize].generation) << 32 | u64::from(connection);
+        let token = self.token(connection);
         let begun = begin_connect(self.target).and_then(|stream| {
             self.poll.add_socket(stream.as_fd(), token)?;
             Ok(stream)
@@ -177,7 +189,8 @@ impl Pool {
 
     /// An open connection has ended, or is to be ended; `reset` when something on it is unanswered.
     pub fn lost(&mut self, connection: u32, reset: bool, now_ns: u64) {
-        if !self.connections[connection as usize].used {
+        let ended = &self.connections[connection as usize];
+        if !ended.used && now_ns < ended.since_ns.saturating_add(AT_ONCE_NS) {
             self.slow_down(Trouble::Dropped, now_ns);
         }
         self.drop_socket(connection, reset);

@@ -28,6 +28,8 @@ pub struct Worker {
     pub drain_end_ns: u64,
     pub now_ns: u64,
     pub buffer: Box<[u8]>,
+    /// Sockets, by their tokens, of which more can be read although no event will say so, and whether they are ending.
+    pub unread: Vec<(u64, bool)>,
     was_cut: bool,
 }
 
@@ -35,7 +37,19 @@ impl Worker {
     pub fn new(job: Arc<Job>, stop: Arc<Stop>, pool: Pool, demand: Demand, tally: Tally, end_ns: u64) -> Self {
         let drain_end_ns = end_ns.saturating_add(job.drain_ns);
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Self { job, stop, pool, demand, tally, end_ns, drain_end_ns, now_ns: now_ns(), buffer, was_cut: false }
+        Self {
+            job,
+            stop,
+            pool,
+            demand,
+            tally,
+            end_ns,
+            drain_end_ns,
+            now_ns: now_ns(),
+            buffer,
+            unread: Vec::new(),
+            was_cut: false,
+        }
     }
 
     /// Do the whole load; whether it was cut before its time.
@@ -59,6 +73,7 @@ impl Worker {
             for event in &ready[..filled] {
                 self.handle(*event);
             }
+            self.receive_unread();
         }
         self.finish();
         Ok(self.was_cut)
@@ -123,6 +138,17 @@ impl Worker {
         }
     }
 
+    /// Go on with what was left unread, once for each connection.
+    fn receive_unread(&mut self) {
+        for _ in 0..self.unread.len() {
+            let (token, ending) = self.unread.remove(0);
+            if let Some(connection) = self.pool.by_token(token) {
+                self.receive(connection, ending);
+                self.take_up();
+            }
+        }
+    }
+
     /// What took too long has failed.
     fn expire(&mut self) {
         let timeout_ns = self.job.timeout_ns;
@@ -159,6 +185,9 @@ impl Worker {
     }
 
     fn next_wake_ns(&self) -> u64 {
+        if !self.unread.is_empty() {
+            return self.now_ns;
+        }
         let timeout_ns = self.job.timeout_ns;
         let expiry = |state| {
             let front = self.pool.roster.front(state);

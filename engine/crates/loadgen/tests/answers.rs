@@ -207,3 +207,24 @@ fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
     // 350 ms with one attempt each 1, 2, 4 … 100 ms, and the first four; once more for each request that it got to send.
     assert!(rude.accepted.load(Ordering::SeqCst) < 100);
 }
+
+/// Faster than it can be read, and for ever: it must neither hold up the other connection nor the end.
+#[test]
+fn an_endless_body_is_a_timeout_and_holds_up_nobody() {
+    let server = Server::start(|mut peer, number| {
+        while peer.request()?.is_some() {
+            if number == 0 {
+                peer.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "a".repeat(1 << 20));
+                while peer.say(&chunk).is_ok() {}
+            }
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let job = with(with(job(server.port), "/timeout_ns", json!(250_000_000)), "/warmup_ns", json!(0));
+    let result = complete(&job);
+    assert_eq!(result.outcome("timeout"), 1);
+    assert_eq!(result.outcome("ok"), result.total() - 1);
+    assert!(result.total() > 1);
+}

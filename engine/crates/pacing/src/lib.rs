@@ -13,8 +13,9 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 pub const NS_PER_S: u64 = 1_000_000_000;
 /// The slowest rate that a schedule takes, per second.
 pub const LOWEST_RATE_PER_S: f64 = 1e-6;
-/// The fastest rate that a schedule takes, per second.
-pub const HIGHEST_RATE_PER_S: f64 = 1e9;
+/// The fastest rate that a schedule takes, per second: far past what one machine sends, and few enough that a worker that
+/// cannot send them can still count them all.
+pub const HIGHEST_RATE_PER_S: f64 = 1e7;
 /// The most workers that a schedule can be split over.
 pub const MOST_WORKERS: u32 = 1024;
 

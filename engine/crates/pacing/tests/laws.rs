@@ -19,7 +19,7 @@ fn any_arrivals() -> impl Strategy<Value = Arrivals> {
 
 proptest! {
     #[test]
-    fn due_times_never_go_back(rate in 0.001_f64..1e9, arrivals in any_arrivals(), seed: u64, workers in 1_u32..9) {
+    fn due_times_never_go_back(rate in 0.001_f64..1e7, arrivals in any_arrivals(), seed: u64, workers in 1_u32..9) {
         for worker in 0..workers {
             let times = times(rate, arrivals, seed, worker, workers, 500);
             prop_assert!(times.is_sorted());
@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_times(rate in 0.001_f64..1e9, arrivals in any_arrivals(), seed: u64) {
+    fn the_same_seed_gives_the_same_times(rate in 0.001_f64..1e7, arrivals in any_arrivals(), seed: u64) {
         let schedule = Schedule::new(rate, arrivals, seed, 0, 1).unwrap();
         let first: Vec<u64> = schedule.clone().take(200).collect();
         prop_assert_eq!(&first, &schedule.take(200).collect::<Vec<_>>());
@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn uniform_times_are_exact(rate in 1_u64..1_000_000_000, n in 1_usize..2000) {
+    fn uniform_times_are_exact(rate in 1_u64..10_000_000, n in 1_usize..2000) {
         for (i, due) in times(rate as f64, Arrivals::Uniform, 0, 0, 1, n).into_iter().enumerate() {
             prop_assert_eq!(u128::from(due), i as u128 * u128::from(NS_PER_S) / u128::from(rate));
         }
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn uniform_shares_merge_to_the_whole(rate in 1_u64..1_000_000_000, workers in 1_u32..17, each in 1_usize..200) {
+    fn uniform_shares_merge_to_the_whole(rate in 1_u64..10_000_000, workers in 1_u32..17, each in 1_usize..200) {
         let whole = times(rate as f64, Arrivals::Uniform, 0, 0, 1, each * workers as usize);
         prop_assert_eq!(merged(rate as f64, Arrivals::Uniform, 0, workers, each), whole);
     }
@@ -98,9 +98,9 @@ fn poisson_gaps_are_exponential_for_one_worker_and_for_the_sum_of_four() {
 
 /// The mean of n exponential gaps has a relative standard error of 1/√n; five of them is beyond doubt.
 #[test]
-fn poisson_keeps_its_rate_even_when_gaps_are_a_few_nanoseconds() {
+fn poisson_keeps_its_rate_even_when_gaps_are_short() {
     const N: usize = 1_000_000;
-    for rate in [0.5, 20_000.0, 3e8] {
+    for rate in [0.5, 20_000.0, 1e7] {
         let last = *times(rate, Arrivals::Poisson, 7, 0, 1, N).last().unwrap();
         let expected = N as f64 / rate * NS_PER_S as f64;
         assert!((last as f64 / expected - 1.0).abs() < 5.0 / (N as f64).sqrt(), "{rate}: {last} {expected}");
@@ -120,7 +120,7 @@ const GOLDEN_SECOND_OF_TWO: [u64; 3] = [15_735, 334_768, 610_935];
 
 #[test]
 fn what_cannot_be_is_refused() {
-    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e10, 1e-9] {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8, 1e-9] {
         let refused = Schedule::new(rate, Arrivals::Uniform, 0, 0, 1).unwrap_err();
         assert!(matches!(refused, Impossible::Rate(_)), "{refused}");
     }

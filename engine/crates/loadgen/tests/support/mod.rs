@@ -173,7 +173,9 @@ impl Told {
         }
         for name in ["response", "service", "lateness"] {
             let mut sum = Histogram::new();
-            measured.iter().for_each(|interval| sum.add(&histogram(interval, name)));
+            for interval in &measured {
+                sum.add(&histogram(interval, name));
+            }
             assert_eq!(sum, result.histogram(name), "{name}");
         }
         for counter in ["due", "sent", "waited", "late", "reconnects", "saturated"] {
