@@ -17,7 +17,7 @@ from tests.fakes import reports
 
 VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
 ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
-VOID = {"meta", "link", "br", "input", "img", "line", "rect", "path"}
+VOID = {"wbr", "meta", "link", "br", "input", "img", "line", "rect", "path"}
 
 
 class Page(HTMLParser):

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def _templates() -> Environment:
         fmt=fmt,
         because=because,
         grave=grave,
+        breakable=_breakable,
         verdict_marks=MARKS,
         grade_marks=GRADE_MARKS,
         Verdict=Verdict,
@@ -74,6 +76,11 @@ def _assets() -> tuple[Markup, Markup, Markup]:
     vendor = _ASSETS / "vendor"
     style = _read(vendor / "uPlot.min.css") + "\n" + _read(_ASSETS / "page.css")
     return Markup(style), Markup(_read(vendor / "uPlot.iife.min.js")), Markup(_read(_ASSETS / "page.js"))  # noqa: S704
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken before its dots and pluses; `join` escapes its parts."""
+    return Markup("<wbr>").join(re.split(r"(?=[.+])", name))
 
 
 def _read(path: Path) -> str:

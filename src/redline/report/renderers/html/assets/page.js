@@ -22,7 +22,7 @@
     return `${Number(q.toFixed(Math.max(0, Math.ceil(nines) - 1)))}%`;
   };
 
-  // Round values on a log axis: decades when there are many, their parts when there are few.
+  // Round values on a log axis: decades when there are many, their parts when there are few, even steps within one part.
   function logTicks(low, high) {
     for (const parts of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]]) {
       const ticks = [];
@@ -31,9 +31,14 @@
           const tick = Number(`${part}e${decade}`);
           if (tick >= low && tick <= high) ticks.push(tick);
         }
-      if (ticks.length >= 4 || parts.length > 3) return ticks;
+      if (ticks.length >= 4) return ticks;
     }
+    const rough = (high - low) / 4, decade = 10 ** Math.floor(Math.log10(rough));
+    const step = decade * [1, 2, 5, 10].find(part => part * decade >= rough);
+    const first = Math.ceil(low / step), last = Math.floor(high / step);
+    return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   }
+  const logAxis = { splits: (_, __, low, high) => logTicks(low, high), filter: (_, ticks) => ticks };
 
   // Labels that would run into the one before them are left out.
   function spaced(plot, ticks, text, room) {
@@ -83,7 +88,7 @@
     return { table: uPlot.join(tables), series, owner, format: duration, instant: share,
       scales: { x: { time: false, range: () => [0, farthest * 1.02] }, y: logScale(both) },
       axes: axes({ splits: () => nines, values: (plot, ticks) => spaced(plot, ticks, share, 46) },
-        { splits: (_, __, low, high) => logTicks(low, high), values: (_, ticks) => ticks.map(duration) }) };
+        { ...logAxis, values: (_, ticks) => ticks.map(duration) }) };
   }
 
   // A middle line for each server, with a band from its lowest to its highest trial.
@@ -99,11 +104,10 @@
     }
     const values = table.slice(1).flat().filter(value => value !== null);
     const y = log ? logScale(values) : { range: () => [0, 1.06 * Math.max(1, ...values)] };
-    const ticks = log ? { splits: (_, __, low, high) => logTicks(low, high) } : {};
     return { table, series, bands, owner, format, instant: s => `${Number(s.toFixed(2))} s`, shade: group.warm,
       scales: { x: { time: false, range: (_, low, high) => [0, high] }, y },
       axes: axes({ values: (_, marks) => marks.map(s => `${Number(s.toFixed(2))} s`) },
-        { ...ticks, values: (_, marks) => marks.map(format) }), sync: true };
+        { ...(log ? logAxis : {}), values: (_, marks) => marks.map(format) }), sync: true };
   }
 
   const KINDS = {
