@@ -15,7 +15,7 @@ fn refused(text: &str) -> String {
     told.error()["message"].as_str().unwrap().to_owned()
 }
 
-fn names(place: &str, value: Value, field: &str) {
+fn names(place: &str, value: &Value, field: &str) {
     let message = refused(&with(job(1), place, value.clone()).to_string());
     assert!(message.starts_with(&format!("{field}:")), "{place} = {value}: {message}");
 }
@@ -61,7 +61,7 @@ fn each_field_is_checked_and_named() {
         ("/cpus", json!([100_000]), "cpus[0]"),
     ];
     for (place, value, field) in cases {
-        names(place, value, field);
+        names(place, &value, field);
     }
 }
 
