@@ -14,7 +14,7 @@ from scipy import stats
 from redline.findings import RULES, is_valid, judge, judge_cell, usable
 from redline.findings.doubt import duration, percent
 from redline.findings.steadiness import trend
-from redline.model import Cell, Failure, FindingKind, Grade, Load, Open, Recording, Stage
+from redline.model import Cell, Counts, Failure, FindingKind, Grade, Histogram, Load, Open, Recording, Stage
 from tests.fakes.recordings import (
     GOOD,
     MEASURE_NS,
@@ -65,8 +65,8 @@ def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
         (CLOSED, {"engine_busy": 0.97, "server_busy": 0.97}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
         (CLOSED, {"engine_busy": 0.5, "run_delay": 0.47, "pinned": False}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
         (OPEN, {"engine_busy": 0.97, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
-        (OPEN, {"lateness_ns": 14_000}, {FindingKind.SEND_LATENESS: Grade.NOTE}),
-        (OPEN, {"lateness_ns": 35_000}, {FindingKind.SEND_LATENESS: Grade.WARN}),
+        (OPEN, {"lateness_ns": 26_000}, {FindingKind.SEND_LATENESS: Grade.NOTE}),
+        (OPEN, {"lateness_ns": 42_000}, {FindingKind.SEND_LATENESS: Grade.WARN}),
         (OPEN, {"lateness_ns": 150_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
         (CLOSED, {"lateness_ns": 150_000}, {}),
         (CLOSED, {"outcomes": {"timeout": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
@@ -122,6 +122,28 @@ def test_a_server_on_its_way_to_in_flight_requests_is_only_blamed_when_it_had_it
     cut = replace(GOOD, ended="interrupted", measured=0.8, outcomes={"in_flight": 64})
     assert raised(CLOSED, cut) == {FindingKind.CUT_SHORT: Grade.WARN}
     assert raised(CLOSED, replace(GOOD, outcomes={"in_flight": 64})) == {FindingKind.ERRORS: Grade.WARN}
+
+
+def test_a_stall_over_the_windows_beginning_does_not_break_littles_law() -> None:
+    stalled = simulated_recording(CLOSED, GOOD)
+    assert stalled.traffic is not None
+    first = next(i for i in stalled.traffic.intervals if i.phase == "measure")
+    intervals = tuple(
+        i.model_copy(update={"counts": Counts(), "response": Histogram()}) if i is first else i
+        for i in stalled.traffic.intervals
+    )
+    lost = first.counts.due
+    left = Histogram.merged(i.response for i in intervals if i.phase == "measure")
+    counts = stalled.traffic.counts.model_copy(update={"due": stalled.traffic.counts.due - lost})
+    traffic = stalled.traffic.model_copy(update={"intervals": intervals, "response": left, "counts": counts})
+    assert judge(CLOSED, stalled.model_copy(update={"traffic": traffic})) == ()
+    assert [
+        f.kind
+        for f in judge(
+            CLOSED,
+            stalled.model_copy(update={"traffic": traffic.model_copy(update={"intervals": stalled.traffic.intervals})}),
+        )
+    ] == [FindingKind.LITTLES_LAW]
 
 
 def test_messages_carry_the_numbers() -> None:

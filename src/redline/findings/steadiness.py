@@ -51,8 +51,8 @@ def trend(values: list[float]) -> float:
 
 
 def _rates(traffic: Traffic) -> list[float]:
-    rates = [i.counts.completed / (i.end_ns - i.start_ns) * 1e9 for i in _whole_intervals(traffic)]
-    return [rate for rate in rates if rate > 0]
+    # Half an answer where there was none, which has no logarithm.
+    return [max(i.counts.completed, 0.5) / (i.end_ns - i.start_ns) * 1e9 for i in _whole_intervals(traffic)]
 
 
 def _medians(traffic: Traffic) -> list[float]:

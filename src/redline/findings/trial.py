@@ -125,13 +125,29 @@ def _littles_law(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Fi
         return ()
     mean_s = traffic.response.mean_ns / 1e9
     users = traffic.counts.due / traffic.seconds * mean_s
-    # Requests overlap the window's ends. Users in step all do so alike, by up to one response time each.
-    off = abs(users / shape.users - 1.0) - mean_s / traffic.seconds
+    off = abs(users / shape.users - 1.0) - _at_the_ends_s(traffic) / traffic.seconds
     message = (
         f"{traffic.counts.due / traffic.seconds:,.0f} requests/s x {duration(mean_s * 1e9)} mean response time make "
         f"{users:.3g} users busy, but the load has {shape.users}."
     )
     return doubt(FindingKind.LITTLES_LAW, off, message, recording)
+
+
+def _at_the_ends_s(traffic: Traffic) -> float:
+    """The most time for which requests that reach over the window's ends may hold a user, in seconds.
+
+    What was due before the window is not in its histogram, however long it held its user: that shows as intervals at
+    the beginning in which fewer requests fell due than on average. At the end, the longest response time bounds it.
+    """
+    missing_s = 0.0
+    for interval in traffic.intervals:
+        seconds = (interval.end_ns - interval.start_ns) / 1e9
+        if interval.phase == "measure" and seconds > 0:
+            share = min(interval.counts.due / seconds / (traffic.counts.due / traffic.seconds), 1.0)
+            missing_s += seconds * (1.0 - share)
+            if share > 0.5:
+                break
+    return missing_s + traffic.response.max_ns / 1e9
 
 
 def _listed(outcomes: Outcomes, kinds: list[str]) -> str:
