@@ -3,6 +3,7 @@
 0 done, 1 could not run, 2 wrong input, 3 an objective or `--fail-on` was missed, 130 interrupted.
 """
 
+import io
 import os
 import signal
 import sys
@@ -52,6 +53,9 @@ def root(
 
 def run_command_line() -> NoReturn:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a sign loses the sign, not the summary
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
     try:

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -127,6 +128,7 @@ def _reopen(folder: Path, console: Console) -> tuple[RunStore, Workbench]:
 
 def _measure(store: RunStore, bench: Workbench, console: Console) -> bool:
     """Run what is left of the plan. Returns whether it was interrupted."""
+    import_module("scipy.stats")  # judging needs it; loading it takes CPU that the first trial should not feel
     with store.locked():
         plan = store.manifest().plan
         with Progress(plan, len(store.positions()), console) as progress:
