@@ -36,7 +36,9 @@ class RunStore:
     def check_free(self) -> None:
         """Make sure, before anything is built, that a run can be kept here. Raises StoreError; leaves nothing behind."""
         if self._manifest_file.exists():
-            raise StoreError(f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}")
+            raise StoreError(
+                f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}"
+            )
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         with _told(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
