@@ -168,6 +168,22 @@ fn a_target_that_refuses_from_the_beginning_is_an_error() {
     assert!(told.error()["message"].as_str().unwrap().contains("refused"));
 }
 
+/// The kernel refuses at once, without an attempt: as when ports or descriptors have run out.
+#[test]
+fn an_address_that_cannot_be_connected_to_is_an_error() {
+    let told = run(&with(job(80), "/target/host", json!("255.255.255.255")));
+    assert_eq!(told.code, Some(1));
+    assert_eq!(told.error()["kind"], "connect");
+}
+
+#[test]
+fn a_host_that_is_not_known_is_an_error() {
+    let told = run(&with(job(80), "/target/host", json!("no-such-host.invalid")));
+    assert_eq!(told.code, Some(1));
+    assert_eq!(told.error()["kind"], "connect");
+    assert!(told.error()["message"].as_str().unwrap().contains("no-such-host.invalid"));
+}
+
 #[test]
 fn more_connections_than_descriptors_are_refused_before_the_start() {
     let server = Server::answering(HELLO);
