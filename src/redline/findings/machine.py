@@ -1,7 +1,7 @@
 """Doubts about one trial, from what the probes saw of server, engine and machine."""
 
 from redline.findings.doubt import doubt, percent
-from redline.findings.rules import BUSY_SERVER, OTHERS_BUSY
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording, Traffic
 
 
@@ -60,7 +60,7 @@ def cpu_pressure(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 def _gravest(cell: Cell, server: float | None) -> Grade:
-    if cell.role == "ceiling":
+    if cell.role == "ceiling" or (server is not None and server >= FULL_SERVER):
         return Grade.NOTE
     if not isinstance(cell.load.shape, Closed) or server is None or server >= BUSY_SERVER:
         return Grade.WARN
@@ -74,6 +74,8 @@ def _meaning(cell: Cell, server: float | None) -> str:
         return "requests may have queued in the client"
     if server is None:
         return "the two share their cores, or nothing tells them apart, so the rate is of both together"
+    if server >= FULL_SERVER:
+        return "both are at their limit, and a faster server will want a stronger client"
     if server >= BUSY_SERVER:
-        return "both are at their limit, so a faster server would hardly show"
+        return "both are near their limit, and the rate is of the two together"
     return "the rate is the client's limit, not the server's"

@@ -10,6 +10,9 @@ from redline.model import FindingKind, Grade
 BUSY_SERVER = 0.85
 """From this share of its cores on, the server is at its limit: the wait in an M/M/1 queue is then 5.7 service times."""
 
+FULL_SERVER = 0.95
+"""From this share on its cores have no more to give: the rate is the server's own, however busy the client."""
+
 OTHERS_BUSY = 0.10
 """Less of the machine's CPU time than this, used by neither server nor engine, is the kernel's own housekeeping."""
 
@@ -61,8 +64,9 @@ _ALL = (
         warn=0.90,
         invalid=0.95,
         reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
-        "cores of its own for each side, and a server with capacity to spare. For open loads `send-lateness` judges.",
-        advice="Give the engine more cores or workers, or load less: this number is the client's, not the server's.",
+        "cores of its own for each side, and a server with capacity to spare; a note where the server's cores are full "
+        "as well. For open loads `send-lateness` judges.",
+        advice="Give the engine more cores or workers, or load less, until the server is what limits the rate.",
     ),
     Rule(
         FindingKind.SEND_LATENESS,
