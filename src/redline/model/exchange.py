@@ -48,7 +48,7 @@ class Expected(Frozen):
     its status and length, or its status and the SHA-256 of its body.
     """
 
-    status: int = Field(default=200, ge=100, le=599)
+    status: int = Field(default=200, ge=200, le=599)
     body: str | None = None
     length: int | None = Field(default=None, ge=0)
     under_load: Literal["status", "length", "hash"] = "length"
