@@ -1,0 +1,97 @@
+"""What the benches and the tests of truth share: an oracle of a discipline, and one load of the engine on it."""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.model import (
+    Cell,
+    Expected,
+    Load,
+    Request,
+    Scenario,
+    Traffic,
+    Variant,
+)
+from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.ports import Drive, Endpoint
+from redline.suite import load_catalogue
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+PATH = "/path0"
+_LISTENING = "listening on "
+_SECOND_NS = 1_000_000_000
+
+
+def null_variant() -> Variant:
+    """The oracle as the catalogue has it; every discipline is the same binary."""
+    return Variant(entry=load_catalogue(CHECKOUT / "catalogue").servers["oracle.null"])
+
+
+def build_oracle() -> Path:
+    """The oracle's binary, built by the lab's own launcher when it has to be. Raises BuildError."""
+    variant = null_variant()
+    ProcessLauncher(CHECKOUT / "catalogue", CHECKOUT / ".cache").build(
+        variant, lambda line: print(line, file=sys.stderr)
+    )
+    return (Path(variant.entry.build_folder) / variant.entry.build.outputs[0]).resolve()
+
+
+@dataclass(frozen=True)
+class OwnLateness:
+    """How late the oracle was against its own truth, in nanoseconds: from due to the end of the write."""
+
+    answered: int
+    late_p50_ns: int
+    late_p90_ns: int
+    late_p99_ns: int
+    late_p999_ns: int
+    late_max_ns: int
+
+
+@dataclass
+class Oracle:
+    """A running oracle; `lateness` is there once it has been stopped, except for `null`, which is never late."""
+
+    endpoint: Endpoint
+    pid: int
+    lateness: OwnLateness | None = None
+
+
+@contextmanager
+def running(binary: Path, *arguments: str, cpu: int | None = None) -> Iterator[Oracle]:
+    """An oracle of that mode on a free port, on one core when told so; stopped with SIGTERM at the end."""
+    pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    process = subprocess.Popen([*pinned, binary, *arguments, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        host, _, port = process.stdout.readline().removeprefix(_LISTENING).strip().rpartition(":")
+        oracle = Oracle(Endpoint(host, int(port)), process.pid)
+        yield oracle
+        process.send_signal(signal.SIGTERM)
+        summary = process.communicate(timeout=10)[0]
+        oracle.lateness = OwnLateness(**json.loads(summary)) if summary else None
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def drive(
+    oracle: Oracle, load: Load, *, warmup_ns: int = _SECOND_NS // 2, seed: int = 1, cpu: int | None = None
+) -> Traffic:
+    """One load on the oracle by a fresh engine of one worker: `GET /path0`, every answer's length checked."""
+    scenario = Scenario(name="SimpleGet", request=Request(path=PATH, expect=Expected(body=PATH[1:])))
+    cell = Cell(variant=null_variant(), scenario=scenario, load=load, warmup_ns=warmup_ns, timeout_ns=5 * _SECOND_NS)
+    with tempfile.TemporaryDirectory() as folder:
+        cpus = () if cpu is None else (cpu,)
+        return EngineDriver(find_engine()).drive(
+            Drive(cell=cell, endpoint=oracle.endpoint, seed=seed, cpus=cpus, workers=1, log=Path(folder) / "engine.log")
+        )
