@@ -23,10 +23,11 @@ from redline.model import (
 
 @dataclass(frozen=True)
 class Placement:
-    """The cores given to the server and to the engine; empty when the machine has too few to separate them."""
+    """The cores given to the server, to the engine and to the lab; empty when there are too few to separate them."""
 
     server_cpus: tuple[int, ...] = ()
     engine_cpus: tuple[int, ...] = ()
+    lab_cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,23 +17,23 @@ from redline.ports import Placement
 
 
 @pytest.mark.parametrize(
-    ("cores", "server", "engine"),
+    ("cores", "server", "engine", "lab"),
     [
-        (((0,),), (), ()),
-        (((5,),), (), ()),
-        (((0, 1),), (0,), (1,)),
-        (((0,), (1,)), (0,), (1,)),
-        (((0, 2), (1, 3)), (0, 2), (1, 3)),
-        (((0,), (1,), (2,)), (0,), (2,)),
-        (((0,), (1,), (2,), (3,)), (1, 2), (3,)),
-        (((2,), (4,), (6,), (8,), (10,)), (4, 6), (8, 10)),
-        (((0, 4), (1, 5), (2, 6), (3, 7)), (1, 2, 5, 6), (3, 7)),
+        (((0,),), (), (), ()),
+        (((5,),), (), (), ()),
+        (((0, 1),), (0,), (1,), (1,)),
+        (((0,), (1,)), (0,), (1,), (1,)),
+        (((0, 2), (1, 3)), (0, 2), (1, 3), (1, 3)),
+        (((0,), (1,), (2,)), (0,), (2,), (2,)),
+        (((0,), (1,), (2,), (3,)), (1, 2), (3,), (0,)),
+        (((2,), (4,), (6,), (8,), (10,)), (4, 6), (8, 10), (2,)),
+        (((0, 4), (1, 5), (2, 6), (3, 7)), (1, 2, 5, 6), (3, 7), (0, 4)),
     ],
 )
 def test_server_and_engine_get_cores_of_their_own(
-    cores: tuple[tuple[int, ...], ...], server: tuple[int, ...], engine: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...], server: tuple[int, ...], engine: tuple[int, ...], lab: tuple[int, ...]
 ) -> None:
-    assert place(cores) == Placement(server_cpus=server, engine_cpus=engine)
+    assert place(cores) == Placement(server_cpus=server, engine_cpus=engine, lab_cpus=lab)
 
 
 @given(st.integers(2, 64), st.integers(1, 4))

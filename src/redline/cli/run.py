@@ -129,6 +129,8 @@ def _reopen(folder: Path, console: Console) -> tuple[RunStore, Workbench]:
 def _measure(store: RunStore, bench: Workbench, console: Console) -> bool:
     """Run what is left of the plan. Returns whether it was interrupted."""
     import_module("scipy.stats")  # judging needs it; loading it takes CPU that the first trial should not feel
+    if bench.tools.placement.lab_cpus:
+        os.sched_setaffinity(0, bench.tools.placement.lab_cpus)
     with store.locked():
         plan = store.manifest().plan
         with Progress(plan, len(store.positions()), console) as progress:

@@ -38,18 +38,24 @@ class Series(Frozen):
         return self
 
     def increase(self, start_unix_ns: int, end_unix_ns: int) -> float | None:
-        """By how much a counter grew between two instants, interpolated between samples.
+        """By how much a counter grew between two instants, to the rate at which it grew between them.
 
-        Where its samples do not reach to both ends, the rate of the part that they cover stands for the whole; None
-        when they cover less than 80% of it.
+        Samples within the window stand for the whole of it when they span half of it or more. Reading the counter at
+        the window's ends instead would take in what lies beyond: between the last sample under load and the first one
+        after it a server is idle. Fewer samples are interpolated; None when they cover less than 80% of the window.
         """
-        first, last = max(start_unix_ns, self.times_unix_ns[0]), min(end_unix_ns, self.times_unix_ns[-1])
-        if last <= first or last - first < 0.8 * (end_unix_ns - start_unix_ns):
-            return None
+        length = end_unix_ns - start_unix_ns
         # Unix nanoseconds are too large for doubles to tell apart, so times count from the window's start.
         times = np.array([at - start_unix_ns for at in self.times_unix_ns], dtype=np.float64)
-        before, after = np.interp((first - start_unix_ns, last - start_unix_ns), times, self.values)
-        return float(after - before) * (end_unix_ns - start_unix_ns) / (last - first)
+        within = times[(times >= 0) & (times <= length)]
+        if len(within) >= 2 and within[-1] - within[0] >= 0.5 * length:
+            first, last = within[0], within[-1]
+        else:
+            first, last = max(0.0, times[0]), min(float(length), times[-1])
+            if last <= first or last - first < 0.8 * length:
+                return None
+        before, after = np.interp((first, last), times, self.values)
+        return float((after - before) * length / (last - first))
 
 
 class ServerFacts(Frozen):

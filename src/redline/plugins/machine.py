@@ -19,7 +19,7 @@ _GIT_WITHIN_S = 10.0
 
 
 def plan_placement() -> Placement:
-    """Which of the cores that this process may use are for the server, and which for the engine."""
+    """Which of the cores that this process may use are for the server, which for the engine, which for the lab."""
     return place(Host().physical_cores(os.sched_getaffinity(0)))
 
 
@@ -28,7 +28,8 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
 
     - One CPU: nothing is pinned, there is nothing to separate.
     - One core of several threads: it is all there is, so its threads are taken for cores.
-    - Two or three cores: the server gets the first, the engine the last.
+    - Two or three cores: the server gets the first, the engine the last, and the lab shares the engine's: when it is in
+      the way, the engine's lateness tells, while on the server's core it would pass for a slow server.
     - Four or more: the first is left to the lab and to the kernel's own work (interrupts fall there first); the others
       are halved, and the server gets the odd one. Threads of one core are never split between the two.
     """
@@ -37,10 +38,10 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
     if len(cores) < 2:
         return Placement()
     if len(cores) < 4:
-        return Placement(server_cpus=cores[0], engine_cpus=cores[-1])
+        return Placement(server_cpus=cores[0], engine_cpus=cores[-1], lab_cpus=cores[-1])
     rest = cores[1:]
     middle = (len(rest) + 1) // 2
-    return Placement(server_cpus=_flat(rest[:middle]), engine_cpus=_flat(rest[middle:]))
+    return Placement(server_cpus=_flat(rest[:middle]), engine_cpus=_flat(rest[middle:]), lab_cpus=cores[0])
 
 
 def read_environment(engine_version: str, placement: Placement) -> Environment:

@@ -15,7 +15,7 @@ use crate::merge::Merger;
 use crate::output::tell;
 use crate::pool::{Opened, Pool};
 use crate::stop::Stop;
-use crate::sys::process::{exact_timers, pin};
+use crate::sys::process::{exact_timers, pin, short_slices};
 use crate::sys::time::{now_ns, thread_cpu_ns, unix_ns};
 use crate::tally::{Outlet, Piece, Returns, Tally, Window};
 use crate::worker::Worker;
@@ -114,6 +114,7 @@ impl Place {
     /// Connect, wait for the epoch, do this worker's share of the load.
     fn work(self, returned: Receiver<Box<redline_traffic::Slice>>) -> io::Result<()> {
         exact_timers();
+        short_slices();
         if !self.job.cpus.is_empty() {
             pin(&[self.job.cpus[self.number as usize % self.job.cpus.len()]])?;
         }

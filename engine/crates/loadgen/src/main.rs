@@ -89,7 +89,7 @@ fn run(started_ns: u64) -> Result<u8, Trouble> {
         bad("", &format!("the job cannot be read: {error}"), "write one JSON object in UTF-8 to standard input")
     })?;
     let job = Arc::new(Job::parse(&text)?);
-    check_cpus(&job)?;
+    take_cpus(&job)?;
     check_open_files(&job)?;
     let stop = Arc::new(Stop::new().map_err(|error| limit(&error))?);
     watch(Arc::clone(&stop), Signals::block(), started_ns.saturating_add(job.deadline_ns))
@@ -104,15 +104,20 @@ fn run(started_ns: u64) -> Result<u8, Trouble> {
 }
 
 /// Keep the whole engine on the cores that the job gives it, so that its main thread does not disturb others either.
-fn check_cpus(job: &Job) -> Result<(), Trouble> {
-    let allowed = allowed_cpus().map_err(|error| limit(&error))?;
-    for (i, cpu) in job.cpus.iter().enumerate() {
-        if !allowed.contains(cpu) {
-            let message = format!("core {cpu} is not one of {allowed:?}, on which this process may run");
-            return Err(bad(&format!("cpus[{i}]"), &message, "give other cores, or none"));
+/// They may be others than those that it was started on, as long as the kernel grants them.
+fn take_cpus(job: &Job) -> Result<(), Trouble> {
+    if job.cpus.is_empty() {
+        return Ok(());
+    }
+    let before = allowed_cpus().map_err(|error| limit(&error))?;
+    let granted = if pin(&job.cpus).is_ok() { allowed_cpus().map_err(|error| limit(&error))? } else { before };
+    match job.cpus.iter().position(|cpu| !granted.contains(cpu)) {
+        None => Ok(()),
+        Some(i) => {
+            let message = format!("core {} is not one on which this process may run", job.cpus[i]);
+            Err(bad(&format!("cpus[{i}]"), &message, "give other cores, or none"))
         }
     }
-    if job.cpus.is_empty() { Ok(()) } else { pin(&job.cpus).map_err(|error| limit(&error)) }
 }
 
 /// Each connection is a descriptor: say before anything starts when there cannot be so many.
