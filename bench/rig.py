@@ -1,6 +1,8 @@
 """What the benches and the tests of truth share: an oracle of a discipline, and one load of the engine on it."""
 
 import json
+import os
+import platform
 import signal
 import subprocess
 import sys
@@ -28,6 +30,18 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 PATH = "/path0"
 _LISTENING = "listening on "
 _SECOND_NS = 1_000_000_000
+
+
+def machine() -> str:
+    """What the figures were taken on, in one line: processor, cores, kernel."""
+    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    model = models[0].partition(":")[2].strip() if models else platform.machine()
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}"
+
+
+def engine_version() -> str:
+    """Name and version of the engine."""
+    return f"redline-engine {EngineDriver(find_engine()).version()}"
 
 
 def null_variant() -> Variant:

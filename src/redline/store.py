@@ -34,7 +34,7 @@ class RunStore:
         self.folder = folder
 
     def check_free(self) -> None:
-        """Make sure, before anything is built, that a run can be kept here. Raises StoreError; leaves nothing behind."""
+        """Make sure, before anything is built, that a run can be kept here. Leaves nothing behind; raises StoreError."""
         if self._manifest_file.exists():
             raise StoreError(
                 f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
+from bench.queueing import mm1_responses
 from bench.rig import OwnLateness, drive, running
 from redline.model import Closed, Load, Open, Traffic
 from tests.e2e.truth import (
@@ -16,7 +17,6 @@ from tests.e2e.truth import (
     Noise,
     binomial_slack,
     mm1_inflation,
-    mm1_responses,
     noise,
     share_above,
     share_surely_above,

@@ -16,9 +16,9 @@ stands for both parts. The way is measured by a run against `null` on the same m
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
+from bench.queueing import mm1_responses
 from bench.rig import OwnLateness
 from redline.model import Histogram, Traffic
 
@@ -75,16 +75,6 @@ def binomial_slack(share: float, n: int, inflation: float = 1.0) -> float:
     distribution.
     """
     return Z * float(np.sqrt(inflation * share * (1 - share) / n)) + 1 / n
-
-
-def mm1_responses(arrival_rate: float, service_rate: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Response times in seconds of `n` successive requests of a stationary M/M/1 queue: Lindley's recursion unrolled."""
-    before = 2000
-    gaps = rng.exponential(1 / arrival_rate, n + before)
-    services = rng.exponential(1 / service_rate, n + before)
-    backlog = np.concatenate(([0.0], np.cumsum(services[:-1] - gaps[1:])))
-    waits = backlog - np.minimum.accumulate(backlog)
-    return np.asarray((waits + services)[before:])
 
 
 def mm1_inflation(arrival_rate: float, service_rate: float, q: float) -> float:

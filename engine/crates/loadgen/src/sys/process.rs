@@ -36,10 +36,10 @@ pub fn allowed_cpus() -> io::Result<Vec<u32>> {
 
 /// Let the calling thread, and those that it will start, run on these cores alone.
 pub fn pin(cpus: &[u32]) -> io::Result<()> {
-    // SAFETY: as in `allowed_cpus`; `CPU_SET` ignores indices past the set.
+    // SAFETY: as in `allowed_cpus`; the indices are within the set.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
-        for cpu in cpus {
+        for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as u32) {
             libc::CPU_SET(*cpu as usize, &mut set);
         }
         checked(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)).map(drop)
