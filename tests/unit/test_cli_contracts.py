@@ -1,0 +1,47 @@
+"""What `--json` prints beside the report is published, command by command."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from pydantic.json_schema import models_json_schema
+
+from redline.cli.contracts import PUBLISHED, CheckResult, check_result
+from redline.suite import expected_length_ns
+from tests.fakes.recordings import simulated_run
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
+
+
+def made() -> dict[str, Any]:
+    """One schema for all commands: a document is one of them, told by its `format`."""
+    kinds, together = models_json_schema([(kind, "serialization") for kind in PUBLISHED])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "redline --json",
+        "oneOf": list(kinds.values()),
+        "$defs": together["$defs"],
+    }
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    text = json.dumps(made(), indent=2, ensure_ascii=False) + "\n"
+    if os.environ.get("REDLINE_WRITE_SCHEMAS"):
+        SCHEMA.write_text(text, encoding="utf-8")
+    assert SCHEMA.read_text(encoding="utf-8") == text, "REDLINE_WRITE_SCHEMAS=1 pytest writes it anew"
+
+
+def test_every_command_has_a_format_of_its_own() -> None:
+    formats = [kind.model_fields["format"].default for kind in PUBLISHED]
+    assert len(set(formats)) == len(formats) == 5
+
+
+def test_a_plan_as_json_fits_the_schema() -> None:
+    plan = simulated_run().manifest.plan
+    result = check_result(plan, expected_length_ns(plan))
+    told = json.loads(result.model_dump_json())
+    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
+    assert CheckResult.model_validate(told) == result
+    assert sum(cell["trials"] for cell in told["cells"]) == told["trials"] == len(plan.trials)
