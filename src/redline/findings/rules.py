@@ -137,7 +137,7 @@ _ALL = (
         warn=None,
         invalid=0.0,
         reason="There is nothing to estimate from.",
-        advice="Read the failure and the end of the server's output, then run the suite again with --resume.",
+        advice="Read the failure and the end of the server's output, mend it, and run the suite again.",
     ),
     Rule(
         FindingKind.NEAR_CEILING,
@@ -164,10 +164,10 @@ _ALL = (
         "share of the window in which some task waited for a core (PSI), where others than server and engine used more "
         "than 10% of the CPU time",
         note=0.20,
-        warn=None,
+        warn=0.40,
         invalid=None,
         reason="A saturated server makes pressure by itself; together with other work it says that they were in each "
-        "other's way.",
+        "other's way. Where tasks waited 40% of the time, throughput was seen to halve.",
         advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
     ),
     Rule(
@@ -198,7 +198,7 @@ _ALL = (
         invalid=0.5,
         reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
         "hung, so that is always invalid.",
-        advice="Run the suite again with --resume.",
+        advice="Run it again, in full.",
     ),
     Rule(
         FindingKind.PERTURBED,

@@ -11,7 +11,7 @@ ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
 # What a trial takes beyond its warm-up and measurement: start until ready, verification, the engine's start, the wait
 # for the last answers, stop. By runtime, because what starts slowly is the runtime.
-_OVERHEAD_NS: Mapping[str, int] = MappingProxyType({"native": 200_000_000, "jvm": 2_500_000_000})
+_OVERHEAD_NS: Mapping[str, int] = MappingProxyType({"native": 100_000_000, "jvm": 2_000_000_000})
 _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
