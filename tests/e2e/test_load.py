@@ -6,6 +6,7 @@ import time
 import pytest
 
 from redline.cli.contracts import LoadResult
+from redline.cli.load_target import read_url
 from tests.e2e.conftest import Redline
 from tests.fakes import targets
 
@@ -15,10 +16,11 @@ SHORT = ("-c", "4", "-d", "300ms", "--warmup", "100ms", "--timeout", "400ms")
 
 
 def load(redline: Redline, habit: targets.Habit, *more: str) -> LoadResult:
+    """The result; whether it is valid is for the machine to say too, and the exit code says the same."""
     with targets.target(habit) as url:
         done = redline("load", url, *SHORT, "--json", *more)
-    assert done.code == 0, done.err
     result = LoadResult.model_validate(done.json)
+    assert done.code == (0 if result.valid else 1), done.err
     assert result.counts.outcomes.total == result.counts.due
     return result
 
@@ -57,6 +59,7 @@ def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit,
     ended = {kind for kind, count in result.counts.outcomes.model_dump().items() if count}
     assert ended
     assert ended <= kinds | {"connect"}
+    assert not result.valid
     assert any(finding.grade == "invalid" for finding in result.findings)
 
 
@@ -85,6 +88,13 @@ def test_a_target_that_refuses_is_told(redline: Redline) -> None:
         (("http://127.0.0.1:1/", "-d", "0s"), "-d 0s"),
         (("http://127.0.0.1:1/", "-H", "nonsense"), "nonsense"),
         (("http://127.0.0.1:1/", "--body", "@none"), "none"),
+        (("http://127.0.0.1:1/", "-R", "1000000000000"), "-R"),
+        (("http://127.0.0.1:1/", "-X", "G T"), "-X"),
+        (("http://127.0.0.1:1/", "--status", "99"), "--status"),
+        (("http://127.0.0.1:0/",), "no port"),
+        (("http://[::1/",), "[::1"),
+        (("http:///path",), "no host"),
+        (("http://127.0.0.1:1/", "-H", "A: 1", "-H", "a: 2"), "twice"),
     ],
 )
 def test_wrong_input_is_told(redline: Redline, args: tuple[str, ...], word: str) -> None:
@@ -107,6 +117,20 @@ def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:
     assert result.ended == "interrupted"
     assert result.counts.outcomes.ok > 0
     assert result.measured_ns < 30_000_000_000
+
+
+def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> None:
+    with targets.target(targets.garbage) as url:
+        done = redline("load", url, *SHORT)
+    assert done.code == 1
+    assert "invalid:" in done.out
+    assert "malformed" in done.out
+    assert "throughput" not in done.out
+
+
+def test_what_urls_may_hold_is_sent_encoded() -> None:
+    endpoint, path = read_url("http://localhost/a b?q=caf\u00e9&x=%20")
+    assert (endpoint.host, endpoint.port, path) == ("localhost", 80, "/a%20b?q=caf%C3%A9&x=%20")
 
 
 def test_the_summary_is_for_people(redline: Redline) -> None:

@@ -41,6 +41,7 @@ class LoadResult(Frozen):
     url: str
     load: str
     seed: int
+    valid: bool = Field(description="when false, an `invalid` finding says why the numbers are no result")
     ended: Literal["complete", "interrupted", "deadline"]
     measured_ns: int
     throughput: Estimate
@@ -62,6 +63,7 @@ class CompareResult(Frozen):
     comparisons: tuple[Comparison, ...]
     unmatched: tuple[str, ...] = Field(description="cells that only one of the two runs has")
     environment_differs: tuple[str, ...]
+    findings: tuple[Finding, ...] = Field(description="doubts about the compared cells, of both runs")
 
 
 class ListedServer(Frozen):

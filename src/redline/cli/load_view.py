@@ -33,10 +33,12 @@ def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
     traffic = recording.traffic
     if traffic is None or traffic.seconds <= 0:
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
+    findings = judge(cell, recording)
     return LoadResult(
         url=url,
         load=load_text(cell.load),
         seed=recording.seed,
+        valid=all(finding.grade is not Grade.INVALID for finding in findings),
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         throughput=_single(traffic.rate_per_s, "1/s"),
@@ -46,7 +48,7 @@ def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
         lateness=percentiles(traffic.lateness),
         counts=traffic.counts,
         engine=traffic.engine,
-        findings=judge(cell, recording),
+        findings=findings,
     )
 
 
@@ -60,20 +62,25 @@ def _single(value: float, unit: str) -> Estimate:
 
 
 def print_load(result: LoadResult, console: Console) -> None:
-    """Percentiles, outcomes, lateness and findings."""
+    """Throughput, percentiles, outcomes and findings; of an invalid load, why in place of its numbers."""
     console.print(Text(f"{result.url}  {result.load}", style="bold"))
-    console.print(f"throughput  {rate(result.throughput.value)}", highlight=False)
+    if result.valid:
+        console.print(f"throughput  {rate(result.throughput.value)}", highlight=False)
+        console.print(_percentiles(result))
+    console.print(_outcomes(result), highlight=False)
+    for finding in sorted(result.findings, key=lambda found: -found.grade.weight):
+        console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
+        console.print(Text(f"  → {finding.advice}", style="dim"))
+
+
+def _percentiles(result: LoadResult) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("", "response", "service", "engine lateness"):
         table.add_column(heading, justify="right")
     columns = [{point.q: point.ns for point in points} for points in (result.response, result.service, result.lateness)]
     for q in sorted(set().union(*columns)):
         table.add_row(quantile_name(q), *(duration(column[q]) if q in column else "" for column in columns))
-    console.print(table)
-    console.print(_outcomes(result), highlight=False)
-    for finding in result.findings:
-        console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
-        console.print(Text(f"  → {finding.advice}", style="dim"))
+    return table
 
 
 def quantile_name(q: float) -> str:

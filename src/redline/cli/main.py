@@ -4,7 +4,6 @@
 """
 
 import io
-import os
 import signal
 import sys
 from types import FrameType
@@ -52,25 +51,19 @@ def root(
 
 
 def run_command_line() -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line and exit. Typer itself exits with 130 on Ctrl-C, and with 1 when nobody reads our output."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign loses the sign, not the summary
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asks to outlive its terminal
+            signal.signal(number, _interrupt)
     try:
         app(standalone_mode=True)
     except RedlineError as error:
         for problem in error.problems:
             sys.stderr.write(f"redline: {problem}\n")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("redline: interrupted\n")
-        sys.exit(exits.INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has gone, as `redline … | head` does; nothing is left to say, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(exits.DONE)
     sys.exit(exits.DONE)
 
 

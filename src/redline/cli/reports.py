@@ -12,8 +12,8 @@ from redline.cli import exits
 from redline.cli.contracts import CompareResult
 from redline.cli.selection import AsJson
 from redline.cli.summary import print_comparisons, print_report
-from redline.errors import UsageError
-from redline.model import Run, Verdict
+from redline.errors import RedlineError, UsageError
+from redline.model import Finding, Grade, Report, Run, Verdict
 from redline.report import build_report, compare_runs
 from redline.report.renderers import RENDERERS
 from redline.store import RunStore
@@ -40,11 +40,14 @@ class FailOn(StrEnum):
 def report(
     run: RunFolder,
     form: Annotated[
-        Format | None, typer.Option("--format", "-f", help="Render to stdout; without it, a summary.")
+        Format | None, typer.Option("--format", "-f", metavar="html|csv|json|md", help="Render to stdout, in full.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
     made = build_report(RunStore(run).run())
+    if json:
+        form = Format.JSON
     if form is None:
         print_report(made, Console())
         return
@@ -56,10 +59,11 @@ def compare(
     run: RunFolder,
     other: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN_B]", help="Compared with RUN; without it, RUN's own variants with its baseline."),
+        typer.Argument(metavar="RUN_B", help="Compared with RUN; without it, RUN's own variants with its baseline."),
     ] = None,
     fail_on: Annotated[
-        list[FailOn] | None, typer.Option("--fail-on", help="Exit with 3 when a verdict is this.")
+        list[FailOn] | None,
+        typer.Option("--fail-on", metavar="slower|inconclusive", help="Exit with 3 when a verdict is this."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -70,11 +74,28 @@ def compare(
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_comparisons(result.comparisons, Console(), base=result.base, other=result.other)
-        for line in (*result.unmatched, *result.environment_differs):
-            sys.stderr.write(f"note: {line}\n")
-    unwanted = {Verdict(verdict.value) for verdict in fail_on or []}
+    _tell_doubts(result)
+    if fail_on:
+        _gate(result, {Verdict(verdict.value) for verdict in fail_on})
+
+
+def _tell_doubts(result: CompareResult) -> None:
+    """What to know before believing it, on stderr."""
+    for line in (*result.unmatched, *result.environment_differs):
+        sys.stderr.write(f"note: {line}\n")
+    for finding in result.findings:
+        if finding.grade is not Grade.NOTE:
+            sys.stderr.write(f"{finding.grade}: {finding.cell_id.rpartition('-')[0]}: {finding.message}\n")
+
+
+def _gate(result: CompareResult, unwanted: set[Verdict]) -> None:
+    """Exit with 3 for an unwanted verdict, and with 1 where there is none: what was not compared has not passed."""
     if any(comparison.verdict in unwanted for comparison in result.comparisons):
         raise typer.Exit(exits.MISSED)
+    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {c.refused}" for c in result.comparisons if c.refused})
+    if refused or result.unmatched:
+        told = "; ".join((*refused, *result.unmatched))
+        raise RedlineError(f"not everything could be compared: {told}", hint="mend these cells and measure them again")
 
 
 def _within(run: Run) -> CompareResult:
@@ -84,9 +105,15 @@ def _within(run: Run) -> CompareResult:
             f"run {run.manifest.name} has no baseline to compare with",
             hint="name one in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
         )
-    name = run.manifest.name
-    comparisons = build_report(run).comparisons
-    return CompareResult(base=name, other=name, comparisons=comparisons, unmatched=(), environment_differs=())
+    name, made = run.manifest.name, build_report(run)
+    return CompareResult(
+        base=name,
+        other=name,
+        comparisons=made.comparisons,
+        unmatched=(),
+        environment_differs=(),
+        findings=_findings(made),
+    )
 
 
 def _between(base: Run, other: Run) -> CompareResult:
@@ -102,4 +129,9 @@ def _between(base: Run, other: Run) -> CompareResult:
         comparisons=compared.comparisons,
         unmatched=compared.unmatched,
         environment_differs=compared.environment_differs,
+        findings=(*_findings(build_report(base)), *_findings(build_report(other))),
     )
+
+
+def _findings(report: Report) -> tuple[Finding, ...]:
+    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in cell.findings)

@@ -19,13 +19,13 @@ from redline.cli.selection import AsJson, Duration, Scenarios, Seed, Servers, Tr
 from redline.cli.summary import print_report
 from redline.cli.workbench import Workbench, workbench
 from redline.errors import RedlineError, UsageError
-from redline.model import Manifest, Plan, Report, Suite
+from redline.model import CellReport, Manifest, Plan, Report, Suite
 from redline.plugins.executors.local import LocalExecutor
 from redline.report import build_report
 from redline.report.renderers import RENDERERS
 from redline.session import run_session
 from redline.store import RunStore
-from redline.suite import Overrides, load_catalogue, load_suite, make_plan
+from redline.suite import Overrides, load_catalogue, make_plan, read_suite, read_text
 
 _VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 
@@ -82,8 +82,8 @@ def _refuse_more_than_resume(suite: Path | None, output: Path | None, overrides:
 
 def _open(file: Path, overrides: Overrides, output: Path | None, console: Console) -> tuple[RunStore, Workbench]:
     """Validate, show the plan, build, and write the manifest."""
-    folder = places.catalogue(file)
-    suite = load_suite(file, load_catalogue(folder), overrides)
+    folder, text = places.catalogue(file), read_text(file)
+    suite = read_suite(text, str(file), load_catalogue(folder), overrides)
     store = RunStore(output or places.new_run(suite.name))
     store.check_free()
     bench = workbench(folder, places.cache(file))
@@ -98,8 +98,8 @@ def _open(file: Path, overrides: Overrides, output: Path | None, console: Consol
             name=store.folder.resolve().name,
             created_unix_ns=time.time_ns(),
             command=shlex.join(["redline", *sys.argv[1:]]),
-            suite_file=os.path.relpath(file),
-            suite_text=file.read_text(),
+            suite_file=str(file.resolve()),
+            suite_text=text,
             plan=plan,
             environment=bench.environment,
         )
@@ -150,7 +150,13 @@ def _write_views(store: RunStore) -> Report:
 
 
 def _exit_code(report: Report) -> int:
-    if not any(cell.valid for cell in report.cells):
+    """1 when a subject could not be run at all, 3 when an objective was not shown to be met."""
+    subjects = [cell for cell in report.cells if cell.role == "subject"]
+    if not any(cell.valid for cell in subjects) or any(_never_answered(cell) for cell in subjects):
         return exits.COULD_NOT_RUN
-    missed = any(not result.met for cell in report.cells for result in cell.objectives)
+    missed = any(not result.met for cell in subjects for result in cell.objectives)
     return exits.MISSED if missed else exits.DONE
+
+
+def _never_answered(cell: CellReport) -> bool:
+    return bool(cell.trials) and not any(trial.rate_per_s and not trial.failure for trial in cell.trials)

@@ -21,7 +21,7 @@ Duration = Annotated[
 ]
 Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of a published schema to stdout.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON of a published schema to stdout.")]
 
 
 def read_overrides(
@@ -34,8 +34,8 @@ def read_overrides(
 ) -> Overrides:
     """The flags as overrides. Raises UsageError for a number that cannot be."""
     for flag, number in (("-u", users), ("--trials", trials)):
-        if number is not None and number < 1:
-            raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1")
+        if number is not None:
+            at_least_one(flag, number)
     return Overrides(
         servers=_split(servers),
         scenarios=_split(scenarios),
@@ -44,6 +44,13 @@ def read_overrides(
         trials=trials,
         seed=seed,
     )
+
+
+def at_least_one(flag: str, number: int) -> int:
+    """The number. Raises UsageError for one below 1."""
+    if number < 1:
+        raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1")
+    return number
 
 
 def duration_ns(flag: str, text: str, *, least_ns: int = 1) -> int:

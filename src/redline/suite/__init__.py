@@ -1,9 +1,10 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
 from redline.suite.catalogue import Catalogue
-from redline.suite.loading import load_catalogue, load_suite
+from redline.suite.loading import load_catalogue, load_suite, read_text
 from redline.suite.overrides import Overrides
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_plan
+from redline.suite.resolve import read_suite
 from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
 
 __all__ = [
@@ -20,4 +21,6 @@ __all__ = [
     "parse_rate",
     "parse_share",
     "parse_size",
+    "read_suite",
+    "read_text",
 ]
