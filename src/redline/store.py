@@ -34,13 +34,13 @@ class RunStore:
         self.folder = folder
 
     def check_free(self) -> None:
-        """Make sure, before anything is built, that a run can be kept here. Leaves nothing behind; raises StoreError."""
+        """Make sure, before anything is built, that a run can be kept here. Leaves nothing; raises StoreError."""
         if self._manifest_file.exists():
             raise StoreError(
                 f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}"
             )
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
-        with _told(self.folder):
+        with told(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self.write(".probe", b"can be written").unlink()
         for folder in missing:
@@ -49,7 +49,7 @@ class RunStore:
     def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
         self.check_free()
-        with _told(self.folder):
+        with told(self.folder):
             for part in ("recordings", "logs"):
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.write("suite.yaml", manifest.suite_text.encode())
@@ -69,13 +69,13 @@ class RunStore:
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
-        with _told(self.folder):
+        with told(self.folder):
             files = sorted(file for file in (self.folder / "recordings").iterdir() if _RECORDING.match(file.name))
         return tuple(sorted((_read(file, Recording) for file in files), key=lambda recording: recording.position))
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
-        with _told(self.folder):
+        with told(self.folder):
             names = [_RECORDING.match(file.name) for file in (self.folder / "recordings").iterdir()]
         return frozenset(int(name.group(1)) for name in names if name)
 
@@ -86,7 +86,7 @@ class RunStore:
     def log_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
         """Where server and engine may write during this trial; made when it is not there."""
         folder = self.folder / "logs" / _stem(planned.position, cell.slug)
-        with _told(folder):
+        with told(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -97,7 +97,7 @@ class RunStore:
     def write(self, name: str, content: bytes) -> Path:
         """Write a file of the run atomically. Raises StoreError; a file of that name stays as it was."""
         file = self.folder / name
-        with _told(file):
+        with told(file):
             scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
             try:
                 with scratch.open("wb") as out:
@@ -113,7 +113,7 @@ class RunStore:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for writing. Raises StoreError when another process does; the kernel lets go when we die."""
-        with _told(self.folder):
+        with told(self.folder):
             lock = (self.folder / ".lock").open("w")
         with lock:
             try:
@@ -134,7 +134,7 @@ def _json(value: Frozen) -> bytes:
 
 
 def _read(file: Path, kind: type[T]) -> T:
-    with _told(file):
+    with told(file):
         content = file.read_bytes()
     try:
         return kind.model_validate_json(content)
@@ -148,8 +148,8 @@ def _read(file: Path, kind: type[T]) -> T:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses into a message with advice."""
+def told(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses for a file of a run into a StoreError with advice."""
     try:
         yield
     except OSError as error:

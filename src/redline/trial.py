@@ -64,7 +64,11 @@ class Trial:
     stages_ns: dict[Stage, int] = field(default_factory=dict)
 
     def run(self) -> Recording:
-        """Run it. What goes wrong with the server or the load is in the recording; only interrupts come out."""
+        """Run it. What goes wrong with the server or the load is in the recording.
+
+        Out come interrupts, and the errors that the next trial would meet as well: a log that cannot be written
+        (StoreError), a start command with an unknown placeholder (UsageError).
+        """
         started_unix_ns = time.time_ns()
         probes = self.tools.probes()
         try:

@@ -1,9 +1,11 @@
 """The process launcher with real small servers that behave and misbehave."""
 
+import errno
 import http.server
 import os
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,7 +169,7 @@ def test_a_log_that_cannot_be_written(launcher: ProcessLauncher, tmp_path: Path)
     launcher.build(variant, lambda _line: None)
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(StoreError, match="cannot be written"),
+        pytest.raises(StoreError, match=r"server\.log"),
         launcher.running(variant, FREE, tmp_path / "file" / "server.log"),
     ):
         pass
@@ -285,3 +287,17 @@ def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> 
     with pytest.raises(KeyboardInterrupt), launcher.running(variant, FREE, log):
         raise KeyboardInterrupt
     assert alive(variant) == []
+
+
+def test_a_machine_without_room_for_a_warden(
+    launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant = server()
+    launcher.build(variant, lambda _line: None)
+
+    def refuse(*_args: object, **_kwargs: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(LaunchError, match="Resource temporarily unavailable"), launcher.running(variant, FREE, log):
+        pass

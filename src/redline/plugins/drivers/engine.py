@@ -1,6 +1,7 @@
 """The driver that is ours: `redline-engine`, a process of its own, spoken to in JSON."""
 
 import contextlib
+import errno
 import http.client
 import json
 import os
@@ -12,11 +13,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from redline.errors import DriveError
 from redline.model import Cell, Traffic
 from redline.plugins.drivers.job import Transcript, deadline_ns, job
 from redline.ports import Drive, Endpoint
+from redline.store import told
 
 ENGINE = "redline-engine"
 RESERVED_FILES = 64
@@ -75,7 +78,8 @@ class EngineDriver:
     def drive(self, drive: Drive) -> Traffic:
         """Run the job. An interrupt ends the engine; with `keep_interrupted` what it has is given first.
 
-        Raises DriveError when the engine cannot be run, refuses the job, or ends without a result.
+        Raises DriveError when the engine cannot be run, refuses the job, or ends without a result, and StoreError when
+        its log cannot be written.
         """
         transcript = Transcript()
         with self._running(drive) as process:
@@ -91,27 +95,40 @@ class EngineDriver:
 
     @contextlib.contextmanager
     def _running(self, drive: Drive) -> Iterator["subprocess.Popen[str]"]:
-        environment = {**os.environ, "REDLINE_PARENT": str(os.getpid())}
-        with drive.log.open("w") as log:
-            process = subprocess.Popen(
-                [self._engine],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the lab to hear; it tells the engine itself
-            )
+        with told(drive.log):
+            log = drive.log.open("w")
+        with log:
+            process = self._start(log)
         watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, process.kill)
         watchdog.daemon = True
-        watchdog.start()
         try:
+            watchdog.start()
             _send(process, json.dumps(job(drive)))
             yield process
             process.wait()
         finally:
             watchdog.cancel()
             _end(process)
+
+    def _start(self, log: IO[str]) -> "subprocess.Popen[str]":
+        try:
+            return subprocess.Popen(
+                [self._engine],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
+                start_new_session=True,  # Ctrl-C is for the lab to hear; it tells the engine itself
+            )
+        except OSError as error:
+            exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+            raise DriveError(
+                f"the engine {self._engine} cannot be started: {error.strerror}",
+                hint="this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)"
+                if exhausted
+                else "run `make build`",
+            ) from error
 
 
 def _send(process: "subprocess.Popen[str]", text: str) -> None:
@@ -166,5 +183,8 @@ def _shown(body: bytes) -> str:
 
 
 def _tail(log: Path) -> str:
-    text = log.read_text(errors="replace").strip() if log.is_file() else ""
+    try:
+        text = log.read_text(errors="replace").strip()
+    except OSError:
+        text = ""
     return text[-500:] or "it said nothing"

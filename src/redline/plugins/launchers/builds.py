@@ -1,5 +1,6 @@
 """Builds of servers, done once for each content of their inputs."""
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -133,18 +134,20 @@ class Builds:
                 f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {self.folder(entry)}",
                 hint=f"mend `build.outputs` in its server.yaml; the build's output is in {self._log(entry)}",
             )
-        replace_text(self._stamp_file(entry), _Stamp(hash=wanted, outputs=marks).model_dump_json(indent=1))
+        with self._writing(entry):
+            replace_text(self._stamp_file(entry), _Stamp(hash=wanted, outputs=marks).model_dump_json(indent=1))
 
     def _run(self, entry: ServerEntry, progress: Callable[[str], None]) -> None:
         log = self._log(entry)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            code = _run_streamed(entry.build.run, self.folder(entry), log, progress)
-        except OSError as error:
-            raise BuildError(
-                f"{entry.name}: its build command {entry.build.run[0]} could not be run: {error.strerror}",
-                hint="mend `build.run` in its server.yaml, or install the command",
-            ) from error
+        with self._writing(entry):
+            log.parent.mkdir(parents=True, exist_ok=True)
+            file = log.open("wb", buffering=0)  # what cannot be written is then known at once, not when it is closed
+        with file, _started(entry, self.folder(entry)) as process:
+            for line in process.stdout or ():
+                with self._writing(entry):
+                    file.write(line)
+                progress(line.decode(errors="replace").strip())
+            code = process.wait()
         if code != 0:
             ending = f"with code {code}" if code > 0 else f"by {signal.Signals(-code).name}"
             lines = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
@@ -154,14 +157,9 @@ class Builds:
     def _lock(self, entry: ServerEntry, progress: Callable[[str], None]) -> Iterator[None]:
         """One build at a time in a folder, of all labs on this machine."""
         path = self._cache / "locks" / f"{_short_hash(str(self.folder(entry)))}.lock"
-        try:
+        with self._writing(entry):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("wb")
-        except OSError as error:
-            raise BuildError(
-                f"{entry.name} cannot be built: the cache {self._cache} cannot be written: {error.strerror}",
-                hint="make that folder writable",
-            ) from error
         with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,6 +167,18 @@ class Builds:
                 progress("waiting for another build in the same folder")
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    @contextmanager
+    def _writing(self, entry: ServerEntry) -> Iterator[None]:
+        """Turn what the file system refuses to the cache into a BuildError."""
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise BuildError(
+                f"{entry.name} cannot be built: the cache {self._cache} cannot be written: {error.strerror}",
+                hint="the disk is full: make room" if full else "make that folder writable",
+            ) from error
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
         """Of the build, not of the server: servers of one family that are built by one command share it."""
@@ -178,27 +188,33 @@ class Builds:
         return self._cache / "logs" / f"{entry.name}.log"
 
 
-def _run_streamed(command: tuple[str, ...], folder: Path, log: Path, progress: Callable[[str], None]) -> int:
-    """Run to the end, each line into the log and to `progress`; killed with all it started when interrupted."""
-    with log.open("wb") as file:
+@contextmanager
+def _started(entry: ServerEntry, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """The build command, running; killed with all it started when the block is left by an exception."""
+    try:
         process = subprocess.Popen(
-            command,
+            entry.build.run,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        try:
-            for line in process.stdout or ():
-                file.write(line)
-                progress(line.decode(errors="replace").strip())
-            return process.wait()
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
+    except OSError as error:
+        raise BuildError(
+            f"{entry.name}: its build command {entry.build.run[0]} could not be run: {error.strerror}",
+            hint="mend `build.run` in its server.yaml, or install the command",
+        ) from error
+    try:
+        yield process
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    finally:
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _short_hash(text: str) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from redline.store import told
+
 # Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
 WARDEN = (
     *(sys.executable, "-I", "-S", "-c"),
@@ -85,13 +87,15 @@ class Guard:
     """One warden process and the server that it guards. `stop` must be called, whatever happens."""
 
     def __init__(self, order: Order) -> None:
-        """Give the order. Raises OSError when the log cannot be written or no process can be made."""
+        """Give the order. Raises StoreError when the log cannot be written, OSError when no process can be made."""
         self._order = order
         self._heard = b""
         self._ended = False
         self.exited: Exited | None = None
-        order.log.parent.mkdir(parents=True, exist_ok=True)
-        with order.log.open("wb") as log:
+        with told(order.log):
+            order.log.parent.mkdir(parents=True, exist_ok=True)
+            log = order.log.open("wb")
+        with log:
             # A session of its own: the terminal's Ctrl-C is for the lab, which then stops the server in order.
             self._process = subprocess.Popen(
                 WARDEN,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.errors import StoreError
+from redline.errors import LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
 from redline.plugins.launchers import complaints
 from redline.plugins.launchers.addresses import free_port, listens
@@ -119,7 +119,7 @@ class ProcessLauncher:
         for _ in range(_PORTS_TRIED):
             attempt = _Attempt(variant, built, placement, log, free_port())
             order = attempt.order()
-            guard = _guard(order)
+            guard = _guard(variant.slug, order)
             try:
                 facts = attempt.bring_up(guard, order)
                 if facts is not None:
@@ -130,11 +130,11 @@ class ProcessLauncher:
         raise complaints.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
 
 
-def _guard(order: Order) -> Guard:
+def _guard(name: str, order: Order) -> Guard:
     try:
         return Guard(order)
     except OSError as error:
-        raise StoreError(
-            f"the server's log {order.log} cannot be written: {error.strerror}",
-            hint="give an output folder that is writable and has room, with -o",
+        raise LaunchError(
+            f"{name} could not be started, for its warden could not be: {error.strerror}",
+            hint="this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)",
         ) from error
