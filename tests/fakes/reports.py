@@ -316,7 +316,7 @@ def nasty() -> Report:
                     "load": f"{NASTY}{each.load}",
                     "load_text": NASTY,
                     "findings": found,
-                    "objectives": (ObjectiveResult(objective=objective, actual=0.5, met=False),),
+                    "objectives": (ObjectiveResult(objective=objective, actual=0.5, met=False, reason=NASTY),),
                     "trials": tuple(t.model_copy(update={"failure": NASTY}) for t in each.trials),
                     "estimates": {m: e.model_copy(update={"method": NASTY}) for m, e in each.estimates.items()},
                 }

@@ -38,3 +38,12 @@ def test_without_a_baseline_nothing_is_said_of_ratios() -> None:
     text = RENDERERS["md"].render(reports.alone()).decode()
     assert "ratio" not in text
     assert "±" not in text
+
+
+def test_an_objective_missed_in_spite_of_its_number_says_why() -> None:
+    report = reports.healthy()
+    first = report.cells[0]
+    lost = first.objectives[0].model_copy(update={"met": False, "reason": "1 of 5 trials lost to errors"})
+    cell = first.model_copy(update={"objectives": (lost,)})
+    text = RENDERERS["md"].render(report.model_copy(update={"cells": (cell,)})).decode()
+    assert "✗ p99 &lt; 1.5 ms (1 of 5 trials lost to errors)" in text

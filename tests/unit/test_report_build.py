@@ -291,6 +291,59 @@ def test_an_objective_that_was_not_measured_is_not_met() -> None:
     assert all(result.actual is None and not result.met for result in results)
 
 
+RESET = replace(GOOD, outcomes={"reset": 400})
+DIED = replace(GOOD, failure=Failure(stage="load", kind="died", message="killed by signal 9", hint="see its log"))
+GONE = replace(GOOD, failure=Failure(stage="launch", kind="start", message="exit code 1", hint="see its log"))
+
+
+def objectives_when(*lost: Behaviour, load: Load = STEADY) -> CellReport:
+    """The cell of five trials, the first of which went so, held to p99, errors and achieved."""
+    told = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
+    run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=told)
+    return build_report(_with(run, dict(enumerate(lost)))).cells[0]
+
+
+def test_failing_trials_do_not_vanish_from_the_objectives() -> None:
+    cell = objectives_when(RESET, RESET)
+    assert cell.valid
+    assert [trial.used for trial in cell.trials] == [False, False, True, True, True]
+    p99, errors, achieved = cell.objectives
+    assert not any(result.met for result in cell.objectives)
+    assert errors.actual == pytest.approx(2 * 400 / (5 * 5000))
+    assert achieved.actual == pytest.approx(1 - 2 * 400 / (5 * 5000))
+    assert p99.actual == cell.estimates[Metric.P99].value
+    assert p99.reason == "2 of 5 trials lost to errors, rate-missed"
+    assert cell.counts.outcomes.reset == 0
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [
+        (replace(GOOD, outcomes={"malformed": 1}), "wrong-answers"),
+        (replace(GOOD, achieved=0.9), "rate-missed"),
+        (DIED, "server-died"),
+        (GONE, "trial-failed"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_trial_that_the_server_lost_meets_no_objective(lost: Behaviour, why: str) -> None:
+    cell = objectives_when(lost)
+    assert cell.valid
+    assert [(result.met, result.reason) for result in cell.objectives] == [(False, f"1 of 5 trials lost to {why}")] * 3
+
+
+def test_a_trial_that_the_client_lost_is_not_held_against_the_server() -> None:
+    cell = objectives_when(replace(GOOD, lateness_ns=150_000.0))
+    assert [trial.used for trial in cell.trials].count(False) == 1
+    assert [(result.met, result.reason) for result in cell.objectives] == [(True, "")] * 3
+
+
+def test_an_invalid_cell_meets_no_objective() -> None:
+    cell = objectives_when(*[replace(GOOD, lateness_ns=150_000.0)] * 4)
+    assert not cell.valid
+    assert [(result.met, result.reason) for result in cell.objectives] == [(False, "the cell is invalid")] * 3
+
+
 def test_two_runs_are_compared_cell_by_cell() -> None:
     base = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE, STEADY), seed=1)
     other = simulated_run({"rust.hyper": SLOWER, "rust.axum": GOOD}, loads=(SATURATE,), seed=2)

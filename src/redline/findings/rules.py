@@ -25,6 +25,17 @@ WANTED_TRIALS = 5
 WANTED_BEYOND = 100
 """Requests beyond p99 that fix it to about 2% when response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
 
+SERVERS_DOING = frozenset(
+    {
+        FindingKind.ERRORS,
+        FindingKind.WRONG_ANSWERS,
+        FindingKind.RATE_MISSED,
+        FindingKind.SERVER_DIED,
+        FindingKind.TRIAL_FAILED,
+    }
+)
+"""Doubts that tell how the server did. A trial lost to one has no numbers, but it happened: no objective is met."""
+
 
 @dataclass(frozen=True)
 class Rule:

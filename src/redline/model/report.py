@@ -34,11 +34,15 @@ class Moment(Frozen):
 
 
 class ObjectiveResult(Frozen):
-    """Whether a cell met one condition; `actual` has the unit of the objective's limit, None when not measured."""
+    """Whether a cell met one condition; `actual` has the unit of the objective's limit, None when not measured.
+
+    Errors and achieved are of all trials that were made, percentiles of those that are used.
+    """
 
     objective: Objective
     actual: float | None
     met: bool
+    reason: str = Field(default="", description="why it is not met, where that is not for `actual` itself")
 
 
 class TrialReport(Frozen):

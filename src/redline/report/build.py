@@ -62,7 +62,7 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         timeline=timeline(trial.recording for trial in judged.trials),
         findings=judged.findings,
-        objectives=objective_results(cell, suite.objectives, counts, response),
+        objectives=objective_results(judged, suite.objectives, response),
     )
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from redline.findings import is_valid, judge, judge_cell, usable
-from redline.model import Cell, Finding, Recording, Run
+from redline.findings import SERVERS_DOING, is_valid, judge, judge_cell, usable
+from redline.model import Cell, Finding, FindingKind, Grade, Recording, Run
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,12 @@ class JudgedTrial:
     recording: Recording
     findings: tuple[Finding, ...]
     used: bool
+
+    @property
+    def lost_to(self) -> tuple[FindingKind, ...]:
+        """What the server did for which this trial is not used; empty when it is used, or was lost to other causes."""
+        grave = (finding.kind for finding in self.findings if finding.grade is Grade.INVALID)
+        return tuple(kind for kind in grave if kind in SERVERS_DOING)
 
 
 @dataclass(frozen=True)

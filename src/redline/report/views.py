@@ -16,7 +16,7 @@ from redline.model import (
     Recording,
     TrialReport,
 )
-from redline.report.judged import JudgedTrial, judge_trial
+from redline.report.judged import JudgedCell, JudgedTrial, judge_trial
 from redline.stats import cpu_per_request_ns, enough_beyond
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
@@ -60,13 +60,20 @@ def trial_report(trial: JudgedTrial) -> TrialReport:
 
 
 def objective_results(
-    cell: Cell, objectives: Iterable[Objective], counts: Counts, response: Histogram
+    judged: JudgedCell, objectives: Iterable[Objective], response: Histogram
 ) -> tuple[ObjectiveResult, ...]:
-    """Every objective that applies to the cell. What was not measured is not met."""
+    """Every objective that applies to the cell; `response` is merged over its used trials.
+
+    What was not measured is not met. Neither is anything when the server lost a trial: the trials that it did not lose
+    say how it is on a good day, and an objective is about every day.
+    """
+    cell = judged.cell
     if cell.role == "ceiling":
         return ()
+    made = summed([trial.recording.traffic.counts for trial in judged.trials if trial.recording.traffic])
+    reason = _lost(judged) or ("" if judged.valid else "the cell is invalid")
     return tuple(
-        _result(objective, _actual(objective, counts, response))
+        _result(objective, _actual(objective, made, response), reason)
         for objective in objectives
         if objective.metric != "achieved" or not isinstance(cell.load.shape, Closed)
     )
@@ -119,20 +126,25 @@ def _moments(recording: Recording) -> Iterator[Moment]:
         )
 
 
-def _actual(objective: Objective, counts: Counts, response: Histogram) -> float | None:
-    if counts.due == 0 or response.count == 0:
-        return None
+def _lost(judged: JudgedCell) -> str:
+    """How many trials the server lost, and to what; empty when none."""
+    lost = [trial.lost_to for trial in judged.trials if trial.lost_to]
+    kinds = sorted({kind.value for kinds in lost for kind in kinds})
+    return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""
+
+
+def _actual(objective: Objective, made: Counts, response: Histogram) -> float | None:
     match objective.metric:
         case "errors":
-            return counts.outcomes.errors / counts.due
+            return made.outcomes.errors / made.due if made.due else None
         case "achieved":
-            return counts.completed / counts.due
+            return made.completed / made.due if made.due else None
         case "max":
-            return float(response.max_ns)
+            return float(response.max_ns) if response.count else None
         case percentile:
-            return float(response.quantile_ns(float(percentile[1:]) / 100))
+            return float(response.quantile_ns(float(percentile[1:]) / 100)) if response.count else None
 
 
-def _result(objective: Objective, actual: float | None) -> ObjectiveResult:
-    met = actual is not None and (actual < objective.limit if objective.below else actual > objective.limit)
-    return ObjectiveResult(objective=objective, actual=actual, met=met)
+def _result(objective: Objective, actual: float | None, reason: str) -> ObjectiveResult:
+    within = actual is not None and (actual < objective.limit if objective.below else actual > objective.limit)
+    return ObjectiveResult(objective=objective, actual=actual, met=within and not reason, reason=reason)

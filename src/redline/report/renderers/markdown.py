@@ -2,7 +2,7 @@
 
 import re
 
-from redline.model import COMPARED, CellReport, Comparison, Metric, Report
+from redline.model import COMPARED, CellReport, Comparison, Metric, ObjectiveResult, Report
 from redline.report import format as fmt
 from redline.report.renderers.views import (
     GRADE_MARKS,
@@ -72,8 +72,12 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
 
 def _name(cell: CellReport) -> str:
     role = " (ceiling)" if cell.role == "ceiling" else " (baseline)" if cell.is_baseline else ""
-    missed = "".join(f"<br>✗ {_safe(result.objective.text)}" for result in cell.objectives if not result.met)
+    missed = "".join(f"<br>✗ {_missed(result)}" for result in cell.objectives if not result.met)
     return f"**{_safe(cell.server)}**{role}{missed}"
+
+
+def _missed(result: ObjectiveResult) -> str:
+    return _safe(result.objective.text) + (f" ({_safe(result.reason)})" if result.reason else "")
 
 
 def _columns(cell: CellReport, compared: dict[Metric, Comparison]) -> list[str]:
