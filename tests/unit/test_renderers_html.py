@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from redline.model import Report, Verdict
+from redline.report import format as fmt
 from redline.report.renderers import RENDERERS
 from tests.fakes import reports
 
@@ -156,6 +157,20 @@ def test_curves_hold_the_percentiles_on_an_axis_of_nines() -> None:
     assert (points[0.0], points[1.0], points[3.0]) == (told[0.0], told[0.9], told[0.999])
     assert curve["y"][-1] == told[1.0]
     assert curve["certain"] == len([q for q in told if report.cells[0].response.count * (1 - q) >= 10])
+
+
+def test_every_percentile_stands_under_its_own_head() -> None:
+    report = reports.healthy()
+    few, many = report.cells[0], report.cells[1]
+    few = few.model_copy(update={"response_percentiles": few.response_percentiles[:6] + few.response_percentiles[-1:]})
+    html = RENDERERS["html"].render(report.model_copy(update={"cells": (few, many)})).decode()
+    table = html.split('id="percentiles-0"')[1].split("</table>")[0]
+    head, *rows = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table))
+    shares = [fmt.percent(point.q) for point in many.response_percentiles]
+    assert head == ["server", "time", *shares]
+    for row, points in zip(rows[::2], (few.response_percentiles, many.response_percentiles), strict=True):
+        told = {fmt.percent(point.q): fmt.duration(point.ns) for point in points}
+        assert row[2:] == [told.get(share, "") for share in shares]
 
 
 def test_trials_meet_at_the_same_instants_in_spite_of_jitter() -> None:

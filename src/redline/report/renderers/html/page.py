@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass
 
-from redline.model import COMPARED, CellReport, Comparison, Estimate, FindingKind, Grade, Metric, Report, Verdict
+from redline.model import (
+    COMPARED,
+    CellReport,
+    Comparison,
+    Estimate,
+    FindingKind,
+    Grade,
+    Metric,
+    Percentile,
+    Report,
+    Verdict,
+)
 from redline.report import format as fmt
 from redline.report.renderers.html.forest import Axis, Mark, bar
 from redline.report.renderers.html.plots import drawn
@@ -52,6 +63,17 @@ class Section:
     def compared(self) -> bool:
         """Whether any ratio is drawn."""
         return any(score.mark for row in self.rows if row.cell.valid for score in row.scores)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Every share that a percentile of any drawn cell has; cells with more requests have deeper ones."""
+        cells = [row.cell for row in self.drawn]
+        return tuple(sorted({p.q for cell in cells for p in (*cell.response_percentiles, *cell.service_percentiles)}))
+
+    def by_share(self, points: tuple[Percentile, ...]) -> tuple[str, ...]:
+        """The points as text, one for each of `shares`; empty where there is none."""
+        told = {point.q: fmt.duration(point.ns) for point in points}
+        return tuple(told.get(q, "") for q in self.shares)
 
 
 @dataclass(frozen=True)
