@@ -360,6 +360,12 @@ def test_two_runs_are_compared_cell_by_cell() -> None:
     assert compared.environment_differs == ("kernel: 6.1.0 -> 6.2.0",)
 
 
+def test_the_ceiling_is_no_competitor_across_runs_either() -> None:
+    run = simulated_run(loads=(SATURATE,))
+    assert "oracle.null" in {cell.variant.slug for cell in run.manifest.plan.cells.values()}
+    assert not [made for made in compare_runs(run, run).comparisons if made.cell_id.startswith("oracle.null")]
+
+
 def test_a_run_against_itself_shows_no_difference() -> None:
     run = simulated_run(loads=(SATURATE,))
     compared = compare_runs(run, run)

@@ -38,14 +38,14 @@ class RunsCompared:
 
 
 def compare_runs(base: Run, other: Run) -> RunsCompared:
-    """Each cell that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
+    """Each subject that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
         comparisons=tuple(
             _compare(cell, theirs[cell_id], metric, threshold, "none")
             for cell_id, cell in ours.items()
-            if cell_id in theirs
+            if cell_id in theirs and cell.cell.role == "subject"
             for metric in COMPARED
         ),
         unmatched=(*_only_in(base, other), *_only_in(other, base)),
