@@ -70,7 +70,7 @@ servers:
 
 
 def _bad() -> str:
-    habits = ("exits", "silent", "wrong", "flooding", "dying", "crashes")
+    habits = ("exits", "silent", "wrong", "flooding", "dying", "crashes", "taken")
     servers = "\n".join(
         f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}}}"
         for habit in habits

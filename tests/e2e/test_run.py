@@ -84,6 +84,7 @@ def test_flags_select_and_override(redline: Redline, lab: Lab) -> None:
         ("bad.crashes", "Ok", ["SIGSEGV"]),
         ("bad.silent", "Ok", ["ready"]),
         ("bad.wrong", "Ok", ["404"]),
+        ("bad.taken", "Ok", ["port"]),
         ("good.one", "Wrong", ["something else", "path0"]),
     ],
 )

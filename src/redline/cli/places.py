@@ -1,5 +1,8 @@
-"""Where things are found: the catalogue, the suites, the cache, the runs."""
+"""Where things are found: the catalogue, the suites, the cache, the runs, and this command itself."""
 
+import os
+import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -42,3 +45,9 @@ def cache(near: Path | None = None) -> Path:
 def new_run(suite: str) -> Path:
     """`runs/20261121-014501-quickstart`, in the current folder; local time."""
     return Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{suite}"
+
+
+def own_name() -> str:
+    """How this command can be called again: `redline` where that is on the PATH, else its path."""
+    called, found = Path(sys.argv[0]), shutil.which("redline")
+    return "redline" if found and Path(found).exists() and called.samefile(found) else os.path.relpath(called)

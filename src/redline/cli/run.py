@@ -66,7 +66,9 @@ def run(
         print_report(report, Console())
     console.print(f"report: {(store.folder / 'report.html').resolve()}", soft_wrap=True, highlight=False, markup=False)
     if interrupted:
-        console.print(f"interrupted; go on with: redline run --resume {store.folder}", soft_wrap=True, markup=False)
+        console.print(
+            f"interrupted; go on with: {places.own_name()} run --resume {store.folder}", soft_wrap=True, markup=False
+        )
     code = exits.INTERRUPTED if interrupted else _exit_code(report)
     if code:
         raise typer.Exit(code)

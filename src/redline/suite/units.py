@@ -35,7 +35,7 @@ LONGEST_DURATION_NS = 24 * _DURATION_NS["h"]
 
 _PER_SECOND = {"": 1.0, "/s": 1.0, "/min": 60.0, "/h": 3600.0}
 _RATE_HINT = "write requests per second, such as 5000 or 5000/s; 300/min and 100/h are understood too"
-HIGHEST_RATE_PER_S = 1e9
+HIGHEST_RATE_PER_S = 1e7
 
 _SIZE_BYTES = {"": 1, "B": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2}
 _SIZE_HINT = "write a number of bytes, or a number with a unit (B, kB, KiB, MB, MiB), such as 256 or 5MB"
@@ -73,7 +73,7 @@ def parse_duration(text: str) -> int:
 def parse_rate(text: str | float) -> float:
     """A rate in requests per second, more than 0: `5000`, `5000/s`, `300/min`, `100/h`.
 
-    Raises WrongValueError (a ValueError) for anything else and for more than 1e9/s.
+    Raises WrongValueError (a ValueError) for anything else and for more than 1e7/s, which no engine sends.
     """
     match = re.fullmatch(rf"({_NUMBER}(?:[eE]\+?[0-9]{{1,2}})?)\s*(.*)", str(text).strip())
     if not match:

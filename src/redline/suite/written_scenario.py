@@ -69,7 +69,7 @@ BodyItem = Annotated[Annotated[str, Tag("<text>")] | Annotated[WrittenBody, Tag(
 class WrittenExpected(Written):
     """The answer that is right."""
 
-    status: int = Field(default=200, ge=100, le=599, description="the status code, 100 to 599")
+    status: int = Field(default=200, ge=200, le=599, description="the final status code, 200 to 599")
     body: str | None = Field(default=None, description="the whole body as text", examples=["path0"])
     length: int | None = Field(default=None, ge=0, description="bytes of the body, when its text is not told")
     under_load: Literal["status", "length", "hash"] | None = Field(

@@ -47,8 +47,8 @@ def deadline_ns(drive: Drive) -> int:
 
 
 def interval_ns(duration_ns: int) -> int:
-    """A tenth of the measurement, but at least 100 ms and at most 1 s."""
-    return min(max(duration_ns // 10, 100_000_000), 1_000_000_000)
+    """A tenth of the measurement, so that its course can be judged, but at least 50 ms and at most 1 s."""
+    return min(max(duration_ns // 10, 50_000_000), 1_000_000_000)
 
 
 def _request(request: Request) -> dict[str, Any]:
