@@ -228,6 +228,21 @@ def test_noise_is_seldom_called_a_trend() -> None:
     assert alarms <= stats.binom.ppf(1 - 1e-4, 3_000, 0.001)
 
 
+@pytest.mark.parametrize(("share", "expected"), [(0.6, {FindingKind.STEADINESS_UNKNOWN: Grade.NOTE}), (0.7, {})])
+def test_a_trial_with_too_few_intervals_says_that_nobody_looked(share: float, expected: Raised) -> None:
+    short = simulated_cell(load=SATURATE.model_copy(update={"duration_ns": int(MEASURE_NS * share)}))
+    assert raised(short, GOOD) == expected
+
+
+def test_intervals_of_an_open_load_with_too_few_requests_do_not_count() -> None:
+    sparse = simulated_cell(load=SLOW_OPEN.load.model_copy(update={"shape": Open(rate_per_s=100, connections=16)}))
+    assert raised(sparse, GOOD) == {FindingKind.STEADINESS_UNKNOWN: Grade.NOTE}
+
+
+def test_a_trial_cut_short_is_not_told_that_it_is_short() -> None:
+    assert raised(CLOSED, replace(GOOD, ended="interrupted", measured=0.6)) == {FindingKind.CUT_SHORT: Grade.WARN}
+
+
 def test_one_disturbed_interval_is_no_trend() -> None:
     assert trend([100, 101, 99, 100, 102, 98, 100, 101, 99, 40]) == 0
 

@@ -122,6 +122,16 @@ _ALL = (
         advice="Warm up longer, measure longer, and look for other work on the machine.",
     ),
     Rule(
+        FindingKind.STEADINESS_UNKNOWN,
+        "intervals in which steadiness can be judged, short of 7",
+        note=0.0,
+        warn=None,
+        invalid=None,
+        reason="With six intervals even a perfect trend has a chance of 2 / 6! = 0.003 under Kendall's test, so none "
+        "can be told from noise. Silence of `unsteady` then says nothing.",
+        advice="Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.",
+    ),
+    Rule(
         FindingKind.LITTLES_LAW,
         "closed loads: how far throughput x mean response time is from the number of users, relatively, less what "
         "requests that reach over the window's ends explain",

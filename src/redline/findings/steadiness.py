@@ -17,9 +17,11 @@ FEWEST_SAMPLES = 20
 
 
 def unsteady(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding of a trend over the measured intervals, which is neither chance nor small."""
+    """The finding of a trend over the measured intervals, neither chance nor small; or that none can be seen."""
     closed = isinstance(cell.load.shape, Closed)
     values = _rates(traffic) if closed else _medians(traffic)
+    if len(values) < FEWEST_INTERVALS:
+        return _unknown(recording, traffic, len(values))
     change = trend(values)
     name = "rate" if closed else "p50 response time"
     message = (
@@ -33,6 +35,16 @@ def unsteady(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Findin
         recording,
         at_most=Grade.INVALID if closed else Grade.WARN,
     )
+
+
+def _unknown(recording: Recording, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
+    if traffic.ended != "complete":
+        return ()  # that it was cut short is told, and what follows from it need not be
+    message = (
+        f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
+        f"{FEWEST_INTERVALS}."
+    )
+    return doubt(FindingKind.STEADINESS_UNKNOWN, FEWEST_INTERVALS - seen, message, recording)
 
 
 def trend(values: list[float]) -> float:

@@ -27,6 +27,7 @@ class FindingKind(StrEnum):
     ERRORS = "errors"
     WRONG_ANSWERS = "wrong-answers"
     UNSTEADY = "unsteady"
+    STEADINESS_UNKNOWN = "steadiness-unknown"
     LITTLES_LAW = "littles-law"
     SERVER_DIED = "server-died"
     TRIAL_FAILED = "trial-failed"
