@@ -4,6 +4,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\npath0"
@@ -32,6 +33,44 @@ def garbage(connection: socket.socket) -> None:
     """Answers with what is no HTTP."""
     while connection.recv(65536):
         connection.sendall(b"\x00\xff<script>alert(1)</script>\r\n\r\n" * 20)
+
+
+def trickles(connection: socket.socket) -> None:
+    """Answers with a byte now and then, and is never done."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while True:
+        connection.sendall(b"x")
+        time.sleep(0.02)
+
+
+def trickles_its_head(connection: socket.socket) -> None:
+    """Does not get as far as a body."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+    while True:
+        connection.sendall(b"x")
+        time.sleep(0.02)
+
+
+def floods(connection: socket.socket) -> None:
+    """Answers with a body that has no end."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
+def breaks_off(connection: socket.socket) -> None:
+    """Announces more than it sends."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npath0")
+
+
+def chunks(connection: socket.socket) -> None:
+    """Answers rightly, in chunks."""
+    while connection.recv(65536):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\npa\r\n3\r\nth0\r\n0\r\n\r\n")
 
 
 def fails(connection: socket.socket) -> None:

@@ -3,13 +3,18 @@
 import errno
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from redline.errors import DriveError, StoreError
+from redline.model import Expected
+from redline.plugins.drivers import engine
 from redline.plugins.drivers.engine import EngineDriver
 from redline.ports import Drive, Endpoint
+from tests.fakes import targets
 from tests.fakes.recordings import simulated_cell
 
 CELL = simulated_cell()
@@ -50,3 +55,73 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(StoreError, match=r"engine\.log") as caught:
         EngineDriver(Path("/bin/true")).drive(drive(tmp_path / "engine.log"))
     assert "the disk is full" in caught.value.hint
+
+
+def verified(habit: targets.Habit, expect: Expected = CELL.scenario.request.expect) -> str | None:
+    request = CELL.scenario.request.model_copy(update={"expect": expect})
+    cell = CELL.model_copy(update={"scenario": CELL.scenario.model_copy(update={"request": request})})
+    with targets.target(habit) as url:
+        port = urlsplit(url).port
+        assert port is not None
+        return EngineDriver(Path("unused")).verify(cell, Endpoint("127.0.0.1", port))
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "VERIFY_WITHIN_S", (0.3, 0.3))
+
+
+@pytest.mark.parametrize("habit", [targets.healthy, targets.chunks])
+def test_a_right_answer_is_right(habit: targets.Habit) -> None:
+    assert verified(habit) is None
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("habit", [targets.stalls, targets.trickles, targets.trickles_its_head])
+@pytest.mark.parametrize("expect", [CELL.scenario.request.expect, Expected()])
+def test_an_answer_that_does_not_end_is_not_waited_for(habit: targets.Habit, expect: Expected) -> None:
+    if habit is targets.trickles:  # as long as announced, so that only the clock can end it
+        expect = Expected(length=100_000)
+    assert verified(habit, expect) == "GET /path0: no whole answer within 0.3 s"
+
+
+def test_what_is_no_http_is_shown() -> None:
+    wrong = verified(targets.garbage)
+    assert wrong is not None
+    assert "<script>" in wrong
+
+
+@pytest.mark.parametrize("expect", [Expected(), Expected(body="path0"), Expected(status=204)])
+def test_a_body_without_end_is_neither_kept_nor_read_on(monkeypatch: pytest.MonkeyPatch, expect: Expected) -> None:
+    monkeypatch.setattr(engine, "LONGEST_BODY", 1 << 20)
+    tracemalloc.start()
+    wrong = verified(targets.floods, expect)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert wrong is not None
+    assert "x" * 120 in wrong or "longer than 1048576 bytes" in wrong
+    assert peak < 8 << 20
+
+
+def test_an_answer_that_breaks_off_is_wrong_whatever_is_expected() -> None:
+    for expect in (Expected(), Expected(body="path0"), Expected(length=5)):
+        wrong = verified(targets.breaks_off, expect)
+        assert wrong is not None
+        assert "100 bytes" in wrong or "95 more" in wrong, wrong
+
+
+def test_a_reset_and_a_refused_connection_are_told() -> None:
+    wrong = verified(targets.resets)
+    assert wrong is not None
+    assert "reset" in wrong
+    wrong = verified(lambda connection: None if connection.recv(65536) else None)
+    assert wrong == "GET /path0: the connection was closed without an answer"
+    refused = EngineDriver(Path("unused")).verify(CELL, Endpoint("127.0.0.1", targets.unused_port()))
+    assert refused == "GET /path0: Connection refused"
+
+
+def test_how_long_an_answer_may_take_follows_the_cells_timeout() -> None:
+    def within(timeout_s: float) -> float:
+        return engine.verify_within_s(CELL.model_copy(update={"timeout_ns": int(timeout_s * 1e9)}))
+
+    assert [within(0.1), within(7), within(3600)] == [5.0, 7.0, 30.0]

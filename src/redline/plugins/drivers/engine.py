@@ -18,12 +18,14 @@ from typing import IO
 from redline.errors import DriveError
 from redline.model import Cell, Traffic
 from redline.plugins.drivers.job import Transcript, deadline_ns, job
+from redline.plugins.timed import connect
 from redline.ports import Drive, Endpoint
 from redline.store import told
 
 ENGINE = "redline-engine"
 RESERVED_FILES = 64
-VERIFY_TIMEOUT_S = 10.0
+VERIFY_WITHIN_S = (5.0, 30.0)
+LONGEST_BODY = 64 << 20
 _SHOWN_BYTES = 120
 
 
@@ -62,16 +64,25 @@ class EngineDriver:
         )
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Ask once, over a connection of its own, and compare status and body."""
+        """Ask once, over a connection of its own, and compare status and body.
+
+        All of it has to be over within the cell's timeout, but no sooner than in 5 s and no later than in 30.
+        """
         request = cell.scenario.request
-        connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=VERIFY_TIMEOUT_S)
+        within_s = verify_within_s(cell)
+        connection = http.client.HTTPConnection(endpoint.host, endpoint.port)
         try:
             body = request.body.content() if request.body else None
+            connection.sock = connect(endpoint.host, endpoint.port, within_s)
             connection.request(request.method, request.path, body=body, headers=request.headers)
             answer = connection.getresponse()
-            return _difference(cell, answer.status, answer.read())
-        except (OSError, http.client.HTTPException) as error:
-            return f"{request.method} {request.path}: {error or type(error).__name__}"
+            return _difference(cell, answer.status, _body(answer, request.expect.body_length))
+        except TimeoutError:
+            return f"{request.method} {request.path}: no whole answer within {within_s:.3g} s"
+        except http.client.HTTPException as error:
+            return f"{request.method} {request.path}: {_what_is_no_http(error)}"
+        except OSError as error:
+            return f"{request.method} {request.path}: {error.strerror or type(error).__name__}"
         finally:
             connection.close()
 
@@ -164,6 +175,37 @@ def _end(process: "subprocess.Popen[str]") -> None:
         process.stdout.close()
 
 
+def verify_within_s(cell: Cell) -> float:
+    """How long the answer that is compared may take."""
+    shortest, longest = VERIFY_WITHIN_S
+    return min(max(cell.timeout_ns / 1e9, shortest), longest)
+
+
+def _body(answer: http.client.HTTPResponse, expected: int | None) -> bytes:
+    """The body, or a little more of it than was expected: enough to see that it is wrong, and to show it."""
+    most = LONGEST_BODY if expected is None else max(expected, _SHOWN_BYTES)
+    body = answer.read(most + 1)
+    if expected is None and len(body) > most:
+        raise http.client.HTTPException(f"a body that is longer than {most} bytes")
+    # Of a body that is asked for in part, http.client does not say that it broke off.
+    if len(body) <= most and answer.length:
+        raise http.client.IncompleteRead(body, answer.length)
+    return body
+
+
+def _what_is_no_http(error: http.client.HTTPException) -> str:
+    match error:
+        case http.client.RemoteDisconnected():
+            return "the connection was closed without an answer"
+        case http.client.BadStatusLine():
+            return f"no HTTP answer but {_shown(str(error).encode('latin-1', 'replace'))}"
+        case http.client.IncompleteRead():
+            more = f", {error.expected} more were announced" if error.expected else ""
+            return f"the connection was closed within the body, after {len(error.partial)} bytes{more}"
+        case _:
+            return str(error) or type(error).__name__
+
+
 def _difference(cell: Cell, status: int, body: bytes) -> str | None:
     """In one line, how an answer differs from the expected one."""
     request, expect = cell.scenario.request, cell.scenario.request.expect
@@ -173,12 +215,13 @@ def _difference(cell: Cell, status: int, body: bytes) -> str | None:
     if expect.body is not None and body != expect.body.encode():
         return f"{asked}: body {_shown(body)} instead of {_shown(expect.body.encode())}"
     if expect.body_length is not None and len(body) != expect.body_length:
-        return f"{asked}: {len(body)} bytes instead of {expect.body_length}"
+        least = "at least " if len(body) > _SHOWN_BYTES else ""
+        return f"{asked}: {least}{len(body)} bytes instead of {expect.body_length}"
     return None
 
 
 def _shown(body: bytes) -> str:
-    more = f" and {len(body) - _SHOWN_BYTES} more bytes" if len(body) > _SHOWN_BYTES else ""
+    more = " and more" if len(body) > _SHOWN_BYTES else ""
     return f"{body[:_SHOWN_BYTES].decode('utf-8', 'backslashreplace')!r}{more}"
 
 

@@ -1,13 +1,13 @@
 """When is a server ready? When it answers a real request as its entry says, and not before."""
 
 import re
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from redline.model import Ready
+from redline.plugins.timed import TimedSocket, connect
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.020
@@ -57,14 +57,11 @@ def wait_until_ready(host: str, port: int, ready: Ready, alive: Callable[[float]
 
 def ask(host: str, port: int, path: str, within_s: float) -> int | str:
     """The status of `GET path`, answered whole on a connection of its own; or why there was no answer in that time."""
-    deadline = time.monotonic() + within_s
     request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode()
     try:
-        with socket.create_connection((host, port), within_s) as connection:
-            if connection.getsockname() == connection.getpeername():
-                return _NOTHING
+        with connect(host, port, within_s) as connection:
             connection.sendall(request)
-            answer = _receive(connection, deadline)
+            answer = _receive(connection)
     except ConnectionRefusedError:
         return _NOTHING
     except TimeoutError:
@@ -75,14 +72,10 @@ def ask(host: str, port: int, path: str, within_s: float) -> int | str:
     return int(status[1]) if status else f"no HTTP answer but {answer[:60]!r}"
 
 
-def _receive(connection: socket.socket, deadline: float) -> bytes:
+def _receive(connection: TimedSocket) -> bytes:
     """One answer, or as much as is enough to see that it is none. Raises TimeoutError."""
     answer = b""
     while not _is_whole(answer):
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        connection.settimeout(left_s)
         more = connection.recv(1 << 16)
         if not more:
             break
