@@ -61,6 +61,11 @@ def floods(connection: socket.socket) -> None:
         connection.sendall(b"x" * 65536)
 
 
+def leaves(connection: socket.socket) -> None:
+    """Closes without an answer."""
+    connection.recv(65536)
+
+
 def breaks_off(connection: socket.socket) -> None:
     """Announces more than it sends."""
     connection.recv(65536)
