@@ -289,6 +289,7 @@ def test_an_objective_that_was_not_measured_is_not_met() -> None:
     results = [result for cell in report.cells for result in cell.objectives]
     assert results
     assert all(result.actual is None and not result.met for result in results)
+    assert {result.reason for result in results} == {"the cell is invalid"}
 
 
 RESET = replace(GOOD, outcomes={"reset": 400})
@@ -342,6 +343,17 @@ def test_an_invalid_cell_meets_no_objective() -> None:
     cell = objectives_when(*[replace(GOOD, lateness_ns=150_000.0)] * 4)
     assert not cell.valid
     assert [(result.met, result.reason) for result in cell.objectives] == [(False, "the cell is invalid")] * 3
+
+
+def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> None:
+    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8), duration_ns=MEASURE_NS)
+    told = (objective("p90", 1e9), objective("p99", 1e9), objective("max", 1e9))
+    cell = build_report(simulated_run(loads=(slow,), objectives=told)).cells[0]
+    assert cell.response.count == 500
+    p90, p99, longest = cell.objectives
+    assert (p90.met, longest.met) == (True, True)
+    assert (p99.actual, p99.met, p99.reason) == (None, False, "500 requests are too few for p99")
+    assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}
 
 
 def test_two_runs_are_compared_cell_by_cell() -> None:

@@ -166,9 +166,8 @@ def _print_missed(cells: Sequence[CellReport], console: Console) -> None:
     for cell in cells:
         for result in cell.objectives:
             if not result.met:
-                why = result.reason or ("no number" if result.actual is None else "")
                 missed.setdefault(one_line(result.objective.text), []).append(
-                    one_line(cell.slug) + (f" ({one_line(why)})" if why else "")
+                    one_line(cell.slug) + (f" ({one_line(result.reason)})" if result.reason else "")
                 )
     if not missed:
         return

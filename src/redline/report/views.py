@@ -8,6 +8,7 @@ from redline.model import (
     Counts,
     Histogram,
     Load,
+    Metric,
     Moment,
     Objective,
     ObjectiveResult,
@@ -17,7 +18,7 @@ from redline.model import (
     TrialReport,
 )
 from redline.report.judged import JudgedCell, JudgedTrial, judge_trial
-from redline.stats import cpu_per_request_ns, enough_beyond
+from redline.stats import SHARES, cpu_per_request_ns, enough_beyond
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
@@ -73,7 +74,7 @@ def objective_results(
     made = summed([trial.recording.traffic.counts for trial in judged.trials if trial.recording.traffic])
     reason = _lost(judged) or ("" if judged.valid else "the cell is invalid")
     return tuple(
-        _result(objective, _actual(objective, made, response), reason)
+        _result(objective, _actual(objective.metric, made, response), response, reason)
         for objective in objectives
         if objective.metric != "achieved" or not isinstance(cell.load.shape, Closed)
     )
@@ -133,18 +134,18 @@ def _lost(judged: JudgedCell) -> str:
     return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""
 
 
-def _actual(objective: Objective, made: Counts, response: Histogram) -> float | None:
-    match objective.metric:
-        case "errors":
-            return made.outcomes.errors / made.due if made.due else None
-        case "achieved":
-            return made.completed / made.due if made.due else None
-        case "max":
-            return float(response.max_ns) if response.count else None
-        case percentile:
-            return float(response.quantile_ns(float(percentile[1:]) / 100)) if response.count else None
+def _actual(metric: str, made: Counts, response: Histogram) -> float | None:
+    if metric in ("errors", "achieved"):
+        part = made.outcomes.errors if metric == "errors" else made.completed
+        return part / made.due if made.due else None
+    if metric == "max":
+        return float(response.max_ns) if response.count else None
+    share = SHARES[Metric(metric)]
+    return float(response.quantile_ns(share)) if enough_beyond(response.count, share) else None
 
 
-def _result(objective: Objective, actual: float | None, reason: str) -> ObjectiveResult:
+def _result(objective: Objective, actual: float | None, response: Histogram, reason: str) -> ObjectiveResult:
+    if actual is None and not reason:
+        reason = f"{response.count:,} requests are too few for {objective.metric}"
     within = actual is not None and (actual < objective.limit if objective.below else actual > objective.limit)
     return ObjectiveResult(objective=objective, actual=actual, met=within and not reason, reason=reason)
