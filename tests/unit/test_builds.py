@@ -237,6 +237,25 @@ def test_the_runtime_says_its_version(family: Family, tmp_path: Path) -> None:
     assert family.builds().find(entry).runtime_version == "runtime 21"
 
 
+def test_a_broken_runtime_is_known_before_anything_is_built(family: Family, tmp_path: Path) -> None:
+    entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "no JVM here", code=1),))
+    with pytest.raises(BuildError, match="failed with code 1") as caught:
+        build(family, entry)
+    assert caught.value.hint == "get the tool"
+    assert family.times_built == 0
+    assert family.builds().availability(entry).state == "cannot be built"
+
+
+def test_a_runtime_that_breaks_during_a_run_does_not_end_it(family: Family, tmp_path: Path) -> None:
+    entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "runtime 21"),))
+    lab = family.builds()
+    lab.build(entry, lambda _line: None)
+    make_tool(tmp_path / "bin", "no JVM here", code=1)
+    assert lab.find(entry).runtime_version == "runtime 21"
+    with pytest.raises(LaunchError, match="failed with code 1"):
+        family.builds().find(entry)
+
+
 def test_an_interrupt_ends_the_build_and_what_it_started(family: Family) -> None:
     def interrupt(_line: str) -> None:
         raise KeyboardInterrupt

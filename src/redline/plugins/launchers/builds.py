@@ -32,7 +32,7 @@ class Availability(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Built:
+class StandingBuild:
     """A build that stands: its content hash, its folder, and what the runtime says of its version."""
 
     hash: str
@@ -62,7 +62,7 @@ class Builds:
         self._catalogue = catalogue.absolute()
         self._cache = cache.absolute() / "builds"
         self._tools = ToolVersions(self._cache / "tools.json")
-        self._done: dict[str, str] = {}
+        self._done: dict[str, StandingBuild] = {}
 
     def folder(self, entry: ServerEntry) -> Path:
         """Where the entry is built."""
@@ -72,12 +72,14 @@ class Builds:
         """Build the entry unless that is done. Returns the content hash; raises BuildError."""
         self._tools.check(entry.name, (*entry.build.needs, *entry.start.needs))
         wanted = self._wanted(entry)
+        # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
+        runtime_version = self._runtime_version(entry)
         if not self._stands(entry, wanted):
             with self._lock(entry, progress):
                 if not self._stands(entry, wanted):
                     self._run(entry, progress)
                     self._stamp(entry, wanted)
-        self._done[entry.name] = wanted
+        self._done[entry.name] = StandingBuild(wanted, self.folder(entry), runtime_version)
         return wanted
 
     def availability(self, entry: ServerEntry) -> Availability:
@@ -87,23 +89,31 @@ class Builds:
             return Availability("cannot be built", f"{tool.command} is not installed; {tool.hint}")
         try:
             wanted = self._wanted(entry)
+            self._runtime_version(entry)
         except BuildError as error:
             return Availability("cannot be built", f"{error.problems[0].message}; {error.hint}")
         return Availability("built" if self._stands(entry, wanted) else "not built")
 
-    def find(self, entry: ServerEntry) -> Built:
+    def find(self, entry: ServerEntry) -> StandingBuild:
         """The build to start. Raises LaunchError when there is none, or when it is no longer the one that was built."""
-        wanted = self._done.get(entry.name) or self._wanted(entry)
-        if not self._stands(entry, wanted):
-            changed = entry.name in self._done
+        done = self._done.get(entry.name)
+        try:
+            build = done or StandingBuild(self._wanted(entry), self.folder(entry), self._runtime_version(entry))
+        except BuildError as error:
+            raise LaunchError(error.problems[0].message, hint=error.hint) from error
+        if not self._stands(entry, build.hash):
             raise LaunchError(
-                f"{entry.name} {'was built, but its outputs have changed since' if changed else 'is not built'}",
+                f"{entry.name} {'was built, but its outputs have changed since' if done else 'is not built'}",
                 hint="leave the build folder alone while a run is going on, and run again"
-                if changed
+                if done
                 else "build it first",
             )
+        return build
+
+    def _runtime_version(self, entry: ServerEntry) -> str:
+        """What the tools of the start say of their versions, the first line of each. Raises BuildError."""
         versions = self._tools.versions(entry.name, entry.start.needs, self.folder(entry))
-        return Built(wanted, self.folder(entry), "; ".join(text.partition("\n")[0] for text in versions.values()))
+        return "; ".join(text.partition("\n")[0] for text in versions.values())
 
     def _wanted(self, entry: ServerEntry) -> str:
         folder = self.folder(entry)

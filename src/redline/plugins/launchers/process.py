@@ -10,7 +10,7 @@ from redline.errors import LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
 from redline.plugins.launchers import complaints
 from redline.plugins.launchers.addresses import free_port, listens
-from redline.plugins.launchers.builds import Availability, Builds, Built
+from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.guard import Guard, NotStarted, Order, Started
 from redline.plugins.launchers.output import tail
 from redline.plugins.launchers.placeholders import fill
@@ -43,7 +43,7 @@ class _Attempt:
     """One start of a server on one port."""
 
     variant: Variant
-    built: Built
+    built: StandingBuild
     placement: Placement
     log: Path
     port: int
