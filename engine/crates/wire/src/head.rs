@@ -96,7 +96,9 @@ impl Facts {
     }
 
     fn encoding(&mut self, value: &[u8]) {
-        self.chunked = tokens(value).last().map(|last| last.eq_ignore_ascii_case(b"chunked"));
+        // All lines of a header are one list (RFC 9110, section 5.3), so that an empty one adds nothing.
+        let last = tokens(value).last().map(|last| last.eq_ignore_ascii_case(b"chunked"));
+        self.chunked = last.or(self.chunked);
     }
 
     fn framing(&self, status: u16, minor: u8, asked_head: bool) -> Result<Framing, Malformed> {

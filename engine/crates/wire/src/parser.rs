@@ -44,6 +44,8 @@ pub struct Whole {
 pub enum Malformed {
     /// The status line or a header does not follow the grammar.
     Head,
+    /// The status is none of RFC 9110: below 100 or above 599.
+    Status,
     /// More than [`crate::MOST_HEADERS`] headers.
     TooManyHeaders,
     /// A head, a chunk extension or trailers past [`crate::MOST_HEAD_BYTES`].
@@ -60,6 +62,7 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Head => "the head is not HTTP/1.1",
+            Self::Status => "the status is not between 100 and 599",
             Self::TooManyHeaders => "there are too many headers",
             Self::TooLong => "a head, an extension or trailers are too long",
             Self::ContentLength => "Content-Length is wrong",
@@ -177,6 +180,9 @@ impl Parser {
     fn start_body(&mut self, head: Head) -> Result<(), Malformed> {
         if head.bytes > MOST_HEAD_BYTES {
             return Err(Malformed::TooLong);
+        }
+        if !(100..=599).contains(&head.status) {
+            return Err(Malformed::Status);
         }
         if head.status < 200 && head.status != 101 {
             return Ok(());

@@ -83,6 +83,26 @@ fn two_framings_are_refused() {
 }
 
 #[test]
+fn transfer_codings_in_many_lines_are_one_list() {
+    let body = "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
+    for second in ["", " ", ","] {
+        let text =
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: {second}\r\n\r\n{body}");
+        assert_eq!((answer(&text).body_length, answer(&text).keep_alive), (5, true), "{second:?}");
+    }
+    let both = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\nTransfer-Encoding:\r\n\r\nhello";
+    assert_eq!(malformed(both), Malformed::Framing);
+}
+
+#[test]
+fn a_status_outside_the_five_classes_is_refused() {
+    for status in ["000", "099", "600", "999"] {
+        assert_eq!(malformed(&format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n")), Malformed::Status);
+    }
+    assert_eq!(answer("HTTP/1.1 599 X\r\nContent-Length: 0\r\n\r\n").status, 599);
+}
+
+#[test]
 fn broken_chunks_are_refused() {
     for body in [
         "g\r\n",
