@@ -19,9 +19,9 @@ pub const HIGHEST_RATE_PER_S: f64 = 1e7;
 /// The most workers that a schedule can be split over.
 pub const MOST_WORKERS: u32 = 1024;
 
-/// Binary digits kept below one nanosecond while exponential gaps are summed, so that rounding does not bias the rate.
 /// 2⁻⁵³: from 53 random bits to a number in [0, 1).
 const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+/// Binary digits kept below one nanosecond while exponential gaps are summed, so that rounding does not bias the rate.
 const FRACTION_BITS: u32 = 20;
 
 /// How the requests of an open load are spread over time.
