@@ -41,7 +41,7 @@ pub struct Worker {
     timer: Timer,
     timer_at_ns: u64,
     listener: TcpListener,
-    /// Descriptors ran out: accept again when one is given back.
+    /// The kernel refused to accept, as when descriptors have run out: accept again when a connection ends.
     refused: bool,
     connections: Slots<Connection>,
     discipline: Discipline,
@@ -104,15 +104,23 @@ impl Worker {
                     let _ = self.admit(socket);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    if !std::mem::replace(&mut self.refused, true) {
-                        eprintln!("no more descriptors: connections wait\n  hint: raise the limit with `ulimit -n`");
-                    }
-                    return;
-                }
-                Err(_) => {}
+                // That one is gone already, or a signal came: the next may be there.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNABORTED | libc::EINTR)) => {}
+                Err(error) => return self.refuse(&error),
             }
         }
+    }
+
+    /// Nothing can be accepted for now. Asking again at once would only spin: the next connection that comes or ends asks.
+    fn refuse(&mut self, why: &io::Error) {
+        if std::mem::replace(&mut self.refused, true) {
+            return;
+        }
+        let hint = match why.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of descriptors with `ulimit -n`",
+            _ => "look at the limits of this process and at its network",
+        };
+        eprintln!("cannot accept: {why}: connections wait\n  hint: {hint}");
     }
 
     fn admit(&mut self, socket: TcpStream) -> io::Result<()> {
