@@ -1,4 +1,5 @@
-//! Connections by token. A token is never used twice, so that an event or an answer for one that is gone finds nothing.
+//! Connections by token. A token is not used again within almost 2³² reuses of its slot, so that an event or an answer for
+//! one that is gone finds nothing.
 
 /// A table of `T` by token.
 #[derive(Debug)]
