@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,14 +105,25 @@ async fn converse(stream: TcpStream, table: Arc<Table>) {
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn serve(options: Options) -> std::io::Result<()> {
+/// The three kinds that axum passes over without waiting.
+fn concerns_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
+}
+
+async fn serve(options: Options) -> io::Result<()> {
     let table = Arc::new(table(options.routes));
     let listener = TcpListener::bind(("127.0.0.1", options.port)).await?;
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, most likely: wait for some to be closed, as axum does.
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            continue;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            // That connection is gone already; the next may be there.
+            Err(error) if concerns_one_connection(&error) => continue,
+            Err(_) => {
+                // Out of descriptors, most likely: wait for some to be closed, as axum does.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                continue;
+            }
         };
         // A connection that is already gone cannot be tuned, and its first read says so.
         let _ = stream.set_nodelay(true);
