@@ -66,8 +66,7 @@ class Trial:
     def run(self) -> Recording:
         """Run it. What goes wrong with the server or the load is in the recording.
 
-        Out come interrupts, and the errors that the next trial would meet as well: a log that cannot be written
-        (StoreError), a start command with an unknown placeholder (UsageError).
+        Out come interrupts, and StoreError when a log cannot be written: the next trial's could not be either.
         """
         started_unix_ns = time.time_ns()
         probes = self.tools.probes()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.errors import LaunchError, StoreError, UsageError
+from redline.errors import LaunchError, StoreError
 from redline.model import Tool, Variant
 from redline.plugins.launchers import process
 from redline.plugins.launchers.addresses import free_port
@@ -87,21 +87,6 @@ def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: Proc
             f"in {folder} on [{first}]",
             "files True, stdin ''",
         ]
-
-
-def test_an_unknown_placeholder_names_the_known_ones(launcher: ProcessLauncher, log: Path) -> None:
-    variant = server(command=("true", "{port}", "{depth}"))
-    launcher.build(variant, lambda _line: None)
-    with pytest.raises(UsageError, match=r"\{depth\}") as caught, launcher.running(variant, FREE, log):
-        pass
-    assert "cpus, folder, port" in caught.value.hint
-
-
-def test_a_command_that_does_not_take_the_port_is_refused(launcher: ProcessLauncher, log: Path) -> None:
-    variant = server(command=("true",))
-    launcher.build(variant, lambda _line: None)
-    with pytest.raises(UsageError, match=r"names \{port\}"), launcher.running(variant, FREE, log):
-        pass
 
 
 def test_a_server_that_exits_at_once_is_told_with_its_code_and_last_words(launcher: ProcessLauncher, log: Path) -> None:

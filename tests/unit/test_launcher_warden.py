@@ -58,13 +58,13 @@ def test_the_server_goes_with_its_warden(tmp_path: Path) -> None:
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
     launcher.build(variant, lambda _line: None)
     with launcher.running(variant, Placement(), tmp_path / "server.log") as running:
-        (guardian,) = set(alive(variant)) - {running.facts.pid}
-        os.kill(guardian, signal.SIGKILL)
+        (warden,) = set(alive(variant)) - {running.facts.pid}
+        os.kill(warden, signal.SIGKILL)
         assert eventually(lambda: alive(variant) == [])
         assert eventually(lambda: running.death() is not None)
         death = running.death()
     assert death is not None
-    assert "vanished with its guardian" in death.message
+    assert "vanished with its warden" in death.message
 
 
 def test_a_group_that_a_killed_warden_left_is_removed_by_the_next_start(tmp_path: Path) -> None:

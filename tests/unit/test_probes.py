@@ -15,7 +15,6 @@ from redline.model import Series, Subject
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.host import Host
-from redline.plugins.probes import process_probes
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.probes.tally import Tally
 from redline.plugins.probes.tree import ProcessTree, process_cpu_ns
@@ -216,8 +215,7 @@ def test_a_process_that_ends_while_it_is_watched(worker: Worker) -> None:
 
 
 def test_a_probe_that_never_followed_anything_has_nothing_to_tell() -> None:
-    (probe,) = process_probes()
-    assert probe.finish() == ()
+    assert ProcessTreeProbe().finish() == ()
 
 
 def test_where_the_kernel_tells_nothing_there_is_no_series(worker: Worker, tmp_path: Path) -> None:

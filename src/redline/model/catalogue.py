@@ -9,6 +9,11 @@ from redline.model.base import Frozen
 OptionValue = str | int | bool
 
 
+def option_text(value: OptionValue) -> str:
+    """A value as slugs and servers have it: `on` and `off` for booleans."""
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
 class Tool(Frozen):
     """A tool that a build or a start needs on the PATH, and how a user gets it."""
 

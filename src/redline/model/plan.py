@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen
-from redline.model.catalogue import OptionValue, ServerEntry
+from redline.model.catalogue import OptionValue, ServerEntry, option_text
 from redline.model.exchange import Scenario
 from redline.model.load import Load
 
@@ -21,7 +21,9 @@ class Variant(Frozen):
     @property
     def slug(self) -> str:
         """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default."""
-        told = [f"{name}={_plain(value)}" for name, value in sorted(self.options.items()) if not self._default(name)]
+        told = [
+            f"{name}={option_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
+        ]
         return "+".join([self.entry.name, *told])
 
     def _default(self, name: str) -> bool:
@@ -114,7 +116,3 @@ class Plan(Frozen):
     cells: dict[str, Cell] = Field(description="by cell id")
     trials: tuple[PlannedTrial, ...]
     skipped: tuple[Skipped, ...] = ()
-
-
-def _plain(value: OptionValue) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)

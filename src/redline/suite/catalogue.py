@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from redline.errors import Problem, UsageError
 from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServerEntry, Start, Stop, Tool
+from redline.model.placeholders import FILLED_BY_THE_LAB, placeholders
 from redline.suite.checking import Sheet
 from redline.suite.document import Path, parse_document
 from redline.suite.forms import Written
@@ -17,9 +18,7 @@ from redline.suite.units import did_you_mean
 from redline.suite.written_family import FamilyFile, WrittenEntry, WrittenOption, WrittenShared, WrittenTool
 from redline.suite.written_scenario import ScenariosFile
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 _REFERENCE = "catalogue/README.md"
-_FILLED_BY_THE_LAB = ("port", "folder", "cpus")
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _REQUIRED_OF_A_BUILD = {
     "run": "[cargo, build, --release, --locked]",
@@ -159,14 +158,14 @@ def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], writte
 
 
 def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options: dict[str, Option]) -> None:
-    known = (*_FILLED_BY_THE_LAB, *options)
+    known = (*FILLED_BY_THE_LAB, *options)
     texts: list[tuple[Path, str]] = [
         ((*path, "start", "command", i), text) for i, text in enumerate(written.start.command)
     ]
     texts += [((*path, "start", "env", name), text) for name, text in written.start.env.items()]
-    used = {name for _, text in texts for name in _PLACEHOLDER.findall(text)}
+    used = {name for _, text in texts for name in placeholders(text)}
     for where, text in texts:
-        for name in _PLACEHOLDER.findall(text):
+        for name in placeholders(text):
             if name not in known:
                 hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
                 sheet.wrong(where, f"`{{{name}}}` is nothing that the lab fills in", hint)

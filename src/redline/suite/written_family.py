@@ -5,17 +5,17 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from redline.model.placeholders import FILLED_BY_THE_LAB
 from redline.suite.forms import Scalar, Wait, Written
 from redline.suite.units import WrongValueError, clip
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
 OPTION_NAME = r"^[a-z][a-z0-9_-]*$"
-_RESERVED = ("port", "folder", "cpus")
 _SAFE_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def _option_name(value: str) -> str:
-    if value in _RESERVED:
+    if value in FILLED_BY_THE_LAB:
         raise WrongValueError(f"`{value}` is filled in by the lab", "choose another name for the option")
     return value
 

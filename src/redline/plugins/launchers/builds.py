@@ -98,6 +98,7 @@ class Builds:
         """The build to start. Raises LaunchError when there is none, or when it is no longer the one that was built."""
         done = self._done.get(entry.name)
         try:
+            self._tools.check(entry.name, entry.start.needs)
             build = done or StandingBuild(self._wanted(entry), self.folder(entry), self._runtime_version(entry))
         except BuildError as error:
             raise LaunchError(error.problems[0].message, hint=error.hint) from error

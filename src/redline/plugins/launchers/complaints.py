@@ -2,12 +2,11 @@
 
 import errno
 import re
-import shutil
 import signal
 from pathlib import Path
 
 from redline.errors import LaunchError
-from redline.model import Failure, Ready, ServerEntry
+from redline.model import Failure, Ready
 from redline.plugins.launchers.guard import Exited, NotStarted, Order
 from redline.plugins.launchers.output import last_words, tail
 
@@ -19,19 +18,12 @@ def speaks_of_taken_port(output: str) -> bool:
     return _TAKEN.search(output) is not None
 
 
-def check_tools(entry: ServerEntry) -> None:
-    """Raises LaunchError when what the start needs is not on the PATH."""
-    for tool in entry.start.needs:
-        if shutil.which(tool.command) is None:
-            raise LaunchError(f"{entry.name} needs {tool.command}, which is not installed", hint=tool.hint)
-
-
 def not_started(name: str, order: Order, started: NotStarted) -> LaunchError:
     """The command could not be executed."""
     command = order.command[0]
     if started.errno == errno.EINVAL and order.cpus:
         return LaunchError(
-            f"{name} could not be pinned to cores {_listed(order.cpus)}: {started.what}",
+            f"{name} could not be pinned to cores {', '.join(map(str, order.cpus))}: {started.what}",
             hint="see which cores this process may use with `taskset -p $$`",
         )
     if started.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC):
@@ -103,7 +95,3 @@ def _last(log: Path) -> str:
 
 def _spoken(duration_ns: int) -> str:
     return f"{duration_ns / 1e9:.3g} s" if duration_ns >= 1_000_000_000 else f"{duration_ns / 1e6:.3g} ms"
-
-
-def _listed(cpus: tuple[int, ...]) -> str:
-    return ", ".join(map(str, cpus))

@@ -80,7 +80,7 @@ class Exited:
     def __str__(self) -> str:
         if self.signal is not None:
             return f"was ended by {signal_name(self.signal)}"
-        return "vanished with its guardian" if self.code is None else f"exited with code {self.code}"
+        return "vanished with its warden" if self.code is None else f"exited with code {self.code}"
 
 
 class Guard:
@@ -114,7 +114,7 @@ class Guard:
         """Wait until the server runs, or until it is clear that it cannot."""
         line = self._line(_START_WITHIN_S)
         if line is None:
-            return NotStarted(0, "its guardian ended" if self._ended else "its guardian did not answer")
+            return NotStarted(0, "its warden ended" if self._ended else "its warden did not answer")
         event = json.loads(line)
         if event["event"] == "failed":
             return NotStarted(event["errno"], event["what"])

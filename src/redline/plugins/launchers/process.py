@@ -115,7 +115,6 @@ class ProcessLauncher:
     def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         built = self._builds.find(variant.entry)
-        complaints.check_tools(variant.entry)
         for _ in range(_PORTS_TRIED):
             attempt = _Attempt(variant, built, placement, log, free_port())
             order = attempt.order()

@@ -29,7 +29,7 @@ class ToolVersions:
         """Raises BuildError for a tool that is not on the PATH, with its own hint."""
         tool = self.missing(needs)
         if tool is not None:
-            raise BuildError(f"{name} cannot be built here: {tool.command} is not installed", hint=tool.hint)
+            raise BuildError(f"{name} cannot be used here: {tool.command} is not installed", hint=tool.hint)
 
     def versions(self, name: str, needs: tuple[Tool, ...], folder: Path) -> dict[str, str]:
         """What each tool says of its version, asked in `folder`: there a toolchain file may choose it."""

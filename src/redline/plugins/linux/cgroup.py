@@ -57,7 +57,7 @@ def own_group_of(pid: int) -> Path | None:
 def parent_for_servers() -> Path | None:
     """The group below which a server's own may be made, or None where this process may not.
 
-    Groups that a killed guardian left behind are removed on the way; the kernel keeps those that are in use.
+    Groups that a killed warden left behind are removed on the way; the kernel keeps those that are in use.
     """
     folder = group_of()
     if folder is None or not os.access(folder, os.W_OK) or not os.access(folder / "cgroup.procs", os.W_OK):

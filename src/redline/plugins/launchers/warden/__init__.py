@@ -1,4 +1,4 @@
-"""The guardian of one server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
+"""Stands by one server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
 
 A process of its own, see `guard.py`. It imports nothing but the standard library, and of that only what loads in a few
 milliseconds. docs/reference/launching.md describes the protocol:

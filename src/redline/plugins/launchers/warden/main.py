@@ -19,6 +19,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 READ_BYTES = 1 << 18
 SWEEP_S = 10.0
+# By this process, and by Python when it starts.
 CHANGED_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -100,14 +101,7 @@ class Warden:
             os.setsid()
             self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             signal.set_wakeup_fd(-1)
-            for number in (
-                signal.SIGTERM,
-                signal.SIGCHLD,
-                signal.SIGINT,
-                signal.SIGHUP,
-                signal.SIGPIPE,
-                signal.SIGXFSZ,
-            ):
+            for number in CHANGED_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             if os.read(go, 1) != b"!":
                 os._exit(127)
