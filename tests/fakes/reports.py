@@ -93,6 +93,8 @@ def cell(
         cell_id=f"{slug}-{rng.getrandbits(32):08x}",
         slug=slug,
         server=server,
+        build=random.Random(server).randbytes(32).hex(),
+        runtime_version="rustc 1.95.0",
         scenario=scenario,
         load=load,
         load_text=LOADS[load],
@@ -287,6 +289,19 @@ def doubtful() -> Report:
     return report.model_copy(update={"cells": tuple(cells), "comparisons": comparisons})
 
 
+def died() -> Report:
+    """One cell, valid, one of whose trials is left out because its server died."""
+    only = cell("rust.hyper", "SimpleGet", "saturate", rate=96_000, p50_us=610, baseline="")
+    lost = only.trials[3].model_copy(
+        update={"used": False, "failure": "load: it panicked", "log_tail": "<b>panicked</b> at src/main.rs:7\nexit"}
+    )
+    said = finding(
+        FindingKind.SERVER_DIED, Grade.INVALID, "Failed in stage load: it panicked.", "Read its log.", only.cell_id
+    ).model_copy(update={"position": lost.position})
+    trials = (*only.trials[:3], lost, only.trials[4])
+    return _report([only.model_copy(update={"trials": trials, "findings": (said,)})], ())
+
+
 def skipping() -> Report:
     """The doubtful one, cut short, with cells that could not be built."""
     report = doubtful()
@@ -315,9 +330,11 @@ def nasty() -> Report:
                     "scenario": f"{NASTY}{each.scenario}",
                     "load": f"{NASTY}{each.load}",
                     "load_text": NASTY,
+                    "build": NASTY,
+                    "runtime_version": NASTY,
                     "findings": found,
                     "objectives": (ObjectiveResult(objective=objective, actual=0.5, met=False, reason=NASTY),),
-                    "trials": tuple(t.model_copy(update={"failure": NASTY}) for t in each.trials),
+                    "trials": tuple(t.model_copy(update={"failure": NASTY, "log_tail": NASTY}) for t in each.trials),
                     "estimates": {m: e.model_copy(update={"method": NASTY}) for m, e in each.estimates.items()},
                 }
             )

@@ -17,7 +17,14 @@ from redline.report.renderers import RENDERERS
 from tests.fakes import reports
 
 VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
-ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
+ALL: list[Callable[[], Report]] = [
+    reports.healthy,
+    reports.alone,
+    reports.doubtful,
+    reports.skipping,
+    reports.died,
+    reports.nasty,
+]
 VOID = {"wbr", "meta", "link", "br", "input", "img", "line", "rect", "path"}
 
 
@@ -147,6 +154,21 @@ def test_all_that_is_needed_to_repeat_the_run_is_there() -> None:
         " ".join(report.run.suite_text.split()),
     ):
         assert needed in text
+
+
+def test_what_was_built_stands_with_its_runtime_once() -> None:
+    report = reports.healthy()
+    text = page(report).text
+    for cell in report.cells[:3]:
+        assert text.count(f"{cell.server} rustc 1.95.0 {cell.build[:12]}") == 1
+    assert report.cells[0].build not in text
+
+
+def test_the_end_of_a_failed_servers_output_is_shown_and_escaped() -> None:
+    report = reports.died()
+    html = RENDERERS["html"].render(report).decode()
+    assert html.count("<code>&lt;b&gt;panicked&lt;/b&gt; at src/main.rs:7\nexit</code>") == 2
+    assert "<b>panicked" not in html
 
 
 def test_curves_hold_the_percentiles_on_an_axis_of_nines() -> None:

@@ -14,7 +14,14 @@ from tests import golden
 from tests.fakes import reports
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "report.schema.json"
-ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
+ALL: list[Callable[[], Report]] = [
+    reports.healthy,
+    reports.alone,
+    reports.doubtful,
+    reports.skipping,
+    reports.died,
+    reports.nasty,
+]
 
 
 def schema() -> dict[str, Any]:

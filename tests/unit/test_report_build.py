@@ -229,6 +229,25 @@ def test_a_server_that_never_started_leaves_a_cell_without_numbers() -> None:
     assert all(trial.failure == "launch: exit code 1" and trial.rate_per_s is None for trial in cell.trials)
 
 
+def test_what_it_takes_to_repeat_and_to_mend_a_trial_is_in_the_report() -> None:
+    died = Failure(stage="load", kind="died", message="signal 9", hint="see its log", log_tail="out of memory")
+    run = simulated_run(loads=(SATURATE,), ceiling=None)
+    run = _with(run, {0: replace(GOOD, failure=died)})
+    for cell in build_report(run).cells:
+        assert (cell.build, cell.runtime_version) == ("0123456789abcdef", "simulated 1.0")
+        tails = {trial.position: trial.log_tail for trial in cell.trials if trial.log_tail}
+        assert tails == ({0: "out of memory"} if cell.cell_id == run.recordings[0].cell_id else {})
+
+
+def test_a_build_that_changed_within_the_run_shows() -> None:
+    run = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE,), ceiling=None)
+    assert run.recordings[4].server is not None
+    rebuilt = run.recordings[4].server.model_copy(update={"build": "fedcba"})
+    last = run.recordings[4].model_copy(update={"server": rebuilt})
+    report = build_report(run.model_copy(update={"recordings": (*run.recordings[:4], last)}))
+    assert report.cells[0].build == "0123456789abcdef, fedcba"
+
+
 def test_without_a_baseline_nothing_is_compared() -> None:
     assert build_report(simulated_run(baseline=None, loads=(SATURATE,))).comparisons == ()
 

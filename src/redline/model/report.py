@@ -56,6 +56,7 @@ class TrialReport(Frozen):
     p99_ns: int | None
     cpu_per_request_ns: float | None
     failure: str = ""
+    log_tail: str = Field(default="", description="the end of the server's output, when the trial failed")
 
 
 class CellReport(Frozen):
@@ -64,6 +65,8 @@ class CellReport(Frozen):
     cell_id: str
     slug: str
     server: str
+    build: str = Field(default="", description="content hash of what was built; empty when no trial got that far")
+    runtime_version: str = Field(default="", description="as the server's runtime tells it, such as `rustc 1.95.0`")
     scenario: str
     load: str
     load_text: str = Field(description="such as `closed, 64 users, 1s`")

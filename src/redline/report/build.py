@@ -3,7 +3,15 @@
 from redline.model import CellReport, Estimate, Histogram, Metric, Report, Run, RunReport, Suite
 from redline.report.compare import compare_with_baseline, is_baseline
 from redline.report.judged import JudgedCell, judge_run
-from redline.report.views import load_text, objective_results, percentiles, summed, timeline, trial_report
+from redline.report.views import (
+    load_text,
+    objective_results,
+    percentiles,
+    summed,
+    timeline,
+    told_by_servers,
+    trial_report,
+)
 from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
 
 
@@ -47,6 +55,8 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         cell_id=cell.id,
         slug=cell.slug,
         server=cell.variant.slug,
+        build=told_by_servers(judged, "build"),
+        runtime_version=told_by_servers(judged, "runtime_version"),
         scenario=cell.scenario.name,
         load=cell.load.name,
         load_text=load_text(cell.load),

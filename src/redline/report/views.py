@@ -1,6 +1,7 @@
 """Parts of a cell's report: its percentiles, its course over time, its trials, its objectives."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from redline.model import (
     Cell,
@@ -57,7 +58,14 @@ def trial_report(trial: JudgedTrial) -> TrialReport:
         p99_ns=p99,
         cpu_per_request_ns=cpu_per_request_ns(recording),
         failure=f"{failure.stage}: {failure.message}" if failure else "",
+        log_tail=failure.log_tail if failure else "",
     )
+
+
+def told_by_servers(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
+    """What its servers said of themselves. That they differ from trial to trial is worth seeing, so all are listed."""
+    servers = [trial.recording.server for trial in judged.trials if trial.recording.server]
+    return ", ".join(dict.fromkeys(value for server in servers if (value := str(getattr(server, fact)))))
 
 
 def objective_results(

@@ -33,6 +33,8 @@ COLUMNS = (
     "verdict",
     "refused",
     "findings",
+    "build",
+    "runtime_version",
 )
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -83,6 +85,8 @@ def _identity(cell: CellReport) -> dict[str, Field]:
         "is_baseline": cell.is_baseline,
         "valid": cell.valid,
         "findings": ";".join(findings),
+        "build": cell.build,
+        "runtime_version": cell.runtime_version,
     }
 
 

@@ -7,9 +7,11 @@ from redline.report import format as fmt
 from redline.report.renderers.views import (
     GRADE_MARKS,
     MARKS,
+    Built,
     Doubt,
     Group,
     because,
+    built,
     comparisons_by_cell,
     doubts,
     groups,
@@ -121,7 +123,14 @@ def _skipped(report: Report) -> list[str]:
 def _foot(report: Report) -> str:
     machine = report.environment
     parts = [f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", report.run.command]
-    return "Repeat: " + " · ".join(_safe(part) for part in parts if part)
+    repeat = "Repeat: " + " · ".join(_safe(part) for part in parts if part)
+    servers = " · ".join(_built(one) for one in built(report))
+    return f"Servers: {servers}\n\n{repeat}" if servers else repeat
+
+
+def _built(one: Built) -> str:
+    facts = [one.runtime_version, f"build {one.short_build}" if one.build else ""]
+    return f"{_safe(one.server)} ({', '.join(_safe(fact) for fact in facts if fact)})"
 
 
 def _safe(text: str) -> str:

@@ -24,6 +24,20 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Built:
+    """What ran: one variant, in one build on one runtime."""
+
+    server: str
+    runtime_version: str
+    build: str
+
+    @property
+    def short_build(self) -> str:
+        """The first twelve digits of the hash; of each, when the build changed within the run."""
+        return ", ".join(each[:12] for each in self.build.split(", "))
+
+
+@dataclass(frozen=True)
 class Said:
     """One message and the cells, by slug, of which it is said."""
 
@@ -39,6 +53,8 @@ class Doubt:
     grade: Grade
     advice: str
     said: tuple[Said, ...]
+    log_tail: str = ""
+    """The end of the server's output in the first trial that it is about and that has some."""
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -77,6 +93,12 @@ def servers(report: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cell.server for cell in ordered))
 
 
+def built(report: Report) -> tuple[Built, ...]:
+    """Every server as it was built, once."""
+    found = (Built(cell.server, cell.runtime_version, cell.build) for cell in report.cells)
+    return tuple(dict.fromkeys(one for one in found if one.runtime_version or one.build))
+
+
 def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
     """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
     found: dict[str, dict[Metric, Comparison]] = {}
@@ -107,15 +129,23 @@ def grave(cell: CellReport) -> tuple[Finding, ...]:
 def doubts(report: Report) -> tuple[Doubt, ...]:
     """The findings of all cells, gravest first; what is said of many cells is said once, with the cells."""
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
+    tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
         for finding in cell.findings:
-            messages = kinds.setdefault((finding.kind, finding.grade, finding.advice), {})
-            messages.setdefault(finding.message, {})[cell.slug] = None
+            key = finding.kind, finding.grade, finding.advice
+            kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
+            tails[key] = tails.get(key) or _log_tail(cell, finding)
     gathered = [
-        Doubt(kind, grade, advice, tuple(Said(message, tuple(slugs)) for message, slugs in messages.items()))
-        for (kind, grade, advice), messages in kinds.items()
+        Doubt(*key, tuple(Said(message, tuple(slugs)) for message, slugs in messages.items()), tails[key])
+        for key, messages in kinds.items()
     ]
     return tuple(sorted(gathered, key=lambda doubt: -doubt.grade.weight))
+
+
+def _log_tail(cell: CellReport, finding: Finding) -> str:
+    if finding.kind not in (FindingKind.SERVER_DIED, FindingKind.TRIAL_FAILED):
+        return ""
+    return next((trial.log_tail for trial in cell.trials if trial.position == finding.position), "")
 
 
 def tally(report: Report) -> dict[Verdict, int]:

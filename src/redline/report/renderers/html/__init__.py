@@ -14,7 +14,7 @@ from redline.model import Grade, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.renderers.html.page import page
 from redline.report.renderers.html.plots import payload
-from redline.report.renderers.views import GRADE_MARKS, MARKS, because, doubts, grave, groups, servers, tally
+from redline.report.renderers.views import GRADE_MARKS, MARKS, because, built, doubts, grave, groups, servers, tally
 
 _HERE = Path(__file__).parent
 _ASSETS = _HERE / "assets"
@@ -36,6 +36,7 @@ class HtmlRenderer:
                 report=report,
                 doubts=doubts(report),
                 tally=tally(report),
+                built=built(report),
                 machine=_machine(report.environment),
                 # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
                 data=Markup(payload(groups(report), servers(report))),  # noqa: S704
