@@ -89,6 +89,9 @@ impl Worker {
     /// Everything that is due by now falls due, and goes out when there is an idle connection.
     #[inline]
     fn take_up(&mut self) {
+        // Those that wait come first: after this nobody waits while a connection is idle, so who falls due and finds one idle
+        // has it, and who finds none waits.
+        self.dispatch();
         while self.demand.next_due_ns() <= self.now_ns {
             let due_ns = self.demand.fall_due();
             self.tally.due(due_ns, self.now_ns);
@@ -101,7 +104,6 @@ impl Worker {
                 self.tick();
             }
         }
-        self.dispatch();
     }
 
     /// As long as a request waits and a connection is idle, the first goes out on the first.

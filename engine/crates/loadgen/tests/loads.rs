@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
@@ -50,8 +51,10 @@ fn a_slow_connection_does_not_hold_back_the_others() {
     let result = complete(&with(job, "/warmup_ns", json!(0)));
     result.are_all("ok");
     assert_eq!(result.count("due"), 60);
-    // The slow connection was busy for the whole window: it had one request of it.
-    assert_eq!(result.count("late"), 1);
+    // The slow connection was busy for the whole window: it had one request of it, and the other 59 did not wait for it.
+    let response = result.histogram("response");
+    assert!(response.max_ns() >= 1_000_000_000 - 1_000_000);
+    assert!(response.quantile_ns(58.5 / 60.0) < 900_000_000);
 }
 
 /// One connection, 100 requests a second, 50 ms each: due times do not move, so waiting is in the response time.
@@ -68,7 +71,8 @@ fn waiting_for_a_connection_is_in_the_response_time() {
     let result = complete(&job);
     result.are_all("ok");
     assert_eq!(result.count("due"), 30);
-    assert!(result.count("waited") >= 24);
+    // All but the first fell due while it was busy.
+    assert!(result.count("waited") >= 28);
     // Request 29 was due at 290 ms, after 29 others of 50 ms each: not before 1500 ms it was answered.
     assert!(result.histogram("response").max_ns() >= 1_210_000_000 - 2_000_000);
     assert!(result.count("late") >= 24);
@@ -108,6 +112,9 @@ fn an_impossible_rate_loses_nothing() {
     let result = complete(&job);
     assert_eq!(result.count("due"), 600_000);
     assert!(result.outcome("unsent") > 0);
+    // The line is never empty once it has formed: later requests all wait, whenever a connection becomes idle.
+    assert!(result.count("due") - result.count("waited") <= 4, "{}", result.event["counts"]);
+    assert!(result.outcome("ok") > 10);
 }
 
 #[test]
@@ -149,6 +156,10 @@ fn no_interval_spans_two_phases() {
 fn names_and_ipv6_are_targets_too() {
     let server = Server::answering(HELLO);
     complete(&with(job(server.port), "/target/host", json!("localhost"))).are_all("ok");
+    if let Err(why) = TcpListener::bind("[::1]:0") {
+        eprintln!("skipped: [::1] cannot be bound: {why}");
+        return;
+    }
     let server = Server::start_on("[::1]:0", |mut peer, _| {
         while peer.request()?.is_some() {
             peer.say(HELLO)?;
