@@ -59,9 +59,20 @@ fn chaos(seed: u64) -> Server {
 }
 
 fn survives(job: &Value, interrupt: bool) {
-    let engine = Engine::start(&job.to_string());
+    let job = if interrupt { with(job.clone(), "/measure_ns", json!(50_000_000_000_u64)) } else { job.clone() };
+    let mut engine = Engine::start(&job.to_string());
     if interrupt {
-        thread::sleep(Duration::from_millis(330));
+        // In its midst: when some requests of the measurement have ended well, and some not.
+        let (mut ok, mut other) = (0, 0);
+        engine.wait_until(|event| {
+            if event["phase"] == "measure" {
+                let outcomes = event["counts"]["outcomes"].as_object().unwrap();
+                ok += outcomes["ok"].as_u64().unwrap();
+                other +=
+                    outcomes.iter().filter(|(kind, _)| *kind != "ok").map(|(_, n)| n.as_u64().unwrap()).sum::<u64>();
+            }
+            ok > 0 && other > 0
+        });
         engine.signal(libc::SIGINT);
     }
     let told = engine.finish();

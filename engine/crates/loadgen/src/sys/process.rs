@@ -4,7 +4,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 
 use super::checked;
-use super::time::timespec;
+use super::time::{now_ns, timespec};
 
 /// Raise the number of descriptors that this process may hold to its hard limit, and tell it.
 pub fn raise_open_files() -> io::Result<u64> {
@@ -114,11 +114,20 @@ impl Signals {
         }
     }
 
-    /// Wait for one of them at most so long; whether it came.
+    /// Wait for one of them at most so long; whether it came. What else interrupts the wait (a stop and a continuation, a
+    /// debugger, a freezer) does not end it.
     pub fn wait(&self, timeout_ns: u64) -> bool {
-        let timeout = timespec(timeout_ns);
-        // SAFETY: both references outlive the call, and no information about the signal is asked for.
-        unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const timeout) > 0 }
+        let end_ns = now_ns().saturating_add(timeout_ns);
+        loop {
+            let timeout = timespec(end_ns.saturating_sub(now_ns()));
+            // SAFETY: both references outlive the call, and no information about the signal is asked for.
+            let came = unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const timeout) };
+            match checked(came) {
+                Ok(_) => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
     }
 }
 

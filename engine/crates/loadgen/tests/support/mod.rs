@@ -3,8 +3,10 @@
 
 pub mod server;
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,10 +51,16 @@ pub fn with(mut job: Value, place: &str, value: Value) -> Value {
 pub struct Told {
     pub code: Option<i32>,
     pub events: Vec<Value>,
+    /// What it said on standard error, if that was piped.
+    pub log: String,
 }
 
 /// An engine that runs. It is killed if it is still there when this is dropped.
-pub struct Engine(Child);
+pub struct Engine {
+    child: Child,
+    out: Option<BufReader<ChildStdout>>,
+    seen: Vec<Value>,
+}
 
 impl Engine {
     pub fn start(job: &str) -> Self {
@@ -66,50 +74,71 @@ impl Engine {
         let mut child = command.spawn().unwrap();
         // It may refuse a job before it has read it all.
         let _ = child.stdin.take().unwrap().write_all(job.as_bytes());
-        Self(child)
+        let out = child.stdout.take().map(BufReader::new);
+        Self { child, out, seen: Vec::new() }
     }
 
-    pub fn child(&mut self) -> &mut Child {
-        &mut self.0
+    pub fn pid(&self) -> libc::pid_t {
+        libc::pid_t::try_from(self.child.id()).unwrap()
     }
 
     pub fn signal(&self, signal: i32) {
-        let pid = libc::pid_t::try_from(self.0.id()).unwrap();
         // SAFETY: no memory is passed; the process is our child and has not been waited for.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
     }
 
-    /// Wait for one line that has this text.
-    pub fn wait_for(&mut self, text: &str) -> String {
-        let out = self.0.stdout.as_mut().unwrap();
-        let mut line = Vec::new();
-        let mut byte = [0];
-        while out.read(&mut byte).unwrap() == 1 {
-            if byte[0] != b'\n' {
-                line.push(byte[0]);
-                continue;
-            }
-            let whole = String::from_utf8(std::mem::take(&mut line)).unwrap();
-            if whole.contains(text) {
-                return whole;
+    /// Let the pipe of its output hold as little as the kernel allows.
+    pub fn shrink_output(&self) {
+        let out = self.out.as_ref().unwrap().get_ref();
+        // SAFETY: no memory is passed; the descriptor is open.
+        assert!(unsafe { libc::fcntl(out.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) } > 0);
+    }
+
+    /// Nobody reads its output any more.
+    pub fn stop_reading(&mut self) {
+        drop(self.out.take());
+    }
+
+    fn read_event(&mut self) -> Option<&Value> {
+        let mut line = String::new();
+        if self.out.as_mut().unwrap().read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        self.seen.push(serde_json::from_str(&line).unwrap());
+        self.seen.last()
+    }
+
+    /// Wait for an event of which this is true.
+    pub fn wait_until(&mut self, mut wanted: impl FnMut(&Value) -> bool) {
+        while let Some(event) = self.read_event() {
+            if wanted(event) {
+                return;
             }
         }
-        panic!("the engine ended without telling {text}");
+        panic!("the engine ended without telling what was waited for: {:#?}", self.seen.last());
+    }
+
+    /// Wait for an interval of the measurement in which this count, by its JSON pointer, is not 0.
+    pub fn wait_for_measured(&mut self, count: &str) {
+        self.wait_until(|event| event["phase"] == "measure" && event["counts"].pointer(count).unwrap() != 0);
     }
 
     /// Read to the end of its output and wait for its end.
     pub fn finish(mut self) -> Told {
-        let mut text = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-        let events = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        Told { code: self.exit_code(), events }
+        while self.read_event().is_some() {}
+        let mut log = String::new();
+        if let Some(mut err) = self.child.stderr.take() {
+            err.read_to_string(&mut log).unwrap();
+        }
+        let code = self.exit_code();
+        Told { code, events: std::mem::take(&mut self.seen), log }
     }
 
     /// Wait for its end; a minute is past every deadline of these tests.
     pub fn exit_code(&mut self) -> Option<i32> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(90) {
-            if let Some(status) = self.0.try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
             thread::sleep(Duration::from_millis(5));
@@ -120,8 +149,26 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a process is stopped by a signal.
+pub fn is_stopped(pid: libc::pid_t) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.starts_with('T')
+}
+
+/// Let a command hold so many descriptors at most, whatever this host allows.
+pub fn limit_open_files(command: &mut Command, most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: the call that is made between fork and exec is async-signal-safe and touches no memory but the limit.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
     }
 }
 
