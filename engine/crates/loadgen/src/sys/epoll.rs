@@ -41,7 +41,7 @@ impl Ready {
 /// An epoll instance.
 pub struct Poll {
     fd: OwnedFd,
-    /// The kernel is older than 5.11: timeouts are rounded up to milliseconds.
+    /// The kernel is older than 5.11, or a sandbox takes it for such: timeouts are rounded up to milliseconds.
     coarse: bool,
 }
 
@@ -75,7 +75,7 @@ impl Poll {
         let waited = if self.coarse { self.wait_coarse(ready, timeout_ns) } else { self.wait_exact(ready, timeout_ns) };
         match waited {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) && !self.coarse => {
+            Err(error) if is_unknown(&error) && !self.coarse => {
                 self.coarse = true;
                 self.wait_coarse(ready, timeout_ns)
             }
@@ -109,6 +109,11 @@ impl Poll {
         };
         checked(filled).map(|filled| filled as usize)
     }
+}
+
+/// Whether a system call is not there: the kernel is older, or a sandbox refuses what was not known when it was made.
+fn is_unknown(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }
 
 /// An event descriptor: written once, it wakes every thread that waits for it.
