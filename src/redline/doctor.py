@@ -52,9 +52,11 @@ def _cores(env: Environment) -> Verdict:
             "use a machine of at least 2 cores, better 4; compare here only at open loads far below its limit",
         )
     pinned = f"server on {_listed(env.server_cpus)}, engine on {_listed(env.engine_cpus)}"
-    if env.cores < 4:
-        says = f"{env.cores} cores: {pinned}; the kernel and the lab share these cores, which widens the tails"
-        return "note", says, "use 4 cores or more for numbers that will be quoted"
+    spare = env.cores > len(env.server_cpus) + len(env.engine_cpus)
+    if env.cores < 4 or not spare:
+        sharing = "the kernel shares" if spare else "the kernel and the lab share"
+        says = f"{env.cores} cores: {pinned}; {sharing} these cores, which widens the tails"
+        return "note", says, "use 4 cores or more (not counting hardware threads) for numbers that will be quoted"
     return "ok", f"{env.cores} cores: {pinned}, the others for the kernel and the lab", ""
 
 

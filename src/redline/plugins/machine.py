@@ -28,8 +28,9 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
 
     - One CPU: nothing is pinned, there is nothing to separate.
     - One core of several threads: it is all there is, so its threads are taken for cores.
-    - Two or three cores: the server gets the first, the engine the last, and the lab shares the engine's: when it is in
-      the way, the engine's lateness tells, while on the server's core it would pass for a slow server.
+    - Two cores: the server gets the first, the engine the last, and the lab shares the engine's: when it is in the way,
+      the engine's lateness tells, while on the server's core it would pass for a slow server.
+    - Three: the same, with the middle one for the lab.
     - Four or more: the first is left to the lab and to the kernel's own work (interrupts fall there first); the others
       are halved, and the server gets the odd one. Threads of one core are never split between the two.
     """
@@ -38,7 +39,7 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
     if len(cores) < 2:
         return Placement()
     if len(cores) < 4:
-        return Placement(server_cpus=cores[0], engine_cpus=cores[-1], lab_cpus=cores[-1])
+        return Placement(server_cpus=cores[0], engine_cpus=cores[-1], lab_cpus=cores[1])
     rest = cores[1:]
     middle = (len(rest) + 1) // 2
     return Placement(server_cpus=_flat(rest[:middle]), engine_cpus=_flat(rest[middle:]), lab_cpus=cores[0])
