@@ -74,3 +74,7 @@ def test_no_text_begins_as_a_formula(start: str) -> None:
     hostile = report.cells[0].model_copy(update={"server": f"{start}cmd|' /C calc'!A0"})
     row = rows(report.model_copy(update={"cells": (hostile,)}))[0]
     assert row["server"] == f"'{start}cmd|' /C calc'!A0"
+
+
+def test_a_trial_left_out_of_a_valid_cell_is_a_warning() -> None:
+    assert {(row["valid"], row["findings"]) for row in rows(reports.died())} == {("true", "warn:server-died")}

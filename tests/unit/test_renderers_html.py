@@ -171,6 +171,12 @@ def test_the_end_of_a_failed_servers_output_is_shown_and_escaped() -> None:
     assert "<b>panicked" not in html
 
 
+def test_nothing_says_invalid_beside_numbers_that_stand() -> None:
+    text = page(reports.died()).text
+    assert "✕" not in text
+    assert "! server-died" in text
+
+
 def test_curves_hold_the_percentiles_on_an_axis_of_nines() -> None:
     report = reports.healthy()
     curve = data(page(report))["groups"][0]["curves"][0]["response"]

@@ -47,3 +47,10 @@ def test_an_objective_missed_in_spite_of_its_number_says_why() -> None:
     cell = first.model_copy(update={"objectives": (lost,)})
     text = RENDERERS["md"].render(report.model_copy(update={"cells": (cell,)})).decode()
     assert "✗ p99 &lt; 1.5 ms (1 of 5 trials lost to errors)" in text
+
+
+def test_a_valid_cell_is_marked_with_its_gravest_doubts_and_never_as_invalid() -> None:
+    text = RENDERERS["md"].render(reports.died()).decode()
+    assert "| **rust.hyper** ! |" in text
+    assert "✕" not in text
+    assert "- ! **warn: server-died**. 1 of 5 trials left out: Failed in stage load: it panicked." in text

@@ -1,7 +1,7 @@
 """What every renderer asks of a report."""
 
 from redline.model import FindingKind, Grade, Verdict
-from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, servers, tally
+from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, servers, tally, weighed
 from tests.fakes import reports
 
 
@@ -26,6 +26,31 @@ def test_what_is_said_of_many_cells_is_said_once_and_the_gravest_first() -> None
     assert len(steal.said) == 1
     assert len(steal.slugs) == len(report.cells)
     assert steal.where(len(report.cells)) == "every cell"
+
+
+def test_what_left_a_trial_out_is_a_warning_about_a_cell_that_stands() -> None:
+    (cell,) = reports.died().cells
+    assert [f.grade for f in cell.findings] == [Grade.INVALID]
+    (said,) = weighed(cell)
+    assert (said.kind, said.grade) == (FindingKind.SERVER_DIED, Grade.WARN)
+    assert said.message == "1 of 5 trials left out: Failed in stage load: it panicked."
+    (doubt,) = doubts(reports.died())
+    assert (doubt.grade, doubt.example) == (Grade.WARN, said.message)
+    assert doubt.log_tail.startswith("<b>panicked")
+
+
+def test_milder_doubts_of_a_trial_that_is_left_out_weigh_on_nothing() -> None:
+    (cell,) = reports.died().cells
+    steal = cell.findings[0].model_copy(update={"kind": FindingKind.CPU_STEAL, "grade": Grade.WARN})
+    both = cell.model_copy(update={"findings": (*cell.findings, steal)})
+    assert weighed(both) == weighed(cell)
+    used = steal.model_copy(update={"position": cell.trials[0].position})
+    assert used in weighed(cell.model_copy(update={"findings": (*cell.findings, used)}))
+
+
+def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
+    (cell,) = reports.died().cells
+    assert weighed(cell.model_copy(update={"valid": False})) == cell.findings
 
 
 def test_no_finding_is_lost() -> None:

@@ -11,7 +11,14 @@ from redline.cli.summary import print_comparisons, print_report
 from redline.model import Report
 from tests.fakes import reports
 
-ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.doubtful, reports.skipping, reports.nasty]
+ALL: list[Callable[[], Report]] = [
+    reports.healthy,
+    reports.alone,
+    reports.doubtful,
+    reports.skipping,
+    reports.died,
+    reports.nasty,
+]
 
 
 def shown(report: Report, width: int = 80, *, terminal: bool = False, no_color: bool = False) -> str:
@@ -57,6 +64,13 @@ def test_a_pipe_gets_no_escape_and_neither_does_no_color() -> None:
 def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
     lines = [line.rstrip() for line in shown(reports.doubtful()).splitlines()]
     assert "rust.axum     ✕ invalid: Sent 14,210/s of 20,000/s (71%)." in lines
+
+
+def test_a_cell_that_stands_is_marked_with_a_warning_for_the_trial_it_lost() -> None:
+    lines = [line.rstrip() for line in shown(reports.died()).splitlines()]
+    assert not any("✕" in line for line in lines)
+    assert "!" in lines
+    assert "  1 of 5 trials left out: Failed in stage load: it panicked." in lines
 
 
 def test_the_same_finding_on_many_cells_is_said_once_with_its_advice() -> None:

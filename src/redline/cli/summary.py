@@ -18,7 +18,7 @@ from redline.report.renderers.views import (
     comparisons_by_cell,
     doubts,
     groups,
-    worst,
+    marks,
 )
 
 _VERDICTS = {
@@ -130,7 +130,7 @@ def _name(cell: CellReport) -> Text:
     role = "ceiling" if cell.role == "ceiling" else "baseline" if cell.is_baseline else ""
     text = Text(one_line(cell.server), "dim" if role == "ceiling" else "")
     notes = Text(role, "dim")
-    for grade in dict.fromkeys(finding.grade for finding in worst(cell.findings)):
+    for grade in marks(cell):
         notes.append(" " if notes else "")
         notes.append(GRADE_MARKS[grade], _GRADES[grade])
     return Text("\n").join([text, notes]) if notes else text

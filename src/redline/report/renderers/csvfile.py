@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 
 from redline.model import CellReport, Comparison, Metric, Report
-from redline.report.renderers.views import comparisons_by_cell, worst
+from redline.report.renderers.views import comparisons_by_cell, weighed
 
 COLUMNS = (
     "run",
@@ -73,7 +73,7 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 
 
 def _identity(cell: CellReport) -> dict[str, Field]:
-    findings = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in worst(cell.findings))
+    findings = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in weighed(cell))
     return {
         "cell_id": cell.cell_id,
         "slug": cell.slug,

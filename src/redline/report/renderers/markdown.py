@@ -15,6 +15,7 @@ from redline.report.renderers.views import (
     comparisons_by_cell,
     doubts,
     groups,
+    marks,
     tally,
 )
 
@@ -75,7 +76,8 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
 def _name(cell: CellReport) -> str:
     role = " (ceiling)" if cell.role == "ceiling" else " (baseline)" if cell.is_baseline else ""
     missed = "".join(f"<br>✗ {_missed(result)}" for result in cell.objectives if not result.met)
-    return f"**{_safe(cell.server)}**{role}{missed}"
+    signs = "".join(f" {GRADE_MARKS[grade]}" for grade in marks(cell) if cell.valid)
+    return f"**{_safe(cell.server)}**{role}{signs}{missed}"
 
 
 def _missed(result: ObjectiveResult) -> str:

@@ -1,5 +1,6 @@
 """What every renderer asks of a Report: cells by scenario and load, a cell's comparisons, doubts said once."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
@@ -107,9 +108,33 @@ def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
     return found
 
 
-def worst(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings, gravest first, otherwise in their order."""
+def weighed(cell: CellReport) -> tuple[Finding, ...]:
+    """The cell's findings as they weigh on its numbers, gravest first, otherwise in their order.
+
+    No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
+    the cell, and the trial's milder doubts say nothing about it.
+    """
+    findings = cell.findings
+    if cell.valid:
+        unused = {trial.position for trial in cell.trials if not trial.used}
+        left_out = [f for f in findings if f.position in unused and f.grade is Grade.INVALID]
+        counted = Counter(finding.kind for finding in left_out)
+        findings = tuple(
+            _left_out(finding, counted[finding.kind], len(cell.trials)) if finding in left_out else finding
+            for finding in findings
+            if finding in left_out or finding.position not in unused
+        )
     return tuple(sorted(findings, key=lambda finding: -finding.grade.weight))
+
+
+def _left_out(finding: Finding, count: int, made: int) -> Finding:
+    message = f"{count} of {made} trials left out: {finding.message}"
+    return finding.model_copy(update={"grade": Grade.WARN, "message": message})
+
+
+def marks(cell: CellReport) -> tuple[Grade, ...]:
+    """The grades of its findings, each once, gravest first."""
+    return tuple(dict.fromkeys(finding.grade for finding in weighed(cell)))
 
 
 def because(cell: CellReport) -> str:
@@ -131,7 +156,7 @@ def doubts(report: Report) -> tuple[Doubt, ...]:
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
-        for finding in cell.findings:
+        for finding in weighed(cell):
             key = finding.kind, finding.grade, finding.advice
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)

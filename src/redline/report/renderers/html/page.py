@@ -17,7 +17,7 @@ from redline.model import (
 from redline.report import format as fmt
 from redline.report.renderers.html.forest import Axis, Mark, bar
 from redline.report.renderers.html.plots import drawn
-from redline.report.renderers.views import Group, comparisons_by_cell, groups, servers, worst
+from redline.report.renderers.views import Group, comparisons_by_cell, groups, servers, weighed
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def page(report: Report) -> Page:
                 cell,
                 colours[cell.server],
                 tuple(_score(cell, metric, compared.get(cell.cell_id, {}), axes, group) for metric in metrics),
-                tuple(dict.fromkeys((f.kind, f.grade) for f in worst(cell.findings))),
+                tuple(dict.fromkeys((f.kind, f.grade) for f in weighed(cell))),
             )
             for cell in group.cells
         )
