@@ -202,6 +202,13 @@ def test_few_trials_are_told(used: int, grade: Grade | None) -> None:
     assert all(f.position is None and "9 planned" in f.message for f in found)
 
 
+@pytest.mark.parametrize(("planned", "says"), [(4, "--trials 5"), (5, "left out"), (9, "left out")])
+def test_nobody_is_told_to_ask_for_trials_that_were_asked_for(planned: int, says: str) -> None:
+    (found,) = judge_cell(CLOSED, trials(*[GOOD] * 4), planned=planned)
+    assert says in found.advice
+    assert ("--trials" in found.advice) is (planned < 5)
+
+
 def test_few_requests_are_told() -> None:
     found = judge_cell(SLOW_OPEN, trials(*[GOOD] * 5, cell=SLOW_OPEN), planned=5)
     assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.NOTE}

@@ -8,6 +8,8 @@ from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording
 
 TAIL = 0.99
 
+REPEAT = "Enough were planned: find out why trials were left out or not made, mend that, and run the suite again."
+
 
 def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
     """Whether a cell's numbers may rest on this trial: it has traffic and none of its findings is `invalid`."""
@@ -38,7 +40,8 @@ def _too_few_trials(cell: Cell, used: Sequence[Recording], planned: int) -> tupl
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
-    return doubt(FindingKind.TOO_FEW_TRIALS, short, message, cell)
+    advice = REPEAT if planned >= WANTED_TRIALS else ""
+    return doubt(FindingKind.TOO_FEW_TRIALS, short, message, cell, advice=advice)
 
 
 def _too_few_samples(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ...]:

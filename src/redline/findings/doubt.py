@@ -5,9 +5,18 @@ from redline.model import Cell, Finding, FindingKind, Grade, Recording
 
 
 def doubt(
-    kind: FindingKind, value: float, message: str, about: Cell | Recording, at_most: Grade = Grade.INVALID
+    kind: FindingKind,
+    value: float,
+    message: str,
+    about: Cell | Recording,
+    *,
+    at_most: Grade = Grade.INVALID,
+    advice: str = "",
 ) -> tuple[Finding, ...]:
-    """The finding that the rule of this kind makes of the value, graded no higher than `at_most`; empty for none."""
+    """The finding that the rule of this kind makes of the value, graded no higher than `at_most`; empty for none.
+
+    The advice is the rule's, where there is no better.
+    """
     rule = RULES[kind]
     grade = rule.grade(value)
     if grade is None:
@@ -17,7 +26,7 @@ def doubt(
             kind=kind,
             grade=min(grade, at_most, key=lambda one: one.weight),
             message=message,
-            advice=rule.advice,
+            advice=advice or rule.advice,
             cell_id=about.cell_id if isinstance(about, Recording) else about.id,
             position=about.position if isinstance(about, Recording) else None,
         ),
