@@ -151,6 +151,12 @@ def test_the_timeline_has_every_interval_in_which_something_happened(run: Run, r
     assert 0 < first.p50_ns < first.p99_ns
 
 
+def test_the_timeline_has_no_trial_that_is_left_out() -> None:
+    cell = objectives_when(RESET)
+    assert [trial.position for trial in cell.trials if not trial.used] == [0]
+    assert {moment.position for moment in cell.timeline} == {1, 2, 3, 4}
+
+
 def test_a_broken_trial_is_left_out_and_told() -> None:
     run = simulated_run(loads=(SATURATE,), ceiling=None)
     broken = _with(run, {3: replace(GOOD, outcomes={"malformed": 5}, rate_per_s=90_000.0)})

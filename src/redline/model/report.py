@@ -80,7 +80,7 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
-    timeline: tuple[Moment, ...]
+    timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
 

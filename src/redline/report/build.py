@@ -70,7 +70,7 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
-        timeline=timeline(trial.recording for trial in judged.trials),
+        timeline=timeline(judged.used),
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives, response),
     )
