@@ -25,7 +25,8 @@ class Tool(Frozen):
 class Build(Frozen):
     """How a server is built; the content of `inputs` decides whether it has to be built again.
 
-    `inputs` are globs, `outputs` paths of files or folders. Both are relative to `folder`, which is relative to the family's folder.
+    `inputs` are globs, `outputs` paths of files or folders. Both are relative to `folder`, which is relative to the
+    family's folder.
     """
 
     run: tuple[str, ...] = Field(min_length=1)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from redline.model.base import Frozen
 from redline.model.histogram import Histogram
@@ -76,7 +76,10 @@ class Engine(Frozen):
 
 
 class Traffic(Frozen):
-    """All that the engine saw in one trial. The measured totals are the sums of the measure and drain intervals."""
+    """All that the engine saw in one trial. The measured totals are the sums of the measure and drain intervals.
+
+    Of the totals, `counts.due`, the sum of `counts.outcomes` and the count of `response` are equal, or it is refused.
+    """
 
     engine: Engine
     connections: int
@@ -91,6 +94,17 @@ class Traffic(Frozen):
     lateness: Histogram
     engine_cpu_ns: int
     intervals: tuple[Interval, ...]
+
+    @model_validator(mode="after")
+    def _nothing_is_lost(self) -> "Traffic":
+        """Each request that fell due has one outcome and one response time; what breaks that is no measurement."""
+        due, outcomes, responses = self.counts.due, self.counts.outcomes.total, self.response.count
+        if not due == outcomes == responses:
+            raise ValueError(
+                f"{due} requests that fell due have {outcomes} outcomes and {responses} response times:"
+                " all three have to be equal"
+            )
+        return self
 
     @property
     def seconds(self) -> float:

@@ -122,7 +122,11 @@ def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nonsense(line: str, error: Exception) -> DriveError:
+    why = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        why = ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
     return DriveError(
-        f"the engine wrote what is not of its format: {line[:200]!r} ({error})",
+        f"the engine wrote what cannot be: {why}; in {line[:200]!r}",
         hint="engine and lab may be of different versions: run `make build`",
     )

@@ -1,0 +1,76 @@
+"""Nothing leaves the histogram: traffic that has lost or made up requests is not accepted, wherever it comes from."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from redline.errors import DriveError, StoreError
+from redline.model import Histogram, Traffic
+from redline.plugins.drivers.job import Transcript
+from redline.store import RunStore
+from tests.fakes.recordings import simulated_run
+
+RUN = simulated_run(trials=1)
+TRAFFIC = RUN.recordings[0].traffic
+assert TRAFFIC is not None
+TOLD = json.loads(TRAFFIC.model_dump_json())
+DUE = TOLD["counts"]["due"]
+
+
+def wrong() -> dict[str, dict[str, Any]]:
+    """By what is wrong: the traffic's JSON."""
+    due, lost, short = (json.loads(json.dumps(TOLD)) for _ in range(3))
+    due["counts"]["due"] += 1
+    lost["counts"]["outcomes"]["ok"] -= 1
+    short["response"] = Histogram.of([1e6] * (DUE - 3)).encode()
+    return {"due": due, "lost": lost, "short": short}
+
+
+@pytest.mark.parametrize("which", sorted(wrong()))
+def test_due_outcomes_and_responses_are_of_one_number(which: str) -> None:
+    with pytest.raises(ValidationError, match="that fell due") as caught:
+        Traffic.model_validate(wrong()[which])
+    assert str(DUE) in str(caught.value)
+
+
+def test_a_histogram_that_cannot_be_decoded_is_a_validation_error() -> None:
+    encoded = bytearray(base64.b64decode(TOLD["response"]))
+    encoded[len(encoded) // 2] ^= 0xFF
+    with pytest.raises(ValidationError):
+        Traffic.model_validate({**TOLD, "response": base64.b64encode(encoded).decode()})
+
+
+def test_the_driver_tells_it_in_one_line() -> None:
+    traffic = wrong()["due"]
+    started = {"event": "started", "format": "redline.engine/1"}
+    result: dict[str, Any] = {"event": "result"}
+    for key in ("engine", "connections", "connect_ns", "epoch_unix_ns"):
+        started[key] = traffic.pop(key)
+    transcript = Transcript()
+    transcript.read(json.dumps(started))
+    for interval in traffic.pop("intervals"):
+        transcript.read(json.dumps({"event": "interval", **interval}))
+    transcript.read(json.dumps({**result, **traffic}))
+    with pytest.raises(DriveError, match="that fell due") as caught:
+        transcript.traffic()
+    message = caught.value.problems[0].message
+    assert f"{DUE + 1} requests" in message
+    assert "\n" not in message
+
+
+def test_a_stored_recording_that_breaks_it_is_named(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "run")
+    store.create(RUN.manifest)
+    recording = RUN.recordings[0]
+    store.save(recording, RUN.manifest.plan.cells[recording.cell_id])
+    (file,) = (tmp_path / "run/recordings").iterdir()
+    told = json.loads(file.read_text())
+    told["traffic"]["counts"]["due"] += 1
+    file.write_text(json.dumps(told))
+    with pytest.raises(StoreError, match="that fell due") as caught:
+        store.recordings()
+    assert file.name in str(caught.value)
