@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Estimate, Metric
+from redline.quantities import significant
 from redline.report import format as fmt
 
 SECOND = 1_000_000_000
@@ -77,8 +78,8 @@ def test_a_duration_reads_back_within_half_a_percent(ns: float) -> None:
 
 @given(st.floats(1e-6, 1e12))
 def test_significant_never_uses_an_exponent(value: float) -> None:
-    assert re.fullmatch(r"[0-9]+(\.[0-9]+)?", fmt.significant(value))
-    assert float(fmt.significant(value)) == pytest.approx(value, rel=0.0051)
+    assert re.fullmatch(r"[0-9]+(\.[0-9]+)?", significant(value))
+    assert float(significant(value)) == pytest.approx(value, rel=0.0051)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.model import COMPARED, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
-from redline.report.format import amount, interval, label, one_line, percent, ratio, spread
+from redline.report.format import GRADE_MARKS, MARKS, amount, interval, label, one_line, percent, ratio, spread
 from redline.report.renderers.views import (
-    GRADE_MARKS,
-    MARKS,
     Doubt,
     Group,
     because,

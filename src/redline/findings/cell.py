@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from redline.findings.doubt import doubt, percent
+from redline.findings.doubt import doubt
 from redline.findings.rules import WANTED_BEYOND, WANTED_TRIALS
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording
+from redline.quantities import percent
 
 TAIL = 0.99
 
@@ -40,8 +41,10 @@ def _too_few_trials(cell: Cell, used: Sequence[Recording], planned: int) -> tupl
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
-    advice = REPEAT if planned >= WANTED_TRIALS else ""
-    return doubt(FindingKind.TOO_FEW_TRIALS, short, message, cell, advice=advice)
+    found = doubt(FindingKind.TOO_FEW_TRIALS, short, message, cell)
+    if planned < WANTED_TRIALS:
+        return found
+    return tuple(finding.model_copy(update={"advice": REPEAT}) for finding in found)
 
 
 def _too_few_samples(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ...]:

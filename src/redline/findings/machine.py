@@ -1,8 +1,9 @@
 """Doubts about one trial, from what the probes saw of server, engine and machine."""
 
-from redline.findings.doubt import doubt, percent
+from redline.findings.doubt import doubt
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording, Traffic
+from redline.quantities import percent
 
 
 def client_saturated(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:

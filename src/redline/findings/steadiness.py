@@ -5,9 +5,10 @@ import math
 import numpy as np
 import scipy
 
-from redline.findings.doubt import doubt, percent
+from redline.findings.doubt import doubt
 from redline.findings.rules import TREND_P
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Recording, Traffic
+from redline.quantities import percent
 
 FEWEST_INTERVALS = 7
 """With six, even a perfect trend has a chance of 2 / 6! = 0.003 under Kendall's test, above what is asked for."""

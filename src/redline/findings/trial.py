@@ -1,9 +1,10 @@
 """Doubts about one trial, from what the engine saw of it."""
 
-from redline.findings.doubt import doubt, duration, percent
+from redline.findings.doubt import doubt
 from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal
 from redline.findings.steadiness import unsteady
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
+from redline.quantities import duration, percent
 
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:

@@ -4,9 +4,8 @@ import re
 
 from redline.model import COMPARED, CellReport, Comparison, Metric, ObjectiveResult, Report
 from redline.report import format as fmt
+from redline.report.format import GRADE_MARKS, MARKS
 from redline.report.renderers.views import (
-    GRADE_MARKS,
-    MARKS,
     Built,
     Doubt,
     Group,

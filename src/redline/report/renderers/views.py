@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
 
-MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
-GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
-
 
 @dataclass(frozen=True)
 class Group:

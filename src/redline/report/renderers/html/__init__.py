@@ -14,7 +14,7 @@ from redline.model import Grade, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.renderers.html.page import page
 from redline.report.renderers.html.plots import payload
-from redline.report.renderers.views import GRADE_MARKS, MARKS, because, built, doubts, grave, groups, servers, tally
+from redline.report.renderers.views import because, built, doubts, grave, groups, servers, tally
 
 _HERE = Path(__file__).parent
 _ASSETS = _HERE / "assets"
@@ -62,8 +62,8 @@ def _templates() -> Environment:
         because=because,
         grave=grave,
         breakable=_breakable,
-        verdict_marks=MARKS,
-        grade_marks=GRADE_MARKS,
+        verdict_marks=fmt.MARKS,
+        grade_marks=fmt.GRADE_MARKS,
         Verdict=Verdict,
         Grade=Grade,
         Metric=Metric,
