@@ -1,6 +1,7 @@
 """The engine's driver: what becomes of engines that cannot be started and of logs that cannot be written."""
 
 import errno
+import hashlib
 import os
 import subprocess
 import tracemalloc
@@ -18,6 +19,18 @@ from tests.fakes import targets
 from tests.fakes.recordings import simulated_cell
 
 CELL = simulated_cell()
+
+
+def test_an_engine_that_was_built_anew_is_another_one(tmp_path: Path) -> None:
+    binary = tmp_path / "engine"
+    binary.write_bytes(b"one")
+    assert EngineDriver(binary).sha256() == hashlib.sha256(b"one").hexdigest()
+    binary.write_bytes(b"two")
+    assert EngineDriver(binary).sha256() == hashlib.sha256(b"two").hexdigest()
+    binary.unlink()
+    with pytest.raises(DriveError, match="cannot be read") as caught:
+        EngineDriver(binary).sha256()
+    assert "make build" in caught.value.hint
 
 
 def drive(log: Path) -> Drive:

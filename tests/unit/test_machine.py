@@ -186,8 +186,8 @@ def test_no_groups_no_limits(tmp_path: Path) -> None:
 
 
 def test_the_environment_of_this_machine_is_read_whole() -> None:
-    environment = read_environment("1.2.3", Placement(server_cpus=(0,), engine_cpus=(1,)))
-    assert environment.engine == "1.2.3"
+    environment = read_environment("1.2.3", "abcd", Placement(server_cpus=(0,), engine_cpus=(1,)))
+    assert (environment.engine, environment.engine_sha256) == ("1.2.3", "abcd")
     assert environment.cores == len(os.sched_getaffinity(0))
     assert environment.memory_bytes > 0
     assert (environment.server_cpus, environment.engine_cpus) == ((0,), (1,))

@@ -19,10 +19,11 @@ _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")
 def doctor(json: AsJson = False) -> None:
     """Examine this machine: cores, clocks, limits, other load; each with what to do about it."""
     try:
-        engine = EngineDriver(find_engine()).version()
+        driver = EngineDriver(find_engine())
+        version, sha256 = driver.version(), driver.sha256()
     except DriveError:
-        engine = "not installed"
-    environment = read_environment(engine, plan_placement())
+        version, sha256 = "not installed", ""
+    environment = read_environment(version, sha256, plan_placement())
     advice = examine(environment)
     if json:
         result = DoctorResult(environment=environment, advice=advice)

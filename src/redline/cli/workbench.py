@@ -29,4 +29,4 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
         probes=lambda: (ProcessTreeProbe(),),
         placement=placement,
     )
-    return Workbench(tools, read_environment(driver.version(), placement))
+    return Workbench(tools, read_environment(driver.version(), driver.sha256(), placement))

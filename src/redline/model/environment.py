@@ -10,6 +10,9 @@ class Environment(Frozen):
 
     redline: str = Field(description="version of the lab")
     engine: str = Field(description="version of the engine")
+    engine_sha256: str = Field(
+        default="", description="hex SHA-256 of the engine's binary; empty when it is not installed or was not kept"
+    )
     commit: str = Field(default="", description="git commit of the lab's own checkout, `+dirty` when changed")
     python: str
     os: str

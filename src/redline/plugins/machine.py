@@ -45,7 +45,7 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
     return Placement(server_cpus=_flat(rest[:middle]), engine_cpus=_flat(rest[middle:]), lab_cpus=cores[0])
 
 
-def read_environment(engine_version: str, placement: Placement) -> Environment:
+def read_environment(engine_version: str, engine_sha256: str, placement: Placement) -> Environment:
     """What this machine tells; takes a fifth of a second, to see what else is running."""
     host, limits = Host(), read_limits()
     steal, busy = _sample(host)
@@ -53,6 +53,7 @@ def read_environment(engine_version: str, placement: Placement) -> Environment:
     return Environment(
         redline=__version__,
         engine=engine_version,
+        engine_sha256=engine_sha256,
         commit=_commit(Path(__file__)),
         python=platform.python_version(),
         os=_os_name(),

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import http.client
 import json
 import os
@@ -51,6 +52,14 @@ class EngineDriver:
         except (OSError, subprocess.SubprocessError) as error:
             raise DriveError(f"{self._engine} cannot be run: {error}", hint="run `make build`") from error
         return done.stdout.split()[-1]
+
+    def sha256(self) -> str:
+        """The binary's hex SHA-256: a version has many builds. Raises DriveError when it cannot be read."""
+        try:
+            with self._engine.open("rb") as binary:
+                return hashlib.file_digest(binary, "sha256").hexdigest()
+        except OSError as error:
+            raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint="run `make build`") from error
 
     def refuses(self, cell: Cell) -> str | None:
         """More connections than this process may open cannot be driven from here."""
