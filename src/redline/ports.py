@@ -130,11 +130,6 @@ class Executor(Protocol):
 class Renderer(Protocol):
     """Report -> bytes."""
 
-    @property
-    def suffix(self) -> str:
-        """The file name ending, such as `.html`."""
-        ...
-
     def render(self, report: Report) -> bytes:
         """The whole report in this format."""
         ...

@@ -30,7 +30,7 @@ CLOSED = simulated_cell(load=SATURATE)
 OPEN = simulated_cell(load=STEADY)
 SLOW_OPEN = simulated_cell(load=Load(name="slow", shape=Open(rate_per_s=200, connections=16), duration_ns=MEASURE_NS))
 
-Why = Literal["start", "not_ready", "wrong_answer", "died", "engine", "interrupted"]
+Why = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 Raised = dict[FindingKind, Grade]
 
 
@@ -88,12 +88,7 @@ def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
         (CLOSED, {"failure": failure("not_ready", "launch")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
         (CLOSED, {"failure": failure("wrong_answer", "verify")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
         (CLOSED, {"failure": failure("engine")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
-        (CLOSED, {"failure": failure("interrupted", "launch")}, {FindingKind.CUT_SHORT: Grade.INVALID}),
-        (
-            CLOSED,
-            {"failure": failure("interrupted"), "ended": "interrupted", "measured": 0.7},
-            {FindingKind.CUT_SHORT: Grade.WARN},
-        ),
+        (CLOSED, {"ended": "interrupted", "measured": 0.7}, {FindingKind.CUT_SHORT: Grade.WARN}),
         (CLOSED, {"ended": "interrupted", "measured": 0.3}, {FindingKind.CUT_SHORT: Grade.INVALID}),
         (CLOSED, {"ended": "deadline", "measured": 0.9}, {FindingKind.CUT_SHORT: Grade.INVALID}),
         (CLOSED, {"steal": 0.06}, {FindingKind.CPU_STEAL: Grade.NOTE}),
@@ -189,13 +184,7 @@ def test_an_invalid_trial_is_not_usable() -> None:
     ],
 )
 def test_a_cell_is_valid_when_half_of_its_trials_and_two_are_usable(made: int, used: int, valid: bool) -> None:
-    recordings = trials(*[GOOD] * made)
-    assert is_valid(recordings, recordings[:used]) is valid
-
-
-def test_what_the_user_interrupted_does_not_count_against_a_cell() -> None:
-    recordings = trials(GOOD, replace(GOOD, failure=failure("interrupted", "launch")))
-    assert is_valid(recordings, recordings[:1])
+    assert is_valid(made, used) is valid
 
 
 @pytest.mark.parametrize(

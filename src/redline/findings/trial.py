@@ -30,12 +30,9 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 
 def _failed(recording: Recording) -> tuple[Finding, ...]:
     failure = recording.failure
-    if failure is not None and failure.kind == "interrupted":
-        if recording.traffic is not None:
-            return ()  # how much of it was measured says what it is worth
-        return doubt(FindingKind.CUT_SHORT, 1.0, _told("Interrupted", failure), recording)
     if failure is not None:
-        return doubt(_kind_of(failure), 1.0, _told("Failed", failure), recording)
+        message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
+        return doubt(_kind_of(failure), 1.0, message, recording)
     if recording.traffic is None:
         return doubt(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and does not say why.", recording)
     if recording.traffic.counts.completed == 0:
@@ -43,10 +40,6 @@ def _failed(recording: Recording) -> tuple[Finding, ...]:
         message = f"Not one right answer came within the measurement; {due:,} requests were due."
         return doubt(FindingKind.TRIAL_FAILED, 1.0, message, recording)
     return ()
-
-
-def _told(what: str, failure: Failure) -> str:
-    return f"{what} in stage {failure.stage}: {failure.message.rstrip('.')}."
 
 
 def _kind_of(failure: Failure) -> FindingKind:

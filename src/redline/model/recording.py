@@ -10,7 +10,7 @@ from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
 Subject = Literal["server", "engine", "machine"]
-FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine", "interrupted"]
+FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 Stage = Literal["launch", "verify", "load", "stop"]
 
 

@@ -2,6 +2,6 @@
 
 from redline.report.build import build_report
 from redline.report.compare import RunsCompared, compare_runs
-from redline.report.views import load_text, percentiles, trial_summary
+from redline.report.views import load_text, percentiles
 
-__all__ = ["RunsCompared", "build_report", "compare_runs", "load_text", "percentiles", "trial_summary"]
+__all__ = ["RunsCompared", "build_report", "compare_runs", "load_text", "percentiles"]

@@ -62,7 +62,7 @@ def judge_run(run: Run) -> dict[str, JudgedCell]:
             own_findings=judge_cell(
                 cell, used, planned=planned[cell_id], ceiling_per_s=ceilings.get((cell.scenario.name, cell.load.name))
             ),
-            valid=is_valid([trial.recording for trial in own], used),
+            valid=is_valid(len(own), len(used)),
         )
     return judged
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from redline.model import (
-    Cell,
     Closed,
     Counts,
     Histogram,
@@ -18,7 +17,7 @@ from redline.model import (
     Recording,
     TrialReport,
 )
-from redline.report.judged import JudgedCell, JudgedTrial, judge_trial
+from redline.report.judged import JudgedCell, JudgedTrial
 from redline.stats import SHARES, cpu_per_request_ns, enough_beyond
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
@@ -38,11 +37,6 @@ def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
 def timeline(recordings: Iterable[Recording]) -> tuple[Moment, ...]:
     """Every interval in which something happened, of every trial, at its middle."""
     return tuple(moment for recording in recordings for moment in _moments(recording))
-
-
-def trial_summary(cell: Cell, recording: Recording) -> TrialReport:
-    """One trial in a line, judged by itself: for live progress."""
-    return trial_report(judge_trial(cell, recording))
 
 
 def trial_report(trial: JudgedTrial) -> TrialReport:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
+from redline.ports import Renderer
 from redline.report.renderers.csvfile import CsvRenderer
 from redline.report.renderers.html import HtmlRenderer
 from redline.report.renderers.jsonfile import JsonRenderer
 from redline.report.renderers.markdown import MarkdownRenderer
 
-RENDERERS: Mapping[str, HtmlRenderer | CsvRenderer | JsonRenderer | MarkdownRenderer] = {
+RENDERERS: Mapping[str, Renderer] = {
     "html": HtmlRenderer(),
     "csv": CsvRenderer(),
     "json": JsonRenderer(),

@@ -44,8 +44,6 @@ Field = str | int | float | bool | None
 class CsvRenderer:
     """Report -> CSV: header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe."""
 
-    suffix = ".csv"
-
     def render(self, report: Report) -> bytes:
         """Seven rows for each cell, in the order of the metrics, then one for each cell that was skipped."""
         sheet = io.StringIO(newline="")

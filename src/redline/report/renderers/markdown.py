@@ -25,8 +25,6 @@ _WORD_JOINER = "\u2060"
 class MarkdownRenderer:
     """Report -> GitHub-flavoured Markdown. Texts are escaped; they can call nobody, hide no link and hold no HTML."""
 
-    suffix = ".md"
-
     def render(self, report: Report) -> bytes:
         """A heading, a table for each scenario and load, findings, skipped cells, and how to repeat the run."""
         blocks = [_head(report), *_tables(report), *_findings(report), *_skipped(report), _foot(report)]

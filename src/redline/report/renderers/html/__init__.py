@@ -23,8 +23,6 @@ _ASSETS = _HERE / "assets"
 class HtmlRenderer:
     """Report -> HTML. Every text is escaped; a content security policy allows our own style and scripts by hash."""
 
-    suffix = ".html"
-
     def render(self, report: Report) -> bytes:
         """The whole page; the same report gives the same bytes."""
         style, library, script = _assets()
