@@ -23,12 +23,12 @@ pub struct Connection {
     pub due_ns: u64,
     /// When its request was written, or, while it is being opened, when that began.
     pub since_ns: u64,
+    /// When the opening of the present socket began.
+    pub opened_ns: u64,
     /// Bytes of its request that the kernel has taken.
     sent: usize,
     /// An earlier socket of it was open: the next one replaces it.
     pub was_open: bool,
-    /// A request was written on the present socket.
-    pub used: bool,
     /// An answer came on the present socket.
     pub answered: bool,
 }
@@ -41,9 +41,9 @@ impl Connection {
             generation: 0,
             due_ns: 0,
             since_ns: 0,
+            opened_ns: 0,
             sent: 0,
             was_open: false,
-            used: false,
             answered: false,
         }
     }
@@ -52,7 +52,7 @@ impl Connection {
     pub fn begin(&mut self, stream: TcpStream, now_ns: u64) {
         self.stream = Some(stream);
         self.since_ns = now_ns;
-        self.used = false;
+        self.opened_ns = now_ns;
         self.answered = false;
     }
 
@@ -68,7 +68,6 @@ impl Connection {
         self.due_ns = due_ns;
         self.since_ns = now_ns;
         self.sent = 0;
-        self.used = true;
     }
 
     pub fn is_whole_written(&self, request: &[u8]) -> bool {

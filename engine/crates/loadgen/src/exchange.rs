@@ -158,7 +158,12 @@ impl Worker {
         let carrier = &self.pool.connections[connection as usize];
         let (due_ns, written_ns) = (carrier.due_ns, Some(carrier.since_ns));
         let was_busy = self.pool.roster.state(connection) == State::Busy;
-        self.pool.lost(connection, true, self.now_ns);
+        if outcome == Outcome::Timeout {
+            // It was we who did not wait any longer: the peer may be slow, but it is there.
+            self.pool.drop_socket(connection, true);
+        } else {
+            self.pool.lost(connection, true, self.now_ns);
+        }
         if was_busy {
             self.end(Ending { due_ns, written_ns, outcome, status: None });
         }

@@ -20,7 +20,7 @@ pub const WAKER: u64 = u64::MAX;
 const OPENING_AT_ONCE: usize = 128;
 const SHORTEST_DELAY_NS: u64 = 1_000_000;
 const LONGEST_DELAY_NS: u64 = 100_000_000;
-/// A connection that ends unused in less than this was not wanted; later, it was only idle for too long.
+/// A connection that ends without an answer in less than this was not wanted; later, the peer had another reason.
 const AT_ONCE_NS: u64 = 1_000_000_000;
 /// How many events one wait takes.
 pub const EVENTS: usize = 256;
@@ -31,7 +31,7 @@ enum Trouble {
     None,
     /// A connection could not be opened; the next that is opened ends it.
     Refused,
-    /// A connection ended unused and at once; the first answer on a new one ends it.
+    /// A connection ended without an answer and at once; the first answer on a new one ends it.
     Dropped,
 }
 
@@ -146,6 +146,10 @@ impl Pool {
         };
         // Whatever comes of it, it goes to the back of a queue: the others have their turn first.
         self.roster.change(connection, State::Down);
+        if self.trouble != Trouble::None {
+            // That it opens says nothing yet: the next has to wait all the same.
+            self.open_after_ns = now_ns.saturating_add(self.delay_ns);
+        }
         let token = self.token(connection);
         let begun = begin_connect(self.target).and_then(|stream| {
             self.poll.add_socket(stream.as_fd(), token)?;
@@ -187,10 +191,10 @@ impl Pool {
         self.slow_down(Trouble::Refused, now_ns);
     }
 
-    /// An open connection has ended, or is to be ended; `reset` when something on it is unanswered.
+    /// An open connection has ended, or is to be ended because of what came on it; `reset` when something on it is unanswered.
     pub fn lost(&mut self, connection: u32, reset: bool, now_ns: u64) {
         let ended = &self.connections[connection as usize];
-        if !ended.used && now_ns < ended.since_ns.saturating_add(AT_ONCE_NS) {
+        if !ended.answered && now_ns < ended.opened_ns.saturating_add(AT_ONCE_NS) {
             self.slow_down(Trouble::Dropped, now_ns);
         }
         self.drop_socket(connection, reset);
@@ -204,12 +208,75 @@ impl Pool {
         self.open_after_ns = now_ns.saturating_add(self.delay_ns);
     }
 
-    fn drop_socket(&mut self, connection: u32, reset: bool) {
+    /// Close a connection, without blame for its peer.
+    pub fn drop_socket(&mut self, connection: u32, reset: bool) {
         if let Some(stream) = self.connections[connection as usize].end()
             && reset
         {
             reset_on_close(&stream);
         }
         self.roster.change(connection, State::Down);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use redline_wire::Asked;
+
+    use super::{LONGEST_DELAY_NS, Pool, SHORTEST_DELAY_NS};
+    use crate::stop::Stop;
+
+    /// A pool of one connection, which is open since 0, and the listener that it is open to.
+    fn pool() -> (Pool, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut pool = Pool::new(listener.local_addr().unwrap(), 1, Asked::default(), &Stop::new().unwrap()).unwrap();
+        open(&mut pool, 0);
+        (pool, listener)
+    }
+
+    fn open(pool: &mut Pool, now_ns: u64) {
+        pool.begin_next(now_ns).unwrap();
+        pool.opened(0);
+    }
+
+    #[test]
+    fn connections_that_end_unanswered_and_at_once_are_opened_ever_more_slowly() {
+        let (mut pool, _listener) = pool();
+        let (mut now_ns, mut delay_ns) = (0, SHORTEST_DELAY_NS);
+        for _ in 0..12 {
+            // It carried a request, as every connection of a closed load does at once.
+            pool.connections[0].carry(now_ns, now_ns);
+            pool.lost(0, false, now_ns);
+            assert_eq!(pool.next_opening_ns(), now_ns + delay_ns);
+            now_ns += delay_ns;
+            open(&mut pool, now_ns);
+            // That it is open is not enough: another one would have to wait as long again.
+            assert_eq!(pool.open_after_ns, now_ns + delay_ns);
+            delay_ns = (2 * delay_ns).min(LONGEST_DELAY_NS);
+        }
+        assert_eq!(delay_ns, LONGEST_DELAY_NS);
+        pool.answered(0);
+        pool.lost(0, false, now_ns);
+        assert!(pool.may_open(now_ns));
+    }
+
+    #[test]
+    fn connections_that_end_after_an_answer_or_late_or_by_us_are_opened_again_at_once() {
+        let (mut pool, _listener) = pool();
+        for now_ns in 0..5 {
+            pool.connections[0].carry(now_ns, now_ns);
+            pool.answered(0);
+            pool.lost(0, false, now_ns);
+            assert!(pool.may_open(now_ns));
+            open(&mut pool, now_ns);
+        }
+        pool.connections[0].carry(2_000_000_000, 2_000_000_000);
+        pool.lost(0, false, 2_000_000_000);
+        assert!(pool.may_open(2_000_000_000));
+        open(&mut pool, 2_000_000_000);
+        pool.drop_socket(0, true);
+        assert!(pool.may_open(2_000_000_000));
     }
 }

@@ -209,6 +209,22 @@ fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
     assert!(rude.accepted.load(Ordering::SeqCst) < 100);
 }
 
+/// A proxy without its server: what it takes it closes, so that users who ask again at once would connect for ever.
+#[test]
+fn a_proxy_that_closes_what_it_accepts_makes_no_storm() {
+    let proxy = Server::start(|_, _| Ok(()));
+    let job = with(job(proxy.port), "/load/closed/users", json!(64));
+    let told = support::run(&job);
+    if told.code == Some(0) {
+        assert_eq!(told.result().outcome("ok"), 0);
+    } else {
+        assert_eq!(told.error()["kind"], "connect");
+    }
+    // The first 64, and those that were opened again before the first of these ended; then one each 1, 2, 4 … 100 ms, in a
+    // window of 350 ms and a drain of a second.
+    assert!(proxy.accepted.load(Ordering::SeqCst) < 300);
+}
+
 /// Faster than it can be read, and for ever: it must neither hold up the other connection nor the end.
 #[test]
 fn an_endless_body_is_a_timeout_and_holds_up_nobody() {
