@@ -10,6 +10,9 @@ from redline.model import Environment, Run, Suite, Variant
 from redline.ports import Launcher
 
 
+_MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
+
+
 @dataclass(frozen=True)
 class Built:
     """By variant slug: the content hash of what was built, or why it could not be."""
@@ -48,8 +51,11 @@ def refuse_changed(built: Built, run: Run, environment: Environment) -> None:
     for slug, reason in built.unavailable.items():
         raise RedlineError(f"{slug} cannot be built any more: {reason}", hint=hint)
     was = run.manifest.environment
-    if environment.engine != was.engine:
-        raise RedlineError(f"this run was begun with engine {was.engine}, here is {environment.engine}", hint=hint)
+    for name in _MUST_BE_THE_SAME:
+        before, now = getattr(was, name), getattr(environment, name)
+        if before != now:
+            told = f"another {name.replace('_', ' ')}: {before}, now {now}"
+            raise RedlineError(f"this run was begun with {told}", hint=hint)
 
 
 def _variants(suite: Suite) -> tuple[Variant, ...]:

@@ -1,0 +1,45 @@
+"""Going on with a run never mixes builds, engines or machines."""
+
+import pytest
+
+from redline.cli.building import Built, refuse_changed
+from redline.errors import RedlineError
+from redline.model import Run
+from tests.fakes.recordings import simulated_run
+
+RUN = simulated_run(trials=2, done=3)
+SAME = {cell.variant.slug: "" for cell in RUN.manifest.plan.cells.values()}
+
+
+def built(run: Run) -> Built:
+    """What the recordings say that they were made with."""
+    hashes = {
+        run.manifest.plan.cells[recording.cell_id].variant.slug: recording.server.build
+        for recording in run.recordings
+        if recording.server
+    }
+    return Built(hashes={**SAME, **hashes}, unavailable={})
+
+
+def test_the_same_goes_on() -> None:
+    refuse_changed(built(RUN), RUN, RUN.manifest.environment)
+
+
+def test_another_build_is_refused() -> None:
+    changed = Built(hashes=dict.fromkeys(SAME, "another"), unavailable={})
+    with pytest.raises(RedlineError, match="not what it was"):
+        refuse_changed(changed, RUN, RUN.manifest.environment)
+
+
+def test_a_server_that_cannot_be_built_any_more_is_refused() -> None:
+    with pytest.raises(RedlineError, match="no compiler"):
+        refuse_changed(Built(built(RUN).hashes, {"rust.axum": "no compiler"}), RUN, RUN.manifest.environment)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("engine_sha256", "0" * 64), ("hostname", "elsewhere"), ("cores", 99), ("server_cpus", (7,))]
+)
+def test_another_engine_or_machine_is_refused(field: str, value: object) -> None:
+    environment = RUN.manifest.environment.model_copy(update={field: value})
+    with pytest.raises(RedlineError, match=field.replace("_", " ")):
+        refuse_changed(built(RUN), RUN, environment)
