@@ -5,6 +5,8 @@ use std::net::TcpStream;
 
 use redline_wire::{Answer, Asked, Parser};
 
+use crate::sys::socket::is_to_itself;
+
 /// How writing went.
 pub enum Wrote {
     /// So many bytes went to the kernel: all there were, or all that it takes for now.
@@ -92,9 +94,11 @@ impl Connection {
         Wrote::Bytes(self.sent - before)
     }
 
-    /// Why it could not be opened, if it could not.
+    /// Why it could not be opened, if it could not. Connected to itself means that nobody listens.
     pub fn open_error(&self) -> Option<io::Error> {
-        self.stream.as_ref().and_then(|stream| stream.take_error().unwrap_or_else(Some))
+        let stream = self.stream.as_ref()?;
+        let failed = stream.take_error().unwrap_or_else(Some);
+        failed.or_else(|| is_to_itself(stream).then(|| io::Error::from_raw_os_error(libc::ECONNREFUSED)))
     }
 
     /// The answer that the end of the connection makes whole, if there is one.

@@ -63,3 +63,38 @@ pub fn reset_on_close(stream: &TcpStream) {
         )
     };
 }
+
+/// Whether a connection is to itself: TCP lets a socket that is given the target's own port as its source connect to itself
+/// (simultaneous open; RFC 9293, section 3.5) when nobody listens there.
+pub fn is_to_itself(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_to_itself_is_told_from_others() {
+        let name = |port: u16| libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: port.to_be(),
+            sin_addr: libc::in_addr { s_addr: u32::from(std::net::Ipv4Addr::LOCALHOST).to_be() },
+            sin_zero: [0; 8],
+        };
+        // SAFETY: no memory is passed but the name, whose size is given; the descriptor is the stream's alone.
+        let stream = unsafe {
+            let stream = TcpStream::from_raw_fd(checked(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0)).unwrap());
+            let any = name(0);
+            checked(libc::bind(stream.as_raw_fd(), (&raw const any).cast(), size_of_val(&any) as libc::socklen_t))
+                .unwrap();
+            stream
+        };
+        connect(&stream, &name(stream.local_addr().unwrap().port())).unwrap();
+        assert!(is_to_itself(&stream));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(!is_to_itself(&TcpStream::connect(listener.local_addr().unwrap()).unwrap()));
+    }
+}
