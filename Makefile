@@ -2,10 +2,11 @@
 SHELL := /bin/bash
 UV_VERSION := 0.13.8
 UV := .tools/bin/uv
+UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint test-engine test-lab bench schemas clean
+.PHONY: help run build test lint test-engine test-lab bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -13,13 +14,14 @@ help: ## Show the targets
 run: build ## Measure hyper against axum on this machine and write a report
 	.venv/bin/redline run suites/quickstart.yaml
 
-build: $(UV) ## Set up .venv with the lab and the engine
-	@$(UV) sync --frozen --quiet || { $(UV) sync --frozen; exit 1; }
+build: $(UV_STAMP) ## Set up .venv with the lab and the engine
+	@python=$$(scripts/check-tools --python) && sync="$(UV) sync --frozen --python $$python" && \
+		{ $$sync --quiet || { $$sync; exit 1; }; }
 
-$(UV):
-	@scripts/check-tools
-	@python3 -m venv .tools
+$(UV_STAMP):
+	@python=$$(scripts/check-tools --python) && rm -rf .tools && $$python -m venv .tools
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
 
 test: lint test-engine test-lab ## All tests: lint, engine, lab
 
@@ -38,8 +40,9 @@ test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest
 
 bench: build ## Redline measured against its peers
-	$(PY) bench/engine_vs_wrk.py
-	$(PY) bench/oracle_table.py
+	$(PY) -m bench.engine_vs_wrk
+	$(PY) -m bench.oracle_table
 
 clean: ## Remove everything that was built; runs stay
-	rm -rf .venv .tools .cache engine/target catalogue/*/target
+	rm -rf .venv .tools .cache engine/target
+	find catalogue -type d -name target -prune -exec rm -rf {} +

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from rig import PATH, Oracle, build_oracle, drive, engine_version, machine, running
+from bench.rig import PATH, Oracle, build_oracle, drive, engine_version, machine, running
 from scipy.stats import t as student
 
 from redline.errors import RedlineError, UsageError

@@ -119,6 +119,17 @@ def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:
     assert result.measured_ns < 30_000_000_000
 
 
+def test_ctrl_c_before_the_measurement_is_an_interrupt_too(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        process = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "60s", "--json")
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert not out
+
+
 def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> None:
     with targets.target(targets.garbage) as url:
         done = redline("load", url, *SHORT)

@@ -9,7 +9,6 @@ from redline.errors import BuildError, RedlineError
 from redline.model import Environment, Run, Suite, Variant
 from redline.ports import Launcher
 
-
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
 

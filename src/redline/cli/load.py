@@ -60,6 +60,9 @@ def load(
         timeout_ns=duration_ns("--timeout", timeout),
     )
     recording = _record(cell, endpoint, at_least_one("-t", threads), seed, Console(stderr=True))
+    traffic = recording.traffic
+    if traffic is not None and traffic.ended == "interrupted" and traffic.seconds <= 0:
+        raise KeyboardInterrupt  # before its measurement began there is nothing to tell
     result = load_result(url, cell, recording)
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")

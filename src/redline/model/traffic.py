@@ -47,6 +47,9 @@ class Counts(Frozen):
     bytes_sent: int = 0
     bytes_received: int = 0
     saturated: int = Field(default=0, description="durations past the histogram's range, recorded at its end")
+    exhausted: int = Field(
+        default=0, description="part of outcomes.connect: no port, descriptor or memory left on the engine's side"
+    )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
     outcomes: Outcomes = Outcomes()
 

@@ -11,8 +11,8 @@ use crate::sys::socket::is_to_itself;
 pub enum Wrote {
     /// So many bytes went to the kernel: all there were, or all that it takes for now.
     Bytes(usize),
-    /// The connection is broken.
-    Broken,
+    /// The connection is broken, and why.
+    Broken(io::Error),
 }
 
 /// A connection's memory, kept from one socket to the next.
@@ -79,16 +79,16 @@ impl Connection {
     /// Hand the rest of the request to the kernel.
     pub fn write(&mut self, request: &[u8]) -> Wrote {
         let Some(stream) = &mut self.stream else {
-            return Wrote::Broken;
+            return Wrote::Broken(ErrorKind::NotConnected.into());
         };
         let before = self.sent;
         while self.sent < request.len() {
             match stream.write(&request[self.sent..]) {
-                Ok(0) => return Wrote::Broken,
+                Ok(0) => return Wrote::Broken(ErrorKind::WriteZero.into()),
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Wrote::Broken,
+                Err(error) => return Wrote::Broken(error),
             }
         }
         Wrote::Bytes(self.sent - before)

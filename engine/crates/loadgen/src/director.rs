@@ -14,11 +14,12 @@ use crate::job::{Job, Load};
 use crate::merge::Merger;
 use crate::output::tell;
 use crate::pool::{Opened, Pool};
+use crate::reasons::{Kind, Reasons};
 use crate::stop::Stop;
 use crate::sys::process::{exact_timers, pin, short_slices};
 use crate::sys::time::{now_ns, thread_cpu_ns, unix_ns};
 use crate::tally::{Outlet, Piece, Returns, Tally, Window};
-use crate::worker::Worker;
+use crate::worker::{Share, Worker};
 
 /// How far ahead the epoch is set, so that every worker is there when it comes.
 const NOTICE_NS: u64 = 1_000_000;
@@ -121,6 +122,10 @@ impl Place {
         let share = share_of(self.job.load.connections(), self.number, self.job.workers);
         let mut pool = Pool::new(self.target, share, self.job.asked, &self.stop)?;
         let opened = pool.open_all(self.job.timeout_ns, &self.stop)?;
+        let mut reasons = Reasons::new(self.number);
+        if let Some(why) = &opened.error {
+            reasons.tell(Kind::of_connecting(why), why);
+        }
         let _ = self.messages.send(Message::Connected(opened));
         let Ok(epoch_ns) = self.epoch.recv() else {
             return Ok(());
@@ -134,7 +139,8 @@ impl Place {
         });
         let tally = Tally::new(window, self.job.interval_ns, Outlet { pieces, spare: returned });
         let demand = self.demand(share, window)?;
-        let was_cut = Worker::new(self.job, self.stop, pool, demand, tally, window.end_ns).run()?;
+        let share = Share { pool, demand, tally, reasons };
+        let was_cut = Worker::new(share, self.job, self.stop, window.end_ns).run()?;
         let _ = self.messages.send(Message::Finished { worker, was_cut });
         Ok(())
     }

@@ -1,12 +1,14 @@
 //! The worker's side of an exchange: connect, send, receive, judge.
 
-use std::io::{ErrorKind, Read};
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Read};
 
 use redline_traffic::Outcome;
 use redline_wire::Answer;
 
 use crate::connection::Wrote;
 use crate::job::Expect;
+use crate::reasons::Kind;
 use crate::roster::State;
 use crate::sys::epoll::Ready;
 use crate::tally::Ending;
@@ -19,16 +21,16 @@ impl Worker {
     /// Open connections that are down, as fast as the target lets us.
     pub fn open_down(&mut self) {
         while self.pool.may_open(self.now_ns) && self.now_ns < self.drain_end_ns {
-            if let Err((connection, _)) = self.pool.begin_next(self.now_ns) {
-                self.opening_failed(connection);
+            if let Err((connection, why)) = self.pool.begin_next(self.now_ns) {
+                self.opening_failed(connection, &why);
             }
         }
     }
 
     pub fn settle_opening(&mut self, connection: u32, event: Ready) {
         self.tick();
-        if self.pool.connections[connection as usize].open_error().is_some() {
-            return self.opening_failed(connection);
+        if let Some(why) = self.pool.connections[connection as usize].open_error() {
+            return self.opening_failed(connection, &why);
         }
         if self.pool.opened(connection) {
             self.tally.reconnected();
@@ -36,21 +38,27 @@ impl Worker {
         // It speaks before it was asked, or has ended already: of no use.
         if event.readable() {
             self.pool.lost(connection, true, self.now_ns);
-            self.fail_waiting();
+            self.reasons.tell(Kind::Connect, &"it was taken, and ended or spoken on before a request came");
+            self.fail_waiting(Kind::Connect);
         }
     }
 
-    pub fn opening_failed(&mut self, connection: u32) {
+    pub fn opening_failed(&mut self, connection: u32, why: &io::Error) {
+        let kind = Kind::of_connecting(why);
+        self.reasons.tell(kind, why);
         self.pool.refused(connection, self.now_ns);
-        self.fail_waiting();
+        self.fail_waiting(kind);
     }
 
     /// A connection could not be opened: so ends the request that waits first in line, and when no connection is open, all
     /// that wait, for they cannot be sent.
-    fn fail_waiting(&mut self) {
+    fn fail_waiting(&mut self, kind: Kind) {
         let waiting = self.demand.waiting();
         let failed = if self.pool.open() == 0 { waiting } else { waiting.min(1) };
         for _ in 0..failed {
+            if kind == Kind::Exhausted {
+                self.tally.exhausted(self.demand.oldest_due_ns());
+            }
             self.end_oldest_waiting(Outcome::Connect);
         }
     }
@@ -72,10 +80,11 @@ impl Worker {
         }
         match carrier.write(&self.job.request) {
             Wrote::Bytes(bytes) => self.tally.bytes_sent(bytes),
-            Wrote::Broken => {
+            Wrote::Broken(why) => {
                 // The peer may have answered before it closed; what it said counts.
                 self.receive(connection, true);
                 if self.pool.roster.state(connection) == State::Busy {
+                    self.reasons.tell(Kind::Reset, &why);
                     self.fail(connection, Outcome::Reset);
                 }
             }
@@ -101,8 +110,9 @@ impl Worker {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(_) => {
+                Err(why) => {
                     self.tick();
+                    self.reasons.tell(Kind::Reset, &why);
                     return self.fail(connection, Outcome::Reset);
                 }
             }
@@ -124,8 +134,14 @@ impl Worker {
             Ok(None) => {}
             Ok(Some(whole)) if whole.used == bytes => self.answered(connection, whole.answer, ending),
             // What follows the answer was not asked for, so where the answer ends is not sure either.
-            Ok(Some(_)) | Err(_) => self.fail(connection, Outcome::Malformed),
+            Ok(Some(_)) => self.malformed(connection, &"bytes follow the answer that nobody asked for"),
+            Err(why) => self.malformed(connection, &why),
         }
+    }
+
+    fn malformed(&mut self, connection: u32, why: &dyn Display) {
+        self.reasons.tell(Kind::Malformed, why);
+        self.fail(connection, Outcome::Malformed);
     }
 
     fn answered(&mut self, connection: u32, answer: Answer, ending: bool) {

@@ -11,6 +11,7 @@ mod job;
 mod merge;
 mod output;
 mod pool;
+mod reasons;
 mod roster;
 mod stop;
 mod sys;

@@ -120,6 +120,11 @@ impl Tally {
         self.slice.counts.waited += u64::from(self.is_of_phase(due_ns));
     }
 
+    /// A request ends in `connect` because this side had no port, descriptor or memory for its connection.
+    pub fn exhausted(&mut self, due_ns: u64) {
+        self.slice.counts.exhausted += u64::from(self.is_of_phase(due_ns));
+    }
+
     /// A request's first byte is about to be handed to the kernel.
     #[inline]
     pub fn sent(&mut self, due_ns: u64) {

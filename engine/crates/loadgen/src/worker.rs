@@ -8,6 +8,7 @@ use redline_traffic::Outcome;
 use crate::demand::{Demand, NEVER};
 use crate::job::Job;
 use crate::pool::{EVENTS, Pool, WAKER};
+use crate::reasons::Reasons;
 use crate::roster::State;
 use crate::stop::Stop;
 use crate::sys::epoll::Ready;
@@ -17,12 +18,21 @@ use crate::tally::{Ending, Tally};
 /// How much one read takes: what is shorter than this was all there was.
 const BUFFER_BYTES: usize = 64 * 1024;
 
+/// What is a worker's own.
+pub struct Share {
+    pub pool: Pool,
+    pub demand: Demand,
+    pub tally: Tally,
+    pub reasons: Reasons,
+}
+
 pub struct Worker {
     pub job: Arc<Job>,
     pub stop: Arc<Stop>,
     pub pool: Pool,
     pub demand: Demand,
     pub tally: Tally,
+    pub reasons: Reasons,
     /// The end of the measurement window, and of the drain after it.
     pub end_ns: u64,
     pub drain_end_ns: u64,
@@ -34,15 +44,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(job: Arc<Job>, stop: Arc<Stop>, pool: Pool, demand: Demand, tally: Tally, end_ns: u64) -> Self {
+    pub fn new(share: Share, job: Arc<Job>, stop: Arc<Stop>, end_ns: u64) -> Self {
         let drain_end_ns = end_ns.saturating_add(job.drain_ns);
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        let Share { pool, demand, tally, reasons } = share;
         Self {
             job,
             stop,
             pool,
             demand,
             tally,
+            reasons,
             end_ns,
             drain_end_ns,
             now_ns: now_ns(),
@@ -163,7 +175,7 @@ impl Worker {
             self.fail(connection, Outcome::Timeout);
         }
         while let Some(connection) = since(self, State::Opening) {
-            self.opening_failed(connection);
+            self.opening_failed(connection, &io::ErrorKind::TimedOut.into());
         }
         while self.demand.oldest_due_ns().saturating_add(timeout_ns) <= self.now_ns {
             self.end_oldest_waiting(Outcome::Timeout);

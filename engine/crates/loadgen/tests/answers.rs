@@ -2,13 +2,14 @@
 
 mod support;
 
+use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 use support::server::{HELLO, HELLO_SHA256, Server};
-use support::{complete, job, open_job, with};
+use support::{Engine, complete, job, open_job, with};
 
 #[test]
 fn right_answers_are_ok_and_their_bytes_are_counted() {
@@ -154,16 +155,20 @@ fn a_connection_that_ends_early_is_closed_or_reset() {
 #[test]
 fn garbage_endless_heads_and_surplus_are_malformed() {
     let answers = [
-        "\x16\x03\x01 is not HTTP\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: banana\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello",
+        ("\x16\x03\x01 is not HTTP\r\n\r\n", "the head is not HTTP/1.1"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: banana\r\n\r\n", "Content-Length is wrong"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "the chunked coding is wrong"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello", "bytes follow the answer that nobody asked for"),
     ];
-    for answer in answers {
+    for (answer, why) in answers {
         let server = Server::answering(answer);
-        let result = complete(&job(server.port));
-        result.are_all("malformed");
-        assert!(result.count("reconnects") > 0, "{answer:?}");
+        let told = Engine::start_with(&job(server.port).to_string(), |command| {
+            command.stderr(Stdio::piped());
+        });
+        let told = told.finish();
+        told.result().are_all("malformed");
+        assert!(told.result().count("reconnects") > 0, "{answer:?}");
+        assert_eq!(told.log, format!("worker 0: first malformed failure: {why}\n"));
     }
     let endless = Server::start(|mut peer, _| {
         peer.request()?;

@@ -3,6 +3,7 @@
 mod support;
 
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -27,7 +28,31 @@ fn a_server_that_dies_is_refused_connections_and_conserved_requests() {
         let result = told.result();
         assert!(result.outcome("ok") > 0);
         assert!(result.outcome("connect") > 0);
+        assert_eq!(result.count("exhausted"), 0);
     }
+}
+
+/// Every answer costs a descriptor, and from some time on there are no more.
+#[test]
+fn running_out_of_descriptors_is_told_from_a_server_that_refuses() {
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+    });
+    let job = with(job(server.port), "/measure_ns", json!(LONG)).to_string();
+    let mut engine = Engine::start_with(&job, |command| {
+        command.stderr(Stdio::piped());
+    });
+    engine.wait_for_measured("/outcomes/ok");
+    engine.limit_open_files(3);
+    engine.wait_for_measured("/exhausted");
+    engine.signal(libc::SIGINT);
+    let told = engine.finish();
+    let result = told.result();
+    assert!(result.count("exhausted") > 0);
+    assert_eq!(result.count("exhausted"), result.outcome("connect"));
+    let reasons: Vec<_> = told.log.lines().filter(|line| line.contains("exhausted")).collect();
+    assert_eq!(reasons, ["worker 0: first exhausted failure: Too many open files (os error 24)"]);
 }
 
 #[test]

@@ -160,6 +160,8 @@ pub struct Counts {
     pub bytes_received: u64,
     /// Durations past the histograms' range.
     pub saturated: u64,
+    /// Of the outcomes `connect`, those for want of ports, descriptors or memory on the engine's side.
+    pub exhausted: u64,
     /// Whole answers by status.
     pub status: StatusClasses,
     /// How requests ended.
@@ -177,6 +179,7 @@ impl AddAssign for Counts {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.saturated += other.saturated;
+        self.exhausted += other.exhausted;
         self.status += other.status;
         self.outcomes += other.outcomes;
     }

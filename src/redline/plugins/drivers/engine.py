@@ -27,6 +27,7 @@ ENGINE = "redline-engine"
 RESERVED_FILES = 64
 VERIFY_WITHIN_S = (5.0, 30.0)
 LONGEST_BODY = 64 << 20
+_ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
 _SHOWN_BYTES = 120
 
 
@@ -106,6 +107,8 @@ class EngineDriver:
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
         traffic = transcript.traffic()
+        if traffic is None and process.returncode in _ENDED_BY_INTERRUPT:
+            raise KeyboardInterrupt
         if traffic is None:
             raise DriveError(
                 f"the engine ended with code {process.returncode} and no result: {_tail(drive.log)}",

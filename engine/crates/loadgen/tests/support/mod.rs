@@ -87,6 +87,14 @@ impl Engine {
         assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
     }
 
+    /// Take its descriptors away: from now on it gets none that is not below `most`.
+    pub fn limit_open_files(&self, most: u64) {
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: the limit is valid for reads, and the old one is not asked for.
+        let set = unsafe { libc::prlimit(self.pid(), libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut()) };
+        assert_eq!(set, 0);
+    }
+
     /// Let the pipe of its output hold as little as the kernel allows.
     pub fn shrink_output(&self) {
         let out = self.out.as_ref().unwrap().get_ref();
@@ -225,7 +233,7 @@ impl Told {
             }
             assert_eq!(sum, result.histogram(name), "{name}");
         }
-        for counter in ["due", "sent", "waited", "late", "reconnects", "saturated"] {
+        for counter in ["due", "sent", "waited", "late", "reconnects", "saturated", "exhausted"] {
             let sum: u64 = measured.iter().map(|interval| interval["counts"][counter].as_u64().unwrap()).sum();
             assert_eq!(sum, result.count(counter), "{counter}");
         }
@@ -271,6 +279,7 @@ impl Outcome {
         assert_eq!(self.histogram("response").count(), self.count("due"));
         assert_eq!(self.histogram("lateness").count(), self.count("due"));
         assert_eq!(self.histogram("service").count(), self.count("sent"));
+        assert!(self.count("exhausted") <= self.outcome("connect"));
     }
 
     /// All requests, some at least, ended so.
