@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from bench.rig import PATH, Oracle, build_oracle, drive, engine_version, machine, running
 from scipy.stats import t as student
 
+from bench.rig import PATH, Oracle, build_oracle, drive, engine_version, machine, running
 from redline.errors import RedlineError, UsageError
 from redline.model import Closed, Load
 

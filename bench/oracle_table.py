@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from bench.queueing import mm1_responses
 from bench.rig import build_oracle, drive, engine_version, machine, running
-
 from redline.errors import RedlineError
 from redline.model import Load, Open
 
