@@ -2,14 +2,13 @@
 
 mod support;
 
-use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 use support::server::{HELLO, HELLO_SHA256, Server};
-use support::{Engine, complete, job, open_job, with};
+use support::{complete, job, open_job, run, with};
 
 #[test]
 fn right_answers_are_ok_and_their_bytes_are_counted() {
@@ -162,10 +161,7 @@ fn garbage_endless_heads_and_surplus_are_malformed() {
     ];
     for (answer, why) in answers {
         let server = Server::answering(answer);
-        let told = Engine::start_with(&job(server.port).to_string(), |command| {
-            command.stderr(Stdio::piped());
-        });
-        let told = told.finish();
+        let told = run(&job(server.port));
         told.result().are_all("malformed");
         assert!(told.result().count("reconnects") > 0, "{answer:?}");
         assert_eq!(told.log, format!("worker 0: first malformed failure: {why}\n"));
@@ -204,7 +200,7 @@ fn an_answer_that_closes_its_connection_is_ok_and_the_next_takes_a_new_one() {
 fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
     let rude = Server::start(|mut peer, _| peer.say("220 mail.example.org ESMTP\r\n"));
     let job = with(open_job(rude.port, 100, 4), "/timeout_ns", json!(100_000_000));
-    let told = support::run(&job);
+    let told = run(&job);
     if told.code == Some(0) {
         assert_eq!(told.result().outcome("ok"), 0);
     } else {
@@ -219,7 +215,7 @@ fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
 fn a_proxy_that_closes_what_it_accepts_makes_no_storm() {
     let proxy = Server::start(|_, _| Ok(()));
     let job = with(job(proxy.port), "/load/closed/users", json!(64));
-    let told = support::run(&job);
+    let told = run(&job);
     if told.code == Some(0) {
         assert_eq!(told.result().outcome("ok"), 0);
     } else {

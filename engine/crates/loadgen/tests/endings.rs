@@ -3,7 +3,6 @@
 mod support;
 
 use std::net::TcpListener;
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -40,9 +39,7 @@ fn running_out_of_descriptors_is_told_from_a_server_that_refuses() {
         peer.say("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
     });
     let job = with(job(server.port), "/measure_ns", json!(LONG)).to_string();
-    let mut engine = Engine::start_with(&job, |command| {
-        command.stderr(Stdio::piped());
-    });
+    let mut engine = Engine::start(&job);
     engine.wait_for_measured("/outcomes/ok");
     engine.limit_open_files(3);
     engine.wait_for_measured("/exhausted");

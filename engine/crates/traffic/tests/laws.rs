@@ -182,6 +182,7 @@ fn events_have_the_keys_of_the_protocol() {
             "bytes_sent",
             "completed",
             "due",
+            "exhausted",
             "late",
             "outcomes",
             "reconnects",

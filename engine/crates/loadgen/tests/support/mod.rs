@@ -51,7 +51,7 @@ pub fn with(mut job: Value, place: &str, value: Value) -> Value {
 pub struct Told {
     pub code: Option<i32>,
     pub events: Vec<Value>,
-    /// What it said on standard error, if that was piped.
+    /// What it said on standard error.
     pub log: String,
 }
 
@@ -69,7 +69,7 @@ impl Engine {
 
     pub fn start_with(job: &str, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         prepare(&mut command);
         let mut child = command.spawn().unwrap();
         // It may refuse a job before it has read it all.
