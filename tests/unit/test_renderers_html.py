@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from redline.model import Report, Verdict
+from redline.model import FindingKind, Grade, Objective, ObjectiveResult, Report, Verdict
 from redline.report import format as fmt
 from redline.report.renderers import RENDERERS
 from tests.fakes import reports
@@ -169,6 +169,25 @@ def test_the_end_of_a_failed_servers_output_is_shown_and_escaped() -> None:
     html = RENDERERS["html"].render(report).decode()
     assert html.count("<code>&lt;b&gt;panicked&lt;/b&gt; at src/main.rs:7\nexit</code>") == 2
     assert "<b>panicked" not in html
+
+
+def test_an_objective_missed_in_spite_of_its_number_says_why_once() -> None:
+    report = reports.died()
+    p99 = Objective(metric="p99", below=True, limit=1e9, text="p99 < 1 s")
+    lost = ObjectiveResult(objective=p99, actual=1e6, met=False, reason="1 of 5 trials lost to server-died")
+    cell = report.cells[0].model_copy(update={"objectives": (lost, lost)})
+    text = page(report.model_copy(update={"cells": (cell,)})).text
+    assert "✗ p99 < 1 s ✗ p99 < 1 s 1 of 5 trials lost to server-died" in text
+    assert "1.00 ms ✗ missed : 1 of 5 trials lost to server-died" in text
+
+
+def test_a_doubt_is_marked_once_beside_a_server_at_its_gravest() -> None:
+    report = reports.doubtful()
+    steal = next(f for f in report.cells[0].findings if f.kind is FindingKind.CPU_STEAL)
+    noted = steal.model_copy(update={"grade": Grade.NOTE})
+    cell = report.cells[0].model_copy(update={"findings": (noted, steal)})
+    html = RENDERERS["html"].render(report.model_copy(update={"cells": (cell,)})).decode()
+    assert re.findall(r'href="#(finding-[a-z-]+)"', html) == ["finding-warn-cpu-steal"]
 
 
 def test_nothing_says_invalid_beside_numbers_that_stand() -> None:

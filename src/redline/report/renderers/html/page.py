@@ -99,12 +99,20 @@ def page(report: Report) -> Page:
                 cell,
                 colours[cell.server],
                 tuple(_score(cell, metric, compared.get(cell.cell_id, {}), axes, group) for metric in metrics),
-                tuple(dict.fromkeys((f.kind, f.grade) for f in weighed(cell))),
+                _doubts(cell),
             )
             for cell in group.cells
         )
         sections.append(Section(group, rows, tuple(row for row in rows if row.cell in drawn(group))))
     return Page(report, tuple(sections), axes, metrics)
+
+
+def _doubts(cell: CellReport) -> tuple[tuple[FindingKind, Grade], ...]:
+    """Each kind once, at its gravest; trials of one cell are often late by more and by less."""
+    gravest: dict[FindingKind, Grade] = {}
+    for found in weighed(cell):
+        gravest.setdefault(found.kind, found.grade)
+    return tuple(gravest.items())
 
 
 def _axes(report: Report) -> dict[Metric, Axis]:
