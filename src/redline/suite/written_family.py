@@ -43,7 +43,9 @@ class WrittenBuild(Written):
         default=None, description="files and globs whose content decides whether to build again", examples=[["src/**"]]
     )
     outputs: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="paths that the build leaves, files or folders; no globs", examples=[["target/release/hyper"]]
+        default=None,
+        description="paths that the build leaves, files or folders; no globs",
+        examples=[["target/release/hyper"]],
     )
     needs: list[WrittenTool] | None = Field(default=None, description="tools that have to be on the PATH")
 
