@@ -23,7 +23,7 @@ FLAGS = (
     "--no-first-run",
     "--disable-quic",
 )
-ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.skipping, reports.nasty]
+ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.skipping, reports.died, reports.nasty]
 
 pytestmark = [
     pytest.mark.browser,
