@@ -153,7 +153,9 @@ impl Worker {
         if reusable {
             self.pool.roster.change(connection, State::Idle);
         } else {
-            self.pool.lost(connection, false, self.now_ns);
+            // The answer is whole and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
+            // a minute; where the peer has ended first, the TIME_WAIT is the peer's anyhow.
+            self.pool.lost(connection, !ending, self.now_ns);
         }
         self.end(Ending { due_ns, written_ns, outcome, status: Some(answer.status) });
     }
