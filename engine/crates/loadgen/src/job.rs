@@ -11,8 +11,8 @@ use serde::Deserialize;
 pub const JOB_FORMAT: &str = "redline.job/1";
 /// Thirty days in nanoseconds: the longest that any duration of a job may be.
 const LONGEST_NS: u64 = 30 * 24 * 3_600_000_000_000;
-/// One millisecond: the shortest interval.
-const SHORTEST_INTERVAL_NS: u64 = 1_000_000;
+/// Ten milliseconds: the shortest interval.
+const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 /// The most connections of one job.
 const MOST_CONNECTIONS: u32 = 10_000_000;
 
@@ -42,6 +42,15 @@ struct RawJob {
 pub struct Target {
     pub host: String,
     pub port: u16,
+}
+
+impl Target {
+    /// An IPv6 address may stand in brackets, as it does in URLs; here it has none.
+    fn unbracket(&mut self) {
+        if let Some(inner) = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            self.host = inner.to_owned();
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -162,7 +171,8 @@ impl Job {
 }
 
 impl RawJob {
-    fn check(self) -> Result<Job, Trouble> {
+    fn check(mut self) -> Result<Job, Trouble> {
+        self.target.unbracket();
         if self.format != JOB_FORMAT {
             let message = format!("this engine reads {JOB_FORMAT:?}, not {:?}", self.format);
             return Err(bad("format", &message, "use the engine that belongs to your version of the lab"));
@@ -293,3 +303,6 @@ impl RawRequest {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -150,7 +150,7 @@ fn limit(error: &io::Error) -> Trouble {
 
 /// The address of the target. A name may have many: then it is the first that takes a connection.
 fn resolve(job: &Job) -> Result<SocketAddr, Trouble> {
-    let host = job.target.host.trim_start_matches('[').trim_end_matches(']');
+    let host = job.target.host.as_str();
     let name = (host, job.target.port);
     let unknown = |why: String| Trouble {
         kind: ErrorKind::Connect,

@@ -53,7 +53,7 @@ fn each_field_is_checked_and_named() {
         ("/measure_ns", json!(u64::MAX), "measure_ns"),
         ("/drain_ns", json!(null), "drain_ns"),
         ("/timeout_ns", json!(0), "timeout_ns"),
-        ("/interval_ns", json!(10), "interval_ns"),
+        ("/interval_ns", json!(9_999_999), "interval_ns"),
         ("/deadline_ns", json!(0), "deadline_ns"),
         ("/seed", json!(-1), "seed"),
         ("/workers", json!(0), "workers"),
