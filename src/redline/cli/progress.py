@@ -11,10 +11,10 @@ from rich.text import Text
 
 from redline.findings import judge
 from redline.model import Cell, Finding, Grade, Interval, Plan, PlannedTrial, Recording
-from redline.report.format import duration, rate
+from redline.report.format import GRADE_MARKS, duration, rate
 from redline.suite import expected_length_ns
 
-_MARKS = {Grade.INVALID: ("✗", "red"), Grade.WARN: ("!", "yellow"), Grade.NOTE: ("i", "blue")}
+_COLOURS = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 
 
 class Progress:
@@ -71,8 +71,7 @@ class Progress:
             p99 = duration(recording.traffic.response.quantile_ns(0.99))
             text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
         for finding in findings:
-            mark, colour = _MARKS[finding.grade]
-            text.append(f"\n    {mark} {finding.message}", style=colour)
+            text.append(f"\n    {GRADE_MARKS[finding.grade]} {finding.message}", style=_COLOURS[finding.grade])
         return text
 
     def _show(self, current: str) -> None:
@@ -83,9 +82,9 @@ class Progress:
     def _line(self) -> Text:
         line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold", no_wrap=True, overflow="ellipsis")
         line.append_text(self._current)
-        for grade, (mark, colour) in _MARKS.items():
+        for grade, colour in _COLOURS.items():
             if self._grades[grade]:
-                line.append(f"  {self._grades[grade]} {mark}", style=colour)
+                line.append(f"  {self._grades[grade]} {GRADE_MARKS[grade]}", style=colour)
         line.append(f"  {duration(self._left_ns())} left", style="dim")
         return line
 
