@@ -27,7 +27,11 @@ const NOTICE_NS: u64 = 1_000_000;
 enum Message {
     Connected(Opened),
     Piece(usize, Piece),
-    Finished { worker: usize, was_cut: bool },
+    /// When its measurement ended, if it was cut.
+    Finished {
+        worker: usize,
+        cut_ns: Option<u64>,
+    },
     Failed(io::Error),
 }
 
@@ -140,8 +144,8 @@ impl Place {
         let tally = Tally::new(window, self.job.interval_ns, Outlet { pieces, spare: returned });
         let demand = self.demand(share, window)?;
         let share = Share { pool, demand, tally, reasons };
-        let was_cut = Worker::new(share, self.job, self.stop, window.end_ns).run()?;
-        let _ = self.messages.send(Message::Finished { worker, was_cut });
+        let cut_ns = Worker::new(share, self.job, self.stop, window.end_ns).run()?;
+        let _ = self.messages.send(Message::Finished { worker, cut_ns });
         Ok(())
     }
 
@@ -202,7 +206,7 @@ fn conduct(
     epoch_ns: u64,
 ) -> Result<Ended, Trouble> {
     let mut merger = Merger::new(hired.len());
-    let mut any_cut = false;
+    let mut last_cut_ns = None;
     let mut cpu_ns = thread_cpu_ns();
     while !merger.all_finished() {
         match inbox.recv() {
@@ -211,8 +215,8 @@ fn conduct(
                     let _ = hired[worker].returns.send(spare);
                 }
             }
-            Ok(Message::Finished { worker, was_cut }) => {
-                any_cut |= was_cut;
+            Ok(Message::Finished { worker, cut_ns }) => {
+                last_cut_ns = last_cut_ns.max(cut_ns);
                 merger.finish(worker);
             }
             Ok(Message::Connected(_)) => {}
@@ -221,10 +225,10 @@ fn conduct(
         }
         tell_intervals(&mut merger, hired, &mut cpu_ns);
     }
-    let ended = if any_cut { stop.ended() } else { Ended::Complete };
+    let ended = if last_cut_ns.is_some() { stop.ended() } else { Ended::Complete };
     let planned_end_ns = job.warmup_ns + job.measure_ns;
     let measure_end_ns =
-        if any_cut { planned_end_ns.min(stop.at_ns().saturating_sub(epoch_ns)) } else { planned_end_ns };
+        last_cut_ns.map_or(planned_end_ns, |cut_ns| planned_end_ns.min(cut_ns.saturating_sub(epoch_ns)));
     tell(&Event::Result(Summary {
         ended,
         measure_start_ns: job.warmup_ns.min(measure_end_ns),

@@ -305,4 +305,4 @@ impl RawRequest {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

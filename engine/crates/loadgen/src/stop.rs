@@ -40,7 +40,7 @@ impl Stop {
     }
 
     /// Ask all to stop, soon, at the same time.
-    fn ask(&self, code: u8) {
+    pub fn ask(&self, code: u8) {
         self.at_ns.store(now_ns().saturating_add(NOTICE_NS), Ordering::Relaxed);
         self.cause.store(code, Ordering::Release);
         wake(&self.waker);

@@ -38,9 +38,15 @@ impl Window {
     }
 }
 
+/// How many intervals may be on their way or waiting to be read; while there are more, the current one goes on. It bounds
+/// the memory that a reader who is slow, or gone without a word, can cost.
+const MOST_LENT: usize = 64;
+
 /// One interval of one worker, on its way to the director. Times are nanoseconds since the epoch.
 pub struct Piece {
     pub phase: Phase,
+    /// Which interval of its phase ends with it: the same for all workers, and growing.
+    pub number: u64,
     pub start_ns: u64,
     pub end_ns: u64,
     pub slice: Box<Slice>,
@@ -59,9 +65,12 @@ pub struct Tally {
     window: Window,
     interval_ns: u64,
     phase: Phase,
+    number: u64,
     start_ns: u64,
     end_ns: u64,
     slice: Box<Slice>,
+    /// Slices that were sent and have not come back.
+    lent: usize,
     cpu_ns: u64,
     outlet: Outlet,
 }
@@ -82,7 +91,18 @@ impl Tally {
         let phase = window.phase(window.epoch_ns);
         let end_ns = window.end_of(phase).min(window.epoch_ns.saturating_add(interval_ns));
         let start_ns = window.epoch_ns;
-        Self { window, interval_ns, phase, start_ns, end_ns, slice: Box::default(), cpu_ns: thread_cpu_ns(), outlet }
+        Self {
+            window,
+            interval_ns,
+            phase,
+            number: 0,
+            start_ns,
+            end_ns,
+            slice: Box::default(),
+            lent: 0,
+            cpu_ns: thread_cpu_ns(),
+            outlet,
+        }
     }
 
     /// When the current interval ends.
@@ -95,8 +115,34 @@ impl Tally {
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
         while now_ns >= self.end_ns {
-            self.send(self.end_ns);
+            self.end_interval();
         }
+    }
+
+    /// The current interval has ended: it is sent, unless too many wait and its phase goes on.
+    fn end_interval(&mut self) {
+        let spare = self.take_back();
+        let end_ns = self.end_ns;
+        if self.lent >= MOST_LENT && self.window.phase(end_ns) == self.phase {
+            self.number += 1;
+            self.end_ns = self.next_end_ns(end_ns);
+        } else {
+            self.send(end_ns, spare);
+        }
+    }
+
+    /// Count the slices that came back; one of them.
+    fn take_back(&mut self) -> Option<Box<Slice>> {
+        let mut spare = None;
+        while let Ok(slice) = self.outlet.spare.try_recv() {
+            self.lent -= 1;
+            spare = Some(slice);
+        }
+        spare
+    }
+
+    fn next_end_ns(&self, start_ns: u64) -> u64 {
+        self.window.end_of(self.phase).min(start_ns.saturating_add(self.interval_ns))
     }
 
     /// The load ends here, earlier than planned, for the intervals that are still to come.
@@ -168,7 +214,7 @@ impl Tally {
     /// All is told: send the last interval. It is one of the drain, however short.
     pub fn finish(&mut self, now_ns: u64) {
         self.advance(now_ns.max(self.window.end_ns));
-        self.send(now_ns.max(self.start_ns + 1));
+        self.send(now_ns.max(self.start_ns + 1), None);
     }
 
     /// Whether a request that was due then is counted now: in the warm-up those of the warm-up, later the measured ones.
@@ -177,19 +223,68 @@ impl Tally {
         (due_ns < self.window.measure_ns) == (self.phase == Phase::Warmup)
     }
 
-    fn send(&mut self, end_ns: u64) {
+    fn send(&mut self, end_ns: u64, spare: Option<Box<Slice>>) {
         let cpu_ns = thread_cpu_ns();
         self.slice.engine_cpu_ns = cpu_ns - self.cpu_ns;
         self.cpu_ns = cpu_ns;
-        let empty = self.outlet.spare.try_recv().unwrap_or_default();
+        self.lent += 1;
         (self.outlet.pieces)(Piece {
             phase: self.phase,
+            number: self.number,
             start_ns: self.start_ns - self.window.epoch_ns,
             end_ns: end_ns - self.window.epoch_ns,
-            slice: std::mem::replace(&mut self.slice, empty),
+            slice: std::mem::replace(&mut self.slice, spare.unwrap_or_default()),
         });
-        self.phase = self.window.phase(end_ns);
+        let phase = self.window.phase(end_ns);
+        self.number = if phase == self.phase { self.number + 1 } else { 0 };
+        self.phase = phase;
         self.start_ns = end_ns;
-        self.end_ns = self.window.end_of(self.phase).min(end_ns.saturating_add(self.interval_ns));
+        self.end_ns = self.next_end_ns(end_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use redline_traffic::Phase;
+
+    use super::{MOST_LENT, Outlet, Tally, Window};
+
+    /// Nobody takes the pieces, for a thousand intervals: memory is bounded, all is counted, and phases stay apart.
+    #[test]
+    fn intervals_run_together_while_too_many_wait() {
+        let (sender, pieces) = channel();
+        let (returns, spare) = channel();
+        let outlet = Outlet { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare };
+        let window = Window { epoch_ns: 1000, measure_ns: 2000, end_ns: 12_000 };
+        let mut tally = Tally::new(window, 10, outlet);
+        for now_ns in 1000..12_000 {
+            tally.advance(now_ns);
+            tally.due(now_ns, now_ns);
+        }
+        // What waits is read, and the next are as long as they should be.
+        let mut read: Vec<_> = pieces.try_iter().collect();
+        assert_eq!(read.len(), MOST_LENT + 1);
+        for _ in 0..read.len() {
+            returns.send(Box::default()).unwrap();
+        }
+        tally.advance(12_000);
+        tally.advance(12_030);
+        tally.finish(12_035);
+        read.extend(pieces.try_iter());
+        let last: Vec<_> = read[MOST_LENT..].iter().map(|p| (p.phase, p.number, p.start_ns, p.end_ns)).collect();
+        assert_eq!(
+            last,
+            [
+                (Phase::Warmup, 99, 640, 1000),
+                (Phase::Measure, 999, 1000, 11_000),
+                (Phase::Drain, 0, 11_000, 11_010),
+                (Phase::Drain, 1, 11_010, 11_020),
+                (Phase::Drain, 2, 11_020, 11_030),
+                (Phase::Drain, 3, 11_030, 11_035),
+            ]
+        );
+        assert_eq!(read.iter().map(|piece| piece.slice.counts.due).sum::<u64>(), 11_000);
     }
 }

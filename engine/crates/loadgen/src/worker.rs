@@ -64,11 +64,11 @@ impl Worker {
         }
     }
 
-    /// Do the whole load; whether it was cut before its time.
+    /// Do the whole load; when its measurement ended if it was cut before its time.
     ///
     /// # Errors
     /// When the kernel refuses to wait: nothing can be known then.
-    pub fn run(mut self) -> io::Result<bool> {
+    pub fn run(mut self) -> io::Result<Option<u64>> {
         let mut ready = [Ready::NOTHING; EVENTS];
         // A request to stop may have come before the first wait.
         self.heed_stop();
@@ -88,7 +88,7 @@ impl Worker {
             self.receive_unread();
         }
         self.finish();
-        Ok(self.was_cut)
+        Ok(self.was_cut.then_some(self.end_ns))
     }
 
     /// Read the clock.
@@ -222,13 +222,16 @@ impl Worker {
         self.now_ns >= self.drain_end_ns || self.now_ns >= self.end_ns && all_answered
     }
 
-    /// Somebody asked to stop: the window and the drain end at the time that all workers were given.
+    /// Somebody asked to stop: the window and the drain end at the time that all workers were given. Who hears of it later has
+    /// measured until now, and its window ends now: the rates that it tells are over the time that it took.
     fn heed_stop(&mut self) {
-        let at_ns = self.stop.at_ns();
-        if at_ns < self.drain_end_ns {
+        let asked_ns = self.stop.at_ns();
+        if asked_ns < self.drain_end_ns {
+            self.tick();
+            let at_ns = asked_ns.max(self.now_ns);
             self.was_cut = true;
             self.end_ns = self.end_ns.min(at_ns);
-            self.drain_end_ns = at_ns;
+            self.drain_end_ns = self.drain_end_ns.min(at_ns);
             self.demand.cut(at_ns);
             self.tally.cut(at_ns);
         }
@@ -243,5 +246,49 @@ impl Worker {
             self.fail(connection, Outcome::InFlight);
         }
         self.tally.finish(self.now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use redline_traffic::Phase;
+
+    use super::*;
+    use crate::job::tests::job;
+    use crate::stop::INTERRUPTED;
+    use crate::tally::{Outlet, Piece, Window};
+
+    #[test]
+    fn who_hears_late_of_the_end_has_measured_until_then() {
+        let stop = Arc::new(Stop::new().unwrap());
+        stop.ask(INTERRUPTED);
+        while now_ns() <= stop.at_ns() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let heard_ns = now_ns();
+        let epoch_ns = stop.at_ns() - 1_000_000;
+        let window = Window { epoch_ns, measure_ns: epoch_ns, end_ns: epoch_ns + 10_000_000_000 };
+        let (sender, pieces) = channel();
+        let (_lender, returned) = channel();
+        let outlet = Outlet { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare: returned };
+        let job = Arc::new(job("127.0.0.1"));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let share = Share {
+            pool: Pool::new(listener.local_addr().unwrap(), 1, job.asked, &stop).unwrap(),
+            demand: Demand::closed(1, epoch_ns, window.end_ns),
+            tally: Tally::new(window, job.interval_ns, outlet),
+            reasons: Reasons::new(0),
+        };
+        let cut_ns = Worker::new(share, job, stop, window.end_ns).run().unwrap().unwrap();
+        assert!(cut_ns >= heard_ns);
+        let pieces: Vec<Piece> = pieces.iter().collect();
+        let measured = pieces.iter().rfind(|piece| piece.phase == Phase::Measure).unwrap();
+        assert_eq!(epoch_ns + measured.end_ns, cut_ns);
+        assert_eq!(pieces.iter().map(|piece| piece.slice.counts.outcomes.total()).sum::<u64>(), 1);
     }
 }

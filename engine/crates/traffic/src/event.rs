@@ -52,7 +52,7 @@ pub struct Engine<'a> {
 }
 
 /// The part of a load's life that an interval belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Before the measurement.

@@ -2,7 +2,8 @@ use serde_json::json;
 
 use super::Job;
 
-fn job(host: &str) -> Job {
+/// A job of one user.
+pub fn job(host: &str) -> Job {
     let job = json!({
         "format": "redline.job/1",
         "target": {"host": host, "port": 8080},
