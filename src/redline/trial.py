@@ -38,6 +38,9 @@ class Watcher(Protocol):
         ...
 
 
+DYING_S = 0.5
+
+
 @dataclass(frozen=True)
 class Tools:
     """What trials are made with. `probes` makes new ones for each trial."""
@@ -107,7 +110,7 @@ class Trial:
         wrong = self.tools.driver.verify(self.cell, server.endpoint)
         if wrong is None:
             return None
-        return server.death() or Failure(
+        return _death_soon(server) or Failure(
             stage="verify",
             kind="wrong_answer",
             message=f"{self.cell.variant.slug} answered {self.cell.scenario.name} wrongly before any load: {wrong}",
@@ -134,9 +137,25 @@ class Trial:
             probe.follow("server", server.facts.pid)
         try:
             self.traffic = self.tools.driver.drive(drive)
+        except DriveError:
+            self.failure = _death_soon(server)
+            raise
         finally:
             self.series = tuple(series for probe in probes for series in probe.finish())
-            self.failure = server.death()
+        self.failure = _death_soon(server) if _lost_connections(self.traffic) else server.death()
+
+
+def _lost_connections(traffic: Traffic) -> bool:
+    ended = traffic.counts.outcomes
+    return ended.connect + ended.reset + ended.closed > 0
+
+
+def _death_soon(server: RunningServer) -> Failure | None:
+    """The death of a server that no longer answers: it closes its sockets a moment before it is gone."""
+    deadline = time.monotonic() + DYING_S
+    while (death := server.death()) is None and time.monotonic() < deadline:
+        time.sleep(DYING_S / 50)
+    return death
 
 
 def _failure(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:

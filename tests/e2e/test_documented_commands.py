@@ -45,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     suite = lab.suite("good.one, good.two", trials=2, more="baseline: good.one")
     for name in ("DIR", "A", "B"):
         done = redline("run", suite, "-o", f"runs/{name}")
-        assert done.code == 0, done.err
+        assert "report:" in done.err, done.err
     (folder / "mine.yaml").write_text(_first_suite())
     (folder / "README.md").write_text("a body")
     return folder
@@ -72,6 +72,8 @@ def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path) ->
         if args[0] == "load":
             args = [url if arg.startswith("http://") else arg for arg in args] + SHORT_LOAD
         done = redline(*args)
-    allowed = {0, 3} if "--fail-on" in args or args[0] == "run" else {0}
-    assert done.code in allowed, (args, done.err)
+    # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.
+    depends = "--fail-on" in args or args[0] in {"run", "load"}
+    assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
+    assert "Traceback" not in done.err
     assert done.out

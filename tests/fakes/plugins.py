@@ -31,12 +31,14 @@ class FakeServer:
     """A server that does what the test says, and notes that it was stopped."""
 
     dead: Failure | None = None
+    slow_to_die: int = 0
     stopped: bool = False
     endpoint: Endpoint = ENDPOINT
     facts: ServerFacts = FACTS
 
     def death(self) -> Failure | None:
-        return self.dead
+        self.slow_to_die -= 1
+        return self.dead if self.slow_to_die < 0 else None
 
 
 @dataclass

@@ -79,6 +79,13 @@ def test_the_death_of_the_server_explains_an_engine_that_failed(tmp_path: Path) 
     assert events[-2:] == ["finish", "stop"]
 
 
+def test_a_death_that_is_seen_a_moment_late_still_explains_the_engine(tmp_path: Path) -> None:
+    events: list[str] = []
+    server = FakeServer(slow_to_die=3)
+    driver = FakeDriver(events, kills=server, error=DriveError("no connection", hint="x"))
+    assert run(tmp_path, FakeLauncher(events, server), driver).failure == DEATH
+
+
 def test_an_engine_that_fails_is_recorded(tmp_path: Path) -> None:
     events: list[str] = []
     driver = FakeDriver(events, error=DriveError("the engine ended with code 1", hint="x"))
