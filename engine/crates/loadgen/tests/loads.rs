@@ -114,7 +114,6 @@ fn an_impossible_rate_loses_nothing() {
     assert!(result.outcome("unsent") > 0);
     // The line is never empty once it has formed: later requests all wait, whenever a connection becomes idle.
     assert!(result.count("due") - result.count("waited") <= 4, "{}", result.event["counts"]);
-    assert!(result.outcome("ok") > 10);
 }
 
 #[test]
