@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from redline.cli import exits
 from redline.cli.load_target import Arrivals, read_request, read_shape, read_url, running_server
 from redline.cli.load_view import live_line, load_result, print_load
+from redline.cli.one_line import OneLine
 from redline.cli.selection import AsJson, at_least_one, duration_ns
 from redline.model import Cell, Load, Recording, Scenario, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
@@ -78,7 +80,7 @@ def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Co
     """Put the load on and keep what was seen; Ctrl-C ends it early and keeps it too."""
     probe = ProcessTreeProbe()
     started_unix_ns = time.time_ns()
-    with tempfile.TemporaryDirectory() as scratch, console.status("connecting") as status:
+    with tempfile.TemporaryDirectory() as scratch, OneLine(console) as line:
         drive = Drive(
             cell=cell,
             endpoint=endpoint,
@@ -88,7 +90,7 @@ def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Co
             log=Path(scratch) / "engine.log",
             keep_interrupted=True,
             on_start=lambda pid: probe.follow("engine", pid),
-            on_interval=lambda interval: status.update(live_line(cell, interval)),
+            on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
         )
         try:
             traffic = EngineDriver(find_engine()).drive(drive)

@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
+from redline.cli.one_line import OneLine
 from redline.findings import judge
 from redline.model import Cell, Finding, Grade, Interval, Plan, PlannedTrial, Recording
 from redline.report.format import GRADE_MARKS, duration, rate
@@ -26,20 +26,17 @@ class Progress:
         self._begun_with = done
         self._console = console
         self._begun = time.monotonic()
-        self._current = Text("starting")
         self._grades: Counter[Grade] = Counter()
-        self._live = Live(self._line(), console=console, refresh_per_second=8, transient=True)
+        self._line = OneLine(console)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
+        self._line.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
+        self._line.__exit__(kind, error, trace)
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show which trial is on."""
@@ -75,18 +72,13 @@ class Progress:
         return text
 
     def _show(self, current: str) -> None:
-        self._current = Text(current)
-        if self._console.is_terminal:
-            self._live.update(self._line())
-
-    def _line(self) -> Text:
-        line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold", no_wrap=True, overflow="ellipsis")
-        line.append_text(self._current)
+        line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold")
+        line.append(current)
         for grade, colour in _COLOURS.items():
             if self._grades[grade]:
                 line.append(f"  {self._grades[grade]} {GRADE_MARKS[grade]}", style=colour)
         line.append(f"  {duration(self._left_ns())} left", style="dim")
-        return line
+        self._line.show(line)
 
     def _left_ns(self) -> int:
         """From the pace so far, and from the plan as long as there is none."""

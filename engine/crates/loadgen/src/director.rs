@@ -16,7 +16,7 @@ use crate::output::tell;
 use crate::pool::{Opened, Pool};
 use crate::reasons::{Kind, Reasons};
 use crate::stop::Stop;
-use crate::sys::process::{exact_timers, pin, short_slices};
+use crate::sys::process::{exact_timers, give_way, pin, short_slices};
 use crate::sys::time::{now_ns, thread_cpu_ns, unix_ns};
 use crate::tally::{Outlet, Piece, Returns, Tally, Window};
 use crate::worker::{Share, Worker};
@@ -205,6 +205,7 @@ fn conduct(
     inbox: &Receiver<Message>,
     epoch_ns: u64,
 ) -> Result<Ended, Trouble> {
+    give_way();
     let mut merger = Merger::new(hired.len());
     let mut last_cut_ns = None;
     let mut cpu_ns = thread_cpu_ns();

@@ -12,13 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from redline.errors import DriveError
-from redline.model import Cell, Traffic
+from redline.model import Cell, Interval, Traffic
 from redline.plugins.drivers.job import Transcript, deadline_ns, job
+from redline.plugins.linux.yielding import give_way
 from redline.plugins.timed import connect
 from redline.ports import Drive, Endpoint
 from redline.store import told
@@ -142,7 +143,7 @@ class EngineDriver:
                 stderr=log,
                 text=True,
                 env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
-                start_new_session=True,  # Ctrl-C is for the lab to hear; it tells the engine itself
+                process_group=0,  # Ctrl-C is for the lab to hear; it tells the engine itself
             )
         except OSError as error:
             exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -162,21 +163,42 @@ def _send(process: "subprocess.Popen[str]", text: str) -> None:
 
 def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
     """Read events to the end. The first interrupt asks the engine for what it has; the second one is final."""
-    assert process.stdout is not None
+    reader = _Reader(process, transcript, drive.on_interval)
+    reader.start()
     interrupted = False
-    while True:
+    while reader.is_alive():
         try:
-            for line in process.stdout:
-                interval = transcript.read(line)
-                if interval is not None:
-                    drive.on_interval(interval)
+            reader.join()
         except KeyboardInterrupt:
             if interrupted or not drive.keep_interrupted:
                 raise
             interrupted = True
             process.send_signal(signal.SIGINT)
-        else:
-            return
+    if reader.error is not None:
+        raise reader.error
+
+
+class _Reader(threading.Thread):
+    """Takes in the engine's events without being in its way."""
+
+    def __init__(
+        self, process: "subprocess.Popen[str]", transcript: Transcript, on_interval: Callable[[Interval], None]
+    ) -> None:
+        super().__init__(name="reader", daemon=True)
+        self._lines = process.stdout
+        self._transcript = transcript
+        self._on_interval = on_interval
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        give_way()
+        try:
+            for line in self._lines or ():
+                interval = self._transcript.read(line)
+                if interval is not None:
+                    self._on_interval(interval)
+        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
+            self.error = error
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

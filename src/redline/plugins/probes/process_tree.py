@@ -2,18 +2,22 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from redline.model import Series, Subject
 from redline.plugins.linux.host import Host
+from redline.plugins.linux.yielding import give_way
 from redline.plugins.probes.tree import ProcessTree
 
 # Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
 # threads or on a machine of many processes, is done less often than at every sample.
 _THREADS_SHARE = 0.0025
 _SEARCH_SHARE = 0.001
+_WHOLE_EVERY = 3
+_LONGEST_READING_NS = 1_000_000
+_READING_TRIES = 3
 _COUNTERS = {
     "cpu_ns": "ns",
     "context_switches_voluntary": "1",
@@ -82,6 +86,7 @@ class ProcessTreeProbe:
         with self._lock:
             first = not self._watched
             self._watched[subject] = watched
+            self._sample_cpu(subject, watched.tree)
             self._sample_tree(subject, watched)
             if first:
                 self._sample_machine()
@@ -94,24 +99,30 @@ class ProcessTreeProbe:
         if self._thread.is_alive():
             self._thread.join()
         if self._watched:
-            self._sample_all(last=True)
+            self._sample_all(whole=True, last=True)
         return tuple(_series(subject, name, kept) for (subject, name), kept in self._kept.items())
 
     def _sample_until_ended(self) -> None:
-        due_ns = time.monotonic_ns()
+        give_way()
+        due_ns, taken = time.monotonic_ns(), 0
         while True:
             # A sample that is late does not shift those after it; those that were missed are left out.
             now_ns = time.monotonic_ns()
             due_ns += self._period_ns * max(1, -(-(now_ns - due_ns) // self._period_ns))
             if self._ended.wait(max(0, due_ns - now_ns) / 1e9):
                 return
-            self._sample_all()
+            taken += 1
+            self._sample_all(whole=taken % _WHOLE_EVERY == 0)
 
-    def _sample_all(self, *, last: bool = False) -> None:
+    def _sample_all(self, *, whole: bool, last: bool = False) -> None:
+        """Take the CPU times, and when it is to be a `whole` sample all the rest, which costs ten times as much."""
         with self._lock:
-            self._sample_machine()
+            if whole:
+                self._sample_machine()
             for subject, watched in self._watched.items():
-                self._sample_tree(subject, watched, last=last)
+                self._sample_cpu(subject, watched.tree)
+                if whole:
+                    self._sample_tree(subject, watched, last=last)
 
     def _sample_machine(self) -> None:
         now = time.time_ns()
@@ -121,11 +132,13 @@ class ProcessTreeProbe:
         if pressure is not None:
             self._keep("machine", now, cpu_pressure_ns=pressure)
 
-    def _sample_tree(self, subject: Subject, watched: _Watched, *, last: bool = False) -> None:
-        tree, now = watched.tree, time.time_ns()
-        cpu = tree.cpu_ns()
+    def _sample_cpu(self, subject: Subject, tree: ProcessTree) -> None:
+        now, cpu = _timed(tree.cpu_ns)
         if cpu is not None:
             self._keep(subject, now, cpu_ns=cpu)
+
+    def _sample_tree(self, subject: Subject, watched: _Watched, *, last: bool = False) -> None:
+        tree, now = watched.tree, time.time_ns()
         if last or watched.search.is_due():
             with watched.search.spending():
                 tree.look_around()
@@ -152,6 +165,15 @@ class ProcessTreeProbe:
             kept = self._kept.setdefault((subject, name), _Kept())
             kept.times_unix_ns.append(now)
             kept.values.append(value)
+
+
+def _timed(read: Callable[[], int | None]) -> tuple[int, int | None]:
+    """A reading and its instant; taken again when this thread had to wait in between, so that neither is stale."""
+    for _ in range(_READING_TRIES):
+        before, value, after = time.time_ns(), read(), time.time_ns()
+        if after - before < _LONGEST_READING_NS:
+            break
+    return (before + after) // 2, value
 
 
 def _series(subject: Subject, name: str, kept: _Kept) -> Series:

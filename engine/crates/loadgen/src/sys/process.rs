@@ -89,6 +89,14 @@ pub fn short_slices() {
     }
 }
 
+/// Let the calling thread run only when its core has nothing else to do, and be preempted at once by what has. For what may
+/// come late: telling how it goes must not make the load late where it shares a worker's core.
+pub fn give_way() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` outlives the call. Failing only means that telling is in the way, and lateness tells.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+}
+
 /// Ask to be killed when the parent ends; false when that parent is gone already.
 pub fn die_with_parent(parent: u32) -> bool {
     // SAFETY: no memory is passed.
