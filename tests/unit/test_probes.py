@@ -1,8 +1,10 @@
 """Probes of process trees: counters never fall, and tell the truth about processes whose doings are known."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -223,3 +225,34 @@ def test_where_the_kernel_tells_nothing_there_is_no_series(worker: Worker, tmp_p
     probe._host = Host(tmp_path)
     probe.follow("server", worker.pid)
     assert {each.subject for each in probe.finish()} == {"server"}
+
+
+def test_a_thread_that_gives_way_does_not_count_as_having_waited() -> None:
+    """It waits because it asked to; counted, it would make an engine with time to spare look saturated."""
+    core = min(os.sched_getaffinity(0))
+    idle = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"
+    child = f"import os, sys; {idle}; print('on', flush=True)\nwhile True: pass"
+    parent = (
+        f"import os, subprocess, sys, time; os.sched_setaffinity(0, [{core}])\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); print(child.pid, flush=True)\n"
+        "while True:\n"
+        "    until = time.monotonic() + 0.05\n"
+        "    while time.monotonic() < until: pass\n"
+        "    time.sleep(0.002)\n"  # a wait is booked when it ends
+    )
+    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        gives_way = int(process.stdout.readline())
+        time.sleep(0.5)
+        tree = ProcessTree(process.pid)
+        tree.look_around()
+        waited_ns = int(Path(f"/proc/{gives_way}/schedstat").read_text().split()[1])
+        seen = tree.scheduling()
+        os.kill(gives_way, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+    assert seen is not None
+    assert seen.run_delay_ns < waited_ns, waited_ns

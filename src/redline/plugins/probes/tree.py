@@ -62,7 +62,8 @@ class ProcessTree:
     def scheduling(self) -> Scheduling | None:
         """Context switches and time spent waiting for a core, of all threads, or None when none is left.
 
-        What an ended thread counted after it was last seen is lost. Costs two small reads for each thread.
+        What an ended thread counted after it was last seen is lost. A thread of SCHED_IDLE asked to wait, as the
+        engine's main thread does, so its waiting is not counted. Costs two small reads for each thread.
         """
         voluntary, involuntary, delay = {}, {}, {}
         for pid in self._members:
@@ -72,7 +73,7 @@ class ProcessTree:
                     continue
                 voluntary[thread], involuntary[thread] = int(switches[1]), int(switches[2])
                 waited = procfs.read_bytes(f"/proc/{pid}/task/{thread}/schedstat").split()
-                if len(waited) == 3:
+                if len(waited) == 3 and not procfs.gives_way(int(thread)):
                     delay[thread] = int(waited[1])
         if not voluntary:
             return None
