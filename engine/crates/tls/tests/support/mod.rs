@@ -1,0 +1,141 @@
+//! A server in memory, and the bytes between it and a client.
+#![allow(dead_code)] // Each test file takes what it needs.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use redline_tls::{Client, Error, Fed, Session, Settings, Version};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ServerConfig, ServerConnection};
+
+/// A certificate authority, and a server's certificate from it.
+pub struct Certificates {
+    pub ca_pem: String,
+    pub pem: String,
+    pub key_pem: String,
+    der: CertificateDer<'static>,
+    key_der: Vec<u8>,
+}
+
+/// Makes an authority and a certificate for `name`.
+pub fn certificates(name: &str) -> Certificates {
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
+    Certificates {
+        ca_pem: ca.pem(),
+        pem: leaf.pem(),
+        key_pem: key.serialize_pem(),
+        der: leaf.der().clone(),
+        key_der: key.serialize_der(),
+    }
+}
+
+/// How a server of these certificates is set up.
+pub fn server_config(certificates: &Certificates, alpn: &[&str]) -> ServerConfig {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificates.key_der.clone()));
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS12, &TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificates.der.clone()], key)
+        .unwrap();
+    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config
+}
+
+/// Settings that trust these certificates.
+pub fn settings(certificates: &Certificates, versions: &[Version]) -> Settings {
+    Settings {
+        ca_pem: Some(certificates.ca_pem.clone()),
+        insecure: false,
+        server_name: "server.test".to_owned(),
+        alpn: Vec::new(),
+        versions: versions.to_vec(),
+        resumption: true,
+    }
+}
+
+/// A client and a server, and what the client has read.
+pub struct Pair {
+    pub session: Session,
+    pub server: ServerConnection,
+    pub plain: Vec<u8>,
+    /// What the server has read.
+    pub asked: Vec<u8>,
+    pub last: Fed,
+}
+
+impl Pair {
+    pub fn new(client: &Client, server: &Arc<ServerConfig>) -> Self {
+        Self {
+            session: client.connect().unwrap(),
+            server: ServerConnection::new(Arc::clone(server)).unwrap(),
+            plain: Vec::new(),
+            asked: Vec::new(),
+            last: Fed::default(),
+        }
+    }
+
+    /// Moves what the client has to say to the server; an error is the server's.
+    pub fn client_speaks(&mut self) -> Result<(), rustls::Error> {
+        let mut bytes = Vec::new();
+        self.session.output(&mut bytes);
+        self.deliver(&bytes)
+    }
+
+    /// Gives the server bytes of the client.
+    pub fn deliver(&mut self, mut bytes: &[u8]) -> Result<(), rustls::Error> {
+        while !bytes.is_empty() {
+            self.server.read_tls(&mut bytes).unwrap();
+            let length = self.server.process_new_packets()?.plaintext_bytes_to_read();
+            let start = self.asked.len();
+            self.asked.resize(start + length, 0);
+            self.server.reader().read_exact(&mut self.asked[start..]).unwrap();
+        }
+        Ok(())
+    }
+
+    /// What the server has to say.
+    pub fn server_bytes(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while self.server.wants_write() {
+            self.server.write_tls(&mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    /// Moves what the server has to say to the client.
+    pub fn server_speaks(&mut self) -> Result<(), Error> {
+        let bytes = self.server_bytes();
+        let fed = self.session.feed(&bytes, &mut self.plain)?;
+        self.last.handshake_done_now |= fed.handshake_done_now;
+        self.last.closed |= fed.closed;
+        Ok(())
+    }
+
+    /// Moves bytes until neither has more to say.
+    pub fn shake(&mut self) -> Result<(), Error> {
+        for _ in 0..4 {
+            let of_server = self.client_speaks();
+            self.server_speaks()?;
+            of_server?;
+        }
+        Ok(())
+    }
+
+    /// Sends `request` to the server, which reads as much, and lets it send `answer`.
+    pub fn exchange(&mut self, request: &[u8], answer: &[u8]) -> Vec<u8> {
+        let mut sealed = Vec::new();
+        self.session.seal(request, &mut sealed).unwrap();
+        self.deliver(&sealed).unwrap();
+        self.server.writer().write_all(answer).unwrap();
+        self.server_speaks().unwrap();
+        std::mem::take(&mut self.asked)
+    }
+}
