@@ -1,9 +1,11 @@
 //! How requests ended, and the counters of an interval.
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How one request ended. Each request that falls due ends in exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +16,18 @@ pub enum Outcome {
     UnexpectedStatus,
     /// A whole answer with the expected status and another body.
     UnexpectedBody,
-    /// Not HTTP/1.1, or past a limit.
+    /// Not HTTP/1.1 or HTTP/2, or past a limit.
     Malformed,
     /// Its connection could not be opened.
     Connect,
+    /// Its connection was open, and the TLS handshake on it failed.
+    Tls,
     /// The connection was reset before the answer was whole.
     Reset,
     /// The connection ended before the answer was whole.
     Closed,
+    /// Its HTTP/2 stream was reset by the peer.
+    Refused,
     /// No whole answer in time.
     Timeout,
     /// Written, and unanswered when the drain ended.
@@ -31,7 +37,7 @@ pub enum Outcome {
 }
 
 /// How many requests ended in each way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the variants of `Outcome` say what each counts")]
 pub struct Outcomes {
     pub ok: u64,
@@ -39,8 +45,10 @@ pub struct Outcomes {
     pub unexpected_body: u64,
     pub malformed: u64,
     pub connect: u64,
+    pub tls: u64,
     pub reset: u64,
     pub closed: u64,
+    pub refused: u64,
     pub timeout: u64,
     pub in_flight: u64,
     pub unsent: u64,
@@ -56,8 +64,10 @@ impl Outcomes {
             Outcome::UnexpectedBody => &mut self.unexpected_body,
             Outcome::Malformed => &mut self.malformed,
             Outcome::Connect => &mut self.connect,
+            Outcome::Tls => &mut self.tls,
             Outcome::Reset => &mut self.reset,
             Outcome::Closed => &mut self.closed,
+            Outcome::Refused => &mut self.refused,
             Outcome::Timeout => &mut self.timeout,
             Outcome::InFlight => &mut self.in_flight,
             Outcome::Unsent => &mut self.unsent,
@@ -70,20 +80,35 @@ impl Outcomes {
         self.as_array().iter().sum()
     }
 
-    fn as_array(self) -> [u64; 10] {
+    fn as_array(self) -> [u64; 12] {
         let Self {
             ok,
             unexpected_status,
             unexpected_body,
             malformed,
             connect,
+            tls,
             reset,
             closed,
+            refused,
             timeout,
             in_flight,
             unsent,
         } = self;
-        [ok, unexpected_status, unexpected_body, malformed, connect, reset, closed, timeout, in_flight, unsent]
+        [
+            ok,
+            unexpected_status,
+            unexpected_body,
+            malformed,
+            connect,
+            tls,
+            reset,
+            closed,
+            refused,
+            timeout,
+            in_flight,
+            unsent,
+        ]
     }
 }
 
@@ -94,8 +119,10 @@ impl AddAssign for Outcomes {
         self.unexpected_body += other.unexpected_body;
         self.malformed += other.malformed;
         self.connect += other.connect;
+        self.tls += other.tls;
         self.reset += other.reset;
         self.closed += other.closed;
+        self.refused += other.refused;
         self.timeout += other.timeout;
         self.in_flight += other.in_flight;
         self.unsent += other.unsent;
@@ -131,6 +158,18 @@ impl Serialize for StatusClasses {
     }
 }
 
+impl<'de> Deserialize<'de> for StatusClasses {
+    fn deserialize<D: Deserializer<'de>>(format: D) -> Result<Self, D::Error> {
+        let mut classes = Self::default();
+        for (name, count) in BTreeMap::<String, u64>::deserialize(format)? {
+            let class = name.strip_suffix("xx").and_then(|digit| digit.parse::<usize>().ok());
+            let known = class.and_then(|class| classes.0.get_mut(class));
+            *known.ok_or_else(|| D::Error::custom(format_args!("{name:?} is not a class of status")))? = count;
+        }
+        Ok(classes)
+    }
+}
+
 impl AddAssign for StatusClasses {
     fn add_assign(&mut self, other: Self) {
         for (sum, count) in self.0.iter_mut().zip(other.0) {
@@ -140,7 +179,7 @@ impl AddAssign for StatusClasses {
 }
 
 /// The counters of one interval, or of a whole measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests that fell due.
     pub due: u64,
@@ -152,8 +191,14 @@ pub struct Counts {
     pub late: u64,
     /// Open load: requests that found no idle connection when they were taken up.
     pub waited: u64,
+    /// Requests that were sent once more, on another connection.
+    pub retried: u64,
     /// Connections opened in place of one that had ended.
     pub reconnects: u64,
+    /// TLS handshakes that ended well.
+    pub handshakes: u64,
+    /// Of these, those that resumed a session.
+    pub resumed: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
     /// Bytes taken from the kernel.
@@ -175,7 +220,10 @@ impl AddAssign for Counts {
         self.completed += other.completed;
         self.late += other.late;
         self.waited += other.waited;
+        self.retried += other.retried;
         self.reconnects += other.reconnects;
+        self.handshakes += other.handshakes;
+        self.resumed += other.resumed;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.saturated += other.saturated;

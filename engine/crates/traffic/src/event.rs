@@ -1,58 +1,111 @@
 //! The events that the engine writes, one JSON object a line: `docs/reference/engine-protocol.md`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Slice;
 
 /// The format of the events, told in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
 
-/// One line of output.
+/// One line of output, to be written. What was seen is borrowed, so that its memory can be used again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event<'a> {
+    /// A shard has connected and waits for the epoch. It is for the engine that started the shard, and for nobody else.
+    Connected(Connected),
     /// The schedule has begun.
-    Started(Started<'a>),
+    Started(Started),
     /// An interval has ended.
-    Interval(Interval<'a>),
+    Interval(Interval<&'a Slice>),
     /// The measurement has ended.
-    Result(Summary<'a>),
+    Result(Summary<&'a Slice>),
     /// It could not be made.
     Error(&'a Trouble),
 }
 
+/// One line of output, as it is read.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Told {
+    /// See [`Event::Connected`].
+    Connected(Connected),
+    /// See [`Event::Started`].
+    Started(Started),
+    /// See [`Event::Interval`].
+    Interval(Interval<Box<Slice>>),
+    /// See [`Event::Result`].
+    Result(Summary<Box<Slice>>),
+    /// See [`Event::Error`].
+    Error(Trouble),
+}
+
+/// How a shard's connecting went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {
+    /// Connections that are open.
+    pub connections: u64,
+    /// How long opening them took, in nanoseconds.
+    pub connect_ns: u64,
+    /// How it waits for sockets.
+    pub backend: String,
+    /// What the first handshake agreed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsTold>,
+    /// The last reason why one could not be opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
 /// The connections are open and the epoch is now.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Started<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
     /// [`ENGINE_FORMAT`].
-    pub format: &'static str,
+    pub format: String,
     /// Who speaks.
-    pub engine: Engine<'a>,
+    pub engine: Engine,
     /// Connections that are open at the epoch.
     pub connections: u64,
     /// How long opening them took, in nanoseconds.
     pub connect_ns: u64,
     /// The epoch on the wall clock, in nanoseconds since 1970.
     pub epoch_unix_ns: u64,
+    /// What the first handshake agreed on; none without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsTold>,
 }
 
 /// The engine that drives the load.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Engine<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Engine {
     /// `redline-engine`.
-    pub name: &'static str,
+    pub name: String,
     /// Its version.
-    pub version: &'static str,
-    /// How it waits for sockets: `epoll`.
-    pub backend: &'static str,
-    /// Worker threads.
+    pub version: String,
+    /// How it waits for sockets: `epoll` or `io_uring`.
+    pub backend: String,
+    /// Worker threads, in all processes together.
     pub workers: u32,
     /// The cores that they are pinned to; empty when they roam.
-    pub cpus: &'a [u32],
+    pub cpus: Vec<u32>,
+    /// Processes that the connections are spread over.
+    pub processes: u32,
+}
+
+/// What a TLS handshake agreed on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsTold {
+    /// `1.2` or `1.3`.
+    pub version: String,
+    /// The name of the cipher suite, as the TLS library says it.
+    pub cipher: String,
+    /// The protocol that ALPN chose, if it chose one.
+    pub alpn: Option<String>,
+    /// Whether any certificate was trusted.
+    pub insecure: bool,
 }
 
 /// The part of a load's life that an interval belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Before the measurement.
@@ -63,9 +116,9 @@ pub enum Phase {
     Drain,
 }
 
-/// One slice of time, merged over the workers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Interval<'a> {
+/// One slice of time, merged over the workers. `S` is a [`Slice`], or a reference to one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval<S> {
     /// Where it lies; no interval spans two phases.
     pub phase: Phase,
     /// From 0, through all phases.
@@ -76,11 +129,11 @@ pub struct Interval<'a> {
     pub end_ns: u64,
     /// What happened.
     #[serde(flatten)]
-    pub slice: &'a Slice,
+    pub slice: S,
 }
 
 /// How a measurement ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// As it was asked for.
@@ -91,9 +144,9 @@ pub enum Ended {
     Deadline,
 }
 
-/// The sums of all measure and drain intervals, with the window's own rates.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary<'a> {
+/// The sums of all measure and drain intervals, with the window's own rates. `S` is a [`Slice`], or a reference to one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary<S> {
     /// How it ended.
     pub ended: Ended,
     /// Where the window began, in nanoseconds since the epoch.
@@ -102,11 +155,11 @@ pub struct Summary<'a> {
     pub measure_end_ns: u64,
     /// What happened.
     #[serde(flatten)]
-    pub slice: &'a Slice,
+    pub slice: S,
 }
 
 /// Why there is no result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The job is wrong; the message names the field.
@@ -120,7 +173,7 @@ pub enum ErrorKind {
 }
 
 /// What went wrong, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// What kind of trouble.
     pub kind: ErrorKind,

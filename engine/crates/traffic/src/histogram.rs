@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use serde::{Serialize, Serializer as Format};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer as Source, Serialize, Serializer as Format};
 
 /// The shortest duration that is told apart, in nanoseconds; shorter ones are recorded as this.
 pub const LOWEST_NS: u64 = 1;
@@ -114,5 +115,11 @@ impl Histogram {
 impl Serialize for Histogram {
     fn serialize<S: Format>(&self, format: S) -> Result<S::Ok, S::Error> {
         format.serialize_str(&self.encode())
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<S: Source<'de>>(source: S) -> Result<Self, S::Error> {
+        Self::decode(&String::deserialize(source)?).ok_or_else(|| S::Error::custom("it is not an encoded histogram"))
     }
 }

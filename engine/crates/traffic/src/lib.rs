@@ -5,9 +5,14 @@
 mod counts;
 mod event;
 mod histogram;
+mod one_way;
 mod slice;
 
 pub use counts::{Counts, Outcome, Outcomes, StatusClasses};
-pub use event::{ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, Trouble};
+pub use event::{
+    Connected, ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, TlsTold, Told,
+    Trouble,
+};
 pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};
+pub use one_way::{OneWay, Signed};
 pub use slice::Slice;

@@ -1,11 +1,11 @@
 //! The counts and distributions of one slice of time.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Histogram};
+use crate::{Counts, Histogram, OneWay};
 
 /// What happened in one interval, or in many when merged.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
     /// The counters.
     pub counts: Counts,
@@ -15,6 +15,12 @@ pub struct Slice {
     pub service: Histogram,
     /// From due to taken up: the engine's own delay.
     pub lateness: Histogram,
+    /// From the first byte of the TLS handshake to its end; none without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Box<Histogram>>,
+    /// One-way times; none where no answer tells the server's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Box<OneWay>>,
     /// CPU time of the engine's process in nanoseconds.
     pub engine_cpu_ns: u64,
 }
@@ -23,9 +29,7 @@ impl Slice {
     /// Add all counts of another.
     pub fn add(&mut self, other: &Self) {
         self.counts += other.counts;
-        self.response.add(&other.response);
-        self.service.add(&other.service);
-        self.lateness.add(&other.lateness);
+        self.add_distributions(other);
         self.engine_cpu_ns += other.engine_cpu_ns;
     }
 
@@ -33,9 +37,35 @@ impl Slice {
     /// rate over the window (right answers, bytes, CPU time).
     pub fn add_drained(&mut self, other: &Self) {
         self.counts += Counts { completed: 0, bytes_sent: 0, bytes_received: 0, ..other.counts };
+        self.add_distributions(other);
+    }
+
+    fn add_distributions(&mut self, other: &Self) {
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.lateness.add(&other.lateness);
+        if let Some(handshake) = &other.handshake {
+            self.handshake_mut().add(handshake);
+        }
+        if let Some(one_way) = &other.one_way {
+            self.one_way_mut().add(one_way);
+        }
+    }
+
+    /// Record how long a TLS handshake took, in nanoseconds. Past the range it counts in `saturated`, as all do.
+    pub fn record_handshake(&mut self, ns: u64) {
+        let saturated = self.handshake_mut().record(ns);
+        self.counts.saturated += u64::from(saturated);
+    }
+
+    /// The handshakes' durations, told from now on even when there is none. The first call allocates.
+    pub fn handshake_mut(&mut self) -> &mut Histogram {
+        self.handshake.get_or_insert_default()
+    }
+
+    /// The one-way times, told from now on even when there is none. The first call allocates.
+    pub fn one_way_mut(&mut self) -> &mut OneWay {
+        self.one_way.get_or_insert_default()
     }
 
     /// Forget everything, keeping the memory.
@@ -44,6 +74,12 @@ impl Slice {
         self.response.clear();
         self.service.clear();
         self.lateness.clear();
+        if let Some(handshake) = &mut self.handshake {
+            handshake.clear();
+        }
+        if let Some(one_way) = &mut self.one_way {
+            one_way.clear();
+        }
         self.engine_cpu_ns = 0;
     }
 }

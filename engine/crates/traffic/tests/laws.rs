@@ -2,18 +2,21 @@
 
 use proptest::prelude::*;
 use redline_traffic::{
-    Counts, Ended, Event, HIGHEST_NS, Histogram, Interval, Outcome, Phase, Slice, StatusClasses, Summary,
+    Connected, Counts, ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, HIGHEST_NS, Histogram, Interval, Outcome, Phase,
+    Signed, Slice, Started, StatusClasses, Summary, TlsTold, Told, Trouble,
 };
 use serde_json::{Value, json};
 
-const OUTCOMES: [Outcome; 10] = [
+const OUTCOMES: [Outcome; 12] = [
     Outcome::Ok,
     Outcome::UnexpectedStatus,
     Outcome::UnexpectedBody,
     Outcome::Malformed,
     Outcome::Connect,
+    Outcome::Tls,
     Outcome::Reset,
     Outcome::Closed,
+    Outcome::Refused,
     Outcome::Timeout,
     Outcome::InFlight,
     Outcome::Unsent,
@@ -40,8 +43,11 @@ fn durations() -> impl Strategy<Value = Vec<u64>> {
 }
 
 fn slice() -> impl Strategy<Value = Slice> {
-    (durations(), prop::collection::vec((0_usize..10, 100_u16..600), 0..40), 0_u64..1000).prop_map(
-        |(durations, requests, number)| {
+    let requests = prop::collection::vec((0_usize..12, 100_u16..600), 0..40);
+    let handshakes = prop::option::of(durations());
+    let one_way = prop::option::of(prop::collection::vec(any::<i64>(), 0..20));
+    (durations(), requests, 0_u64..1000, handshakes, one_way).prop_map(
+        |(durations, requests, number, handshakes, one_way)| {
             let mut slice = Slice::default();
             for duration in durations {
                 slice.counts.saturated += u64::from(slice.response.record(duration));
@@ -52,6 +58,14 @@ fn slice() -> impl Strategy<Value = Slice> {
                 slice.counts.due += 1;
                 slice.counts.outcomes.count(OUTCOMES[outcome]);
                 slice.counts.status.count(status);
+            }
+            for handshake in handshakes.into_iter().flatten() {
+                slice.record_handshake(handshake);
+                slice.counts.handshakes += 1;
+            }
+            for difference in one_way.into_iter().flatten() {
+                slice.one_way_mut().to_server.record(difference.into());
+                slice.one_way_mut().from_server.record(-i128::from(difference));
             }
             slice.counts.bytes_received = number;
             slice.engine_cpu_ns = number * 7;
@@ -77,6 +91,10 @@ proptest! {
         prop_assert_eq!(merged.counts.outcomes.total(), a.counts.outcomes.total() + b.counts.outcomes.total());
         prop_assert_eq!(merged.counts.outcomes.total(), merged.counts.due);
         prop_assert_eq!(merged.counts.saturated, a.counts.saturated + b.counts.saturated);
+        let handshakes = |slice: &Slice| slice.handshake.as_ref().map_or(0, |histogram| histogram.count());
+        prop_assert_eq!(handshakes(&merged), a.counts.handshakes + b.counts.handshakes);
+        let one_way = |slice: &Slice| slice.one_way.as_ref().map_or(0, |times| times.from_server.count());
+        prop_assert_eq!(one_way(&merged), one_way(&a) + one_way(&b));
     }
 
     /// Merging histograms is the same as recording everything in one.
@@ -107,6 +125,39 @@ proptest! {
         prop_assert_eq!(total.counts.outcomes.total(), a.counts.outcomes.total() + b.counts.outcomes.total());
         prop_assert_eq!(total.counts.bytes_received, a.counts.bytes_received);
         prop_assert_eq!(total.engine_cpu_ns, a.engine_cpu_ns);
+    }
+
+    #[test]
+    fn what_is_told_is_read_back(slice in slice(), times in any::<[u64; 3]>()) {
+        let [index, start_ns, end_ns] = times;
+        let interval = Interval { phase: Phase::Measure, index, start_ns, end_ns, slice: &slice };
+        let read = read(&Event::Interval(interval));
+        let boxed = || Box::new(slice.clone());
+        let expected = Interval { phase: Phase::Measure, index, start_ns, end_ns, slice: boxed() };
+        prop_assert_eq!(read, Told::Interval(expected));
+        let (measure_start_ns, measure_end_ns) = (start_ns, end_ns);
+        let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, slice: &slice };
+        let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, slice: boxed() };
+        prop_assert_eq!(self::read(&Event::Result(summary)), Told::Result(expected));
+    }
+
+    #[test]
+    fn what_is_cleared_is_as_new_but_for_its_memory(slice in slice()) {
+        let mut cleared = slice.clone();
+        cleared.clear();
+        prop_assert_eq!(cleared.handshake.is_some(), slice.handshake.is_some());
+        prop_assert_eq!(cleared.one_way.is_some(), slice.one_way.is_some());
+        prop_assert_eq!(Slice { handshake: None, one_way: None, ..cleared }, Slice::default());
+    }
+
+    #[test]
+    fn a_signed_duration_keeps_its_sign_and_size(ns in any::<i64>()) {
+        let mut signed = Signed::default();
+        signed.record(ns.into());
+        let (of_its_sign, other) =
+            if ns < 0 { (&signed.negative, &signed.positive) } else { (&signed.positive, &signed.negative) };
+        prop_assert!(other.is_empty());
+        prop_assert_eq!(of_its_sign, &histogram(&[ns.unsigned_abs()]));
     }
 }
 
@@ -142,10 +193,10 @@ fn each_outcome_has_its_own_counter() {
     }
     assert_eq!(
         serde_json::to_value(counts.outcomes).unwrap(),
-        json!({"ok": 1, "unexpected_status": 2, "unexpected_body": 3, "malformed": 4, "connect": 5, "reset": 6,
-               "closed": 7, "timeout": 8, "in_flight": 9, "unsent": 10})
+        json!({"ok": 1, "unexpected_status": 2, "unexpected_body": 3, "malformed": 4, "connect": 5, "tls": 6, "reset": 7,
+               "closed": 8, "refused": 9, "timeout": 10, "in_flight": 11, "unsent": 12})
     );
-    assert_eq!(counts.outcomes.total(), 55);
+    assert_eq!(counts.outcomes.total(), 78);
 }
 
 #[test]
@@ -156,6 +207,61 @@ fn status_classes_are_told_when_they_occurred() {
     }
     assert_eq!(serde_json::to_value(status).unwrap(), json!({"1xx": 1, "2xx": 2, "5xx": 1, "9xx": 1}));
     assert_eq!((status.of(2), status.of(4), status.of(99)), (2, 0, 0));
+}
+
+/// An event as whoever reads the line has it.
+fn read(event: &Event<'_>) -> Told {
+    serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
+}
+
+#[test]
+fn what_is_not_a_distribution_is_read_back_too() {
+    let tls = TlsTold { version: "1.3".into(), cipher: "TLS13_AES_128_GCM_SHA256".into(), alpn: None, insecure: true };
+    let connected = Connected {
+        connections: 7,
+        connect_ns: 8,
+        backend: "epoll".into(),
+        tls: Some(tls.clone()),
+        why: Some("Connection refused".into()),
+    };
+    assert_eq!(read(&Event::Connected(connected.clone())), Told::Connected(connected));
+    let engine = Engine {
+        name: "redline-engine".into(),
+        version: "0.1.0".into(),
+        backend: "io_uring".into(),
+        workers: 13,
+        cpus: vec![0, 1],
+        processes: 13,
+    };
+    for tls in [Some(tls), None] {
+        let started = Started {
+            format: ENGINE_FORMAT.into(),
+            engine: engine.clone(),
+            connections: 1,
+            connect_ns: 2,
+            epoch_unix_ns: 1_790_000_000_000_000_001,
+            tls,
+        };
+        assert_eq!(read(&Event::Started(started.clone())), Told::Started(started));
+    }
+    let trouble = Trouble { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
+    assert_eq!(read(&Event::Error(&trouble)), Told::Error(trouble.clone()));
+}
+
+#[test]
+fn what_is_not_an_event_is_refused() {
+    let slice = Slice::default();
+    let interval = Interval { phase: Phase::Warmup, index: 0, start_ns: 0, end_ns: 5, slice: &slice };
+    let good = serde_json::to_value(Event::Interval(interval)).unwrap();
+    for (key, wrong) in
+        [("event", json!("else")), ("response", json!("HIST")), ("counts", json!({})), ("index", json!(-1))]
+    {
+        let mut bad = good.clone();
+        bad[key] = wrong;
+        assert!(serde_json::from_value::<Told>(bad).is_err(), "{key}");
+    }
+    let unknown = json!({"10xx": 1});
+    assert!(serde_json::from_value::<StatusClasses>(unknown).is_err());
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -183,9 +289,12 @@ fn events_have_the_keys_of_the_protocol() {
             "completed",
             "due",
             "exhausted",
+            "handshakes",
             "late",
             "outcomes",
             "reconnects",
+            "resumed",
+            "retried",
             "saturated",
             "sent",
             "status",
