@@ -27,8 +27,8 @@ enum At {
 pub(crate) struct Chunked {
     at: At,
     remaining: u64,
-    /// Bytes of the current extension, or of all trailers.
-    overhead: usize,
+    /// Bytes of the current size and its extension, or of all trailers.
+    overhead: u32,
 }
 
 /// What a piece of input held.
@@ -87,7 +87,8 @@ impl Chunked {
     fn digit(&mut self, byte: u8) -> Result<At, Malformed> {
         let digit = char::from(byte).to_digit(16).unwrap_or_default();
         self.remaining = self.remaining.checked_mul(16).ok_or(Malformed::Chunk)? | u64::from(digit);
-        Ok(At::Size(true))
+        // Zeros in front change nothing, so without a count they could go on for ever.
+        self.kept(At::Size(true))
     }
 
     fn size_is_known(&mut self) -> At {
@@ -97,6 +98,6 @@ impl Chunked {
 
     fn kept(&mut self, at: At) -> Result<At, Malformed> {
         self.overhead += 1;
-        if self.overhead > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(at) }
+        if self.overhead as usize > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(at) }
     }
 }

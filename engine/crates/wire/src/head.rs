@@ -24,8 +24,12 @@ pub(crate) struct Head {
     pub framing: Framing,
 }
 
-/// Parse a head at the beginning of `bytes`; `None` when it is not whole yet.
+/// Parse a head at the beginning of `bytes`; `None` when it is not whole yet. It looks at no byte past the head's blank line.
 pub(crate) fn parse(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+    // Blank lines before an answer end no answer that came before. (And each would be parsed again with every line that follows.)
+    if matches!(bytes.first(), Some(b'\r' | b'\n')) {
+        return Err(Malformed::Head);
+    }
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parsed = ParserConfig::default()

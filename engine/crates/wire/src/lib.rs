@@ -1,17 +1,36 @@
-//! HTTP/1.1 on the wire, without sockets: a request becomes bytes once, bytes become answers as they come (RFC 9112).
+//! HTTP/1.1 on the wire, without sockets: requests become bytes, bytes become answers as they come (RFC 9112), and answers
+//! are judged.
 //!
 //! [`Parser`] takes the bytes of one connection in pieces of any size. It allocates nothing while heads arrive whole,
-//! looks at bodies only to count them (and to hash them when asked), and bounds everything that a peer can make it keep.
+//! looks at bodies only to count them (and to hash or keep them when asked), and bounds everything that a peer can make
+//! it keep. [`Template`] checks a request once and then writes it as often as it is sent, for HTTP/1.1 or HTTP/2.
+//! [`Expect`] and [`Timestamp`] say what an answer must be and what time it tells.
 
 mod chunked;
+mod expect;
+mod fields;
 mod head;
+mod heads;
+mod json;
 mod parser;
 mod request;
+mod template;
+mod text;
+mod timestamp;
 
+pub use expect::{Expect, Field, Verdict};
+pub use fields::Fields;
+pub use heads::Heads;
+pub use json::Pointer;
 pub use parser::{Answer, Asked, Malformed, Parser, Whole};
-pub use request::{Request, Unsendable};
+pub use request::{Body, Part, Spec, Unsendable};
+pub use template::Template;
+pub use text::Values;
+pub use timestamp::{Timestamp, Unit};
 
-/// The longest status line and headers, and the longest trailers, that are taken: 64 KiB.
+/// The longest status line and headers, the longest trailers, and the most interim answers before an answer: 64 KiB.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// The most headers that are taken.
 pub const MOST_HEADERS: usize = 128;
+/// The longest body that is kept to be looked into: 1 MiB.
+pub const MOST_KEPT_BODY: usize = 1024 * 1024;

@@ -4,17 +4,20 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::MOST_HEAD_BYTES;
 use crate::chunked::{Chunked, Piece};
 use crate::head::{self, Framing, Head};
+use crate::heads::Heads;
+use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
 
-/// What the requests on a connection ask for, as far as it decides how answers are read.
+/// What a request asks for, as far as it decides how its answer is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The method is HEAD: no answer has a body.
+    /// The method is HEAD: the answer has no body.
     pub head: bool,
-    /// Bodies are to be hashed.
+    /// The body is to be hashed.
     pub hash: bool,
+    /// The body is to be kept, to be looked into.
+    pub keep: bool,
 }
 
 /// One whole answer.
@@ -35,7 +38,7 @@ pub struct Answer {
 pub struct Whole {
     /// The answer.
     pub answer: Answer,
-    /// Bytes used; what is left was not asked for.
+    /// Bytes used; what is left belongs to the next answer, or was not asked for.
     pub used: usize,
 }
 
@@ -48,7 +51,8 @@ pub enum Malformed {
     Status,
     /// More than [`crate::MOST_HEADERS`] headers.
     TooManyHeaders,
-    /// A head, a chunk extension or trailers past [`crate::MOST_HEAD_BYTES`].
+    /// A head, interim answers, a chunk's size line or trailers past [`crate::MOST_HEAD_BYTES`], or a body that is to be kept
+    /// past [`crate::MOST_KEPT_BODY`].
     TooLong,
     /// Not a number, past 64 bits, or two that differ.
     ContentLength,
@@ -64,7 +68,9 @@ impl fmt::Display for Malformed {
             Self::Head => "the head is not HTTP/1.1",
             Self::Status => "the status is not between 100 and 599",
             Self::TooManyHeaders => "there are too many headers",
-            Self::TooLong => "a head, an extension or trailers are too long",
+            Self::TooLong => {
+                "a head, interim answers, a chunk's size line, trailers or a body to look into are too long"
+            }
             Self::ContentLength => "Content-Length is wrong",
             Self::Framing => "where the body ends is ambiguous",
             Self::Chunk => "the chunked coding is wrong",
@@ -82,45 +88,80 @@ enum State {
     UntilClose,
 }
 
-/// Reads the answers on one connection, one after the other.
-///
-/// After [`Malformed`] the connection is of no more use; call [`Parser::reset`] before the next one.
-#[derive(Clone, Debug)]
-pub struct Parser {
-    asked: Asked,
-    state: State,
+/// What most connections never need: it is made when a head comes in pieces, or a body is hashed or kept.
+#[derive(Clone, Debug, Default)]
+struct Extra {
     /// A head that has not come whole.
     pending: Vec<u8>,
+    hash: Sha256,
+    body: Vec<u8>,
+}
+
+/// Capacity that an idle connection may hold on to: enough for the usual head or body in pieces, so that the steady state
+/// allocates nothing, and little enough for a quarter of a million connections.
+const IDLE_PENDING: usize = 2 * 1024;
+const IDLE_BODY: usize = 16 * 1024;
+
+/// Reads the answers on one connection, one after the other.
+///
+/// What was asked is given with each piece, and is the same for all pieces of one answer. After [`Malformed`] the
+/// connection is of no more use; call [`Parser::reset`] before the next one.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    state: State,
+    body_length: u64,
+    extra: Option<Box<Extra>>,
+    /// Bytes of interim answers since the last answer.
+    interim_bytes: u32,
     status: u16,
     keep_alive: bool,
-    body_length: u64,
-    hash: Option<Sha256>,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Parser {
     /// A parser for a fresh connection.
     #[must_use]
-    pub fn new(asked: Asked) -> Self {
-        let hash = asked.hash.then(Sha256::new);
-        Self { asked, state: State::Head, pending: Vec::new(), status: 0, keep_alive: false, body_length: 0, hash }
+    pub const fn new() -> Self {
+        Self { state: State::Head, body_length: 0, extra: None, interim_bytes: 0, status: 0, keep_alive: false }
     }
 
-    /// Forget what has come: the next byte is the first of a new connection.
+    /// Forget what has come, and give its memory back: the next byte is the first of a new connection.
     pub fn reset(&mut self) {
-        self.pending = Vec::new();
-        self.begin();
+        *self = Self::new();
+    }
+
+    /// Whether no byte of an answer has come since the last whole one.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        let pending = self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty());
+        matches!(self.state, State::Head) && self.interim_bytes == 0 && !pending
+    }
+
+    /// The body of the answer that has just become whole, when it was to be kept; until bytes of the next one are fed.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.body)
     }
 
     /// Take bytes up to the end of one answer; `None` when all were taken and the answer is not whole.
     ///
+    /// `asked` is of the request that this answer belongs to; `heads` may be shared by all connections, and is a matter of
+    /// speed alone.
+    ///
     /// # Errors
     /// [`Malformed`] when they are not a response.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Whole>, Malformed> {
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8], asked: Asked, heads: &mut Heads) -> Result<Option<Whole>, Malformed> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             match &mut self.state {
-                State::Head => match self.head(rest)? {
+                State::Head => match self.head(rest, asked, heads)? {
                     Some(taken) => used += taken,
                     None => return Ok(None),
                 },
@@ -128,19 +169,19 @@ impl Parser {
                     let take = usize::try_from(*remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
                     *remaining -= take as u64;
                     let whole = *remaining == 0;
-                    self.data(&rest[..take])?;
-                    return Ok(whole.then(|| self.whole(used + take)));
+                    self.data(&rest[..take], asked)?;
+                    return Ok(whole.then(|| self.whole(used + take, asked)));
                 }
                 State::Chunked(chunked) => match chunked.next(rest)? {
                     Piece::Data(data, taken) => {
-                        self.data(data)?;
+                        self.data(data, asked)?;
                         used += taken;
                     }
-                    Piece::End(taken) => return Ok(Some(self.whole(used + taken))),
+                    Piece::End(taken) => return Ok(Some(self.whole(used + taken, asked))),
                     Piece::More => return Ok(None),
                 },
                 State::UntilClose => {
-                    self.data(rest)?;
+                    self.data(rest, asked)?;
                     return Ok(None);
                 }
             }
@@ -148,80 +189,117 @@ impl Parser {
     }
 
     /// The connection has ended: the answer that this makes whole, if there is one.
-    pub fn end(&mut self) -> Option<Answer> {
-        matches!(self.state, State::UntilClose).then(|| self.whole(0).answer)
+    pub fn end(&mut self, asked: Asked) -> Option<Answer> {
+        matches!(self.state, State::UntilClose).then(|| self.whole(0, asked).answer)
     }
 
     /// Read a head; how many of `bytes` it took, or `None` when it is not whole.
-    fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
-        let before = self.pending.len();
-        let head = if before == 0 { head::parse(bytes, self.asked.head)? } else { self.resumed_head(bytes)? };
-        if let Some(head) = head {
-            self.pending.clear();
-            let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
-            return self.start_body(head).map(|()| Some(taken));
+    #[inline]
+    fn head(&mut self, bytes: &[u8], asked: Asked, heads: &mut Heads) -> Result<Option<usize>, Malformed> {
+        if bytes.is_empty() {
+            return Ok(None);
         }
-        if before == 0 {
-            self.pending.extend_from_slice(bytes);
+        if self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty()) {
+            return self.resumed_head(bytes, asked);
         }
-        if self.pending.len() > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(None) }
+        // Past the limit nothing is looked at, so that what is wrong does not depend on how the bytes were cut.
+        let within = &bytes[..bytes.len().min(MOST_HEAD_BYTES)];
+        if let Some(head) = heads.parse(within, asked.head)? {
+            self.start_body(head, asked)?;
+            return Ok(Some(head.bytes));
+        }
+        if bytes.len() > MOST_HEAD_BYTES {
+            return Err(Malformed::TooLong);
+        }
+        self.extra.get_or_insert_default().pending.extend_from_slice(bytes);
+        Ok(None)
     }
 
     /// Read a head whose beginning came earlier.
-    fn resumed_head(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
-        self.pending.extend_from_slice(bytes);
+    #[cold]
+    fn resumed_head(&mut self, bytes: &[u8], asked: Asked) -> Result<Option<usize>, Malformed> {
+        let pending = &mut self.extra.get_or_insert_default().pending;
+        let before = pending.len();
+        let room = MOST_HEAD_BYTES - before;
+        let new = &bytes[..bytes.len().min(room)];
+        pending.extend_from_slice(new);
         // A head ends with a line feed, so without one there is nothing new to see: long lines are not parsed again.
-        if memchr::memchr(b'\n', bytes).is_none() {
-            return Ok(None);
-        }
-        head::parse(&self.pending, self.asked.head)
+        let head = if memchr::memchr(b'\n', new).is_some() || bytes.len() > room {
+            head::parse(pending, asked.head)?
+        } else {
+            None
+        };
+        let Some(head) = head else {
+            return if bytes.len() > room { Err(Malformed::TooLong) } else { Ok(None) };
+        };
+        pending.clear();
+        pending.shrink_to(IDLE_PENDING);
+        let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
+        self.start_body(head, asked)?;
+        Ok(Some(taken))
     }
 
-    fn start_body(&mut self, head: Head) -> Result<(), Malformed> {
-        if head.bytes > MOST_HEAD_BYTES {
-            return Err(Malformed::TooLong);
-        }
+    #[inline]
+    fn start_body(&mut self, head: Head, asked: Asked) -> Result<(), Malformed> {
         if !(100..=599).contains(&head.status) {
             return Err(Malformed::Status);
         }
         if head.status < 200 && head.status != 101 {
-            return Ok(());
+            return self.pass_over(head);
         }
+        self.interim_bytes = 0;
         self.status = head.status;
         self.keep_alive = head.keep_alive;
+        self.body_length = 0;
         self.state = match head.framing {
             Framing::None => State::Length(0),
             Framing::Length(length) => State::Length(length),
             Framing::Chunked => State::Chunked(Chunked::new()),
             Framing::UntilClose => State::UntilClose,
         };
+        if asked.hash || asked.keep || self.extra.is_some() {
+            let extra = self.extra.get_or_insert_default();
+            extra.hash.reset();
+            extra.body.clear();
+            extra.body.shrink_to(IDLE_BODY);
+        }
         Ok(())
     }
 
-    fn data(&mut self, data: &[u8]) -> Result<(), Malformed> {
+    fn pass_over(&mut self, interim: Head) -> Result<(), Malformed> {
+        self.interim_bytes = self.interim_bytes.saturating_add(interim.bytes as u32);
+        if self.interim_bytes as usize > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn data(&mut self, data: &[u8], asked: Asked) -> Result<(), Malformed> {
         self.body_length = self.body_length.checked_add(data.len() as u64).ok_or(Malformed::TooLong)?;
-        if let Some(hash) = &mut self.hash {
-            hash.update(data);
+        if asked.hash || asked.keep {
+            self.look_at(data, asked)?;
         }
         Ok(())
     }
 
-    fn whole(&mut self, used: usize) -> Whole {
-        let answer = Answer {
-            status: self.status,
-            body_length: self.body_length,
-            body_sha256: self.hash.as_mut().map(|hash| hash.finalize_reset().into()),
-            keep_alive: self.keep_alive,
-        };
-        self.begin();
-        Whole { answer, used }
+    fn look_at(&mut self, data: &[u8], asked: Asked) -> Result<(), Malformed> {
+        let extra = self.extra.get_or_insert_default();
+        if asked.hash {
+            extra.hash.update(data);
+        }
+        if asked.keep {
+            if extra.body.len() + data.len() > MOST_KEPT_BODY {
+                return Err(Malformed::TooLong);
+            }
+            extra.body.extend_from_slice(data);
+        }
+        Ok(())
     }
 
-    fn begin(&mut self) {
+    #[inline]
+    fn whole(&mut self, used: usize, asked: Asked) -> Whole {
+        let body_sha256 = asked.hash.then(|| self.extra.get_or_insert_default().hash.finalize_reset().into());
         self.state = State::Head;
-        self.body_length = 0;
-        if let Some(hash) = &mut self.hash {
-            hash.reset();
-        }
+        let answer =
+            Answer { status: self.status, body_length: self.body_length, body_sha256, keep_alive: self.keep_alive };
+        Whole { answer, used }
     }
 }

@@ -1,29 +1,59 @@
-//! A request, checked and made into bytes once.
+//! What a request is made of, and the checks that keep it in one piece.
 
 use std::fmt;
 
-/// A request as it will be sent. Borrowed, because it lives only until it is encoded.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// The method, a token (RFC 9110, section 5.6.2).
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Sent as it is; empty for none.
+    Bytes(Vec<u8>),
+    /// Text, with placeholders; empty for none.
+    Text(String),
+}
+
+/// A request as it is described. Borrowed, because it lives only until it is compiled.
+#[derive(Clone, Debug)]
+pub struct Spec<'a> {
+    /// The method, a token (RFC 9110, section 5.6.2), and not CONNECT.
     pub method: &'a str,
-    /// The request target in origin form: `/…`, visible ASCII.
+    /// The request target in origin form: `/…`, visible ASCII, with placeholders.
     pub path: &'a str,
     /// The host that is named unless a header names it.
     pub host: &'a str,
     /// The port that is named with it.
     pub port: u16,
-    /// Headers in order.
+    /// Headers in order, with placeholders in their values.
     pub headers: &'a [(String, String)],
     /// The body; its length is sent when there is one, or when the method means one.
-    pub body: &'a [u8],
+    pub body: Body,
+    /// It goes over TLS: what HTTP/2 says as its scheme.
+    pub tls: bool,
+    /// It is sent by HTTP/2.
+    pub http2: bool,
+}
+
+/// A part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The method.
+    Method,
+    /// The host.
+    Host,
+    /// The path.
+    Path,
+    /// The header at this index.
+    Header(usize),
+    /// The body.
+    Body,
 }
 
 /// What of a request cannot be sent, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsendable {
-    /// The method is not a token.
+    /// The method is not a token, or is CONNECT.
     Method,
+    /// The host is empty, or has a `/`, a space, a control or a character past ASCII.
+    Host,
     /// The path does not begin with `/`, or has a space, a control or a character past ASCII.
     Path,
     /// The name of the header at this index is not a token.
@@ -32,64 +62,93 @@ pub enum Unsendable {
     HeaderValue(usize),
     /// The header at this index frames the message, and that is for the encoder to say.
     HeaderFraming(usize),
+    /// The header at this index speaks of the connection, which HTTP/2 forbids (RFC 9113, section 8.2.2).
+    HeaderConnection(usize),
+    /// A `{rand:…}` that is not two whole numbers of 64 bits, the first not above the second.
+    Rand(Part, String),
+    /// A `{pick:…}` of a list that is not there, or is empty.
+    Pick(Part, String),
+    /// An entry of the named list, at this index, cannot stand where it is picked.
+    Entry(Part, String, usize),
+}
+
+impl Unsendable {
+    /// The part that it is about.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        match self {
+            Self::Method => Part::Method,
+            Self::Host => Part::Host,
+            Self::Path => Part::Path,
+            Self::HeaderName(i) | Self::HeaderValue(i) | Self::HeaderFraming(i) | Self::HeaderConnection(i) => {
+                Part::Header(*i)
+            }
+            Self::Rand(part, _) | Self::Pick(part, _) | Self::Entry(part, _, _) => *part,
+        }
+    }
 }
 
 impl fmt::Display for Unsendable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Method => "is not an HTTP method",
-            Self::Path => "must begin with `/` and hold visible ASCII only",
-            Self::HeaderName(_) => "is not a header name",
-            Self::HeaderValue(_) => "is not a header value: no line breaks, no controls, no spaces around it",
-            Self::HeaderFraming(_) => "is set from the body: leave it out",
-        })
+        match self {
+            Self::Method => f.write_str("is not an HTTP method, or is CONNECT"),
+            Self::Host => f.write_str("is not a host"),
+            Self::Path => f.write_str("must begin with `/` and hold visible ASCII only"),
+            Self::HeaderName(_) => f.write_str("is not a header name"),
+            Self::HeaderValue(_) => {
+                f.write_str("is not a header value: no line breaks, no controls, no spaces around it")
+            }
+            Self::HeaderFraming(_) => f.write_str("is set from the body: leave it out"),
+            Self::HeaderConnection(_) => f.write_str("is not for HTTP/2, which says it in frames: leave it out"),
+            Self::Rand(_, text) => write!(f, "{{rand:{text}}} is not {{rand:a..b}} with whole numbers, a not above b"),
+            Self::Pick(_, name) => write!(f, "{{pick:{name}}}: there are no picks of that name, or none in it"),
+            Self::Entry(_, name, i) => write!(f, "{{pick:{name}}}: entry {i} of these picks cannot stand here"),
+        }
     }
 }
 
 impl std::error::Error for Unsendable {}
 
-impl Request<'_> {
-    /// The bytes of the request.
-    ///
-    /// # Errors
-    /// [`Unsendable`] names the part that would break the message apart.
-    pub fn encode(&self) -> Result<Vec<u8>, Unsendable> {
-        self.check()?;
-        let mut lines = vec![format!("{} {} HTTP/1.1", self.method, self.path)];
-        if !self.names("host") {
-            let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
-            lines.push(format!("Host: {open}{}{close}:{}", self.host, self.port));
-        }
-        lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        if !self.body.is_empty() || matches!(self.method, "POST" | "PUT" | "PATCH") {
-            lines.push(format!("Content-Length: {}", self.body.len()));
-        }
-        let mut bytes = (lines.join("\r\n") + "\r\n\r\n").into_bytes();
-        bytes.extend_from_slice(self.body);
-        Ok(bytes)
-    }
-
-    fn names(&self, wanted: &str) -> bool {
+impl Spec<'_> {
+    /// Whether a header names this, in any case.
+    pub(crate) fn names(&self, wanted: &str) -> bool {
         self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
-    fn check(&self) -> Result<(), Unsendable> {
-        if !is_token(self.method) {
+    /// Whether a method without a body says that it has none.
+    pub(crate) fn means_a_body(&self) -> bool {
+        matches!(self.method, "POST" | "PUT" | "PATCH")
+    }
+
+    /// `host:port`, an IPv6 address in brackets.
+    pub(crate) fn authority(&self) -> String {
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        format!("{open}{}{close}:{}", self.host, self.port)
+    }
+
+    /// Check what has no placeholders.
+    pub(crate) fn check(&self) -> Result<(), Unsendable> {
+        if !is_token(self.method) || self.method == "CONNECT" {
             return Err(Unsendable::Method);
         }
-        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Unsendable::Path);
+        if self.host.is_empty() || !self.host.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/') {
+            return Err(Unsendable::Host);
         }
-        for (i, (name, value)) in self.headers.iter().enumerate() {
-            if !is_token(name) {
-                return Err(Unsendable::HeaderName(i));
-            }
-            if value.trim() != value || value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
-                return Err(Unsendable::HeaderValue(i));
-            }
-            if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
-                return Err(Unsendable::HeaderFraming(i));
-            }
+        self.headers.iter().enumerate().try_for_each(|(i, (name, value))| self.check_header(i, name, value))
+    }
+
+    fn check_header(&self, i: usize, name: &str, value: &str) -> Result<(), Unsendable> {
+        const OF_THE_CONNECTION: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if !is_token(name) {
+            return Err(Unsendable::HeaderName(i));
+        }
+        if is("content-length") || is("transfer-encoding") {
+            return Err(Unsendable::HeaderFraming(i));
+        }
+        let of_the_connection = OF_THE_CONNECTION.into_iter().any(is) || (is("te") && value != "trailers");
+        if self.http2 && of_the_connection {
+            return Err(Unsendable::HeaderConnection(i));
         }
         Ok(())
     }

@@ -1,0 +1,92 @@
+//! The answer that is right.
+
+use serde_json::{Number, Value};
+
+use crate::json::Pointer;
+use crate::parser::{Answer, Asked};
+
+/// A value that must stand in the body, which is JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Where.
+    pub pointer: Pointer,
+    /// What. Numbers are equal when their values are: 3 is 3.0.
+    pub equals: Value,
+}
+
+/// What an answer must be; what is not given is not checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expect {
+    /// The status.
+    pub status: u16,
+    /// Bytes of the body, without its transfer coding.
+    pub body_length: Option<u64>,
+    /// SHA-256 of the body.
+    pub body_sha256: Option<[u8; 32]>,
+    /// Values in the body.
+    pub json: Vec<Field>,
+}
+
+/// What an answer is, beside what it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As expected.
+    Right,
+    /// Another status.
+    WrongStatus,
+    /// The status that is right, with another length, hash or value.
+    WrongBody,
+}
+
+impl Expect {
+    /// What the parser must do so that the answer can be judged; `head`: the method is HEAD.
+    #[must_use]
+    pub fn asked(&self, head: bool) -> Asked {
+        Asked { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty() }
+    }
+
+    /// Compare an answer with what is right. `body` is looked into only for `json`.
+    #[must_use]
+    #[inline]
+    pub fn judge(&self, answer: &Answer, body: &[u8]) -> Verdict {
+        if answer.status != self.status {
+            return Verdict::WrongStatus;
+        }
+        let length_is_right = self.body_length.is_none_or(|length| length == answer.body_length);
+        let hash_is_right = self.body_sha256.is_none() || self.body_sha256 == answer.body_sha256;
+        let is_right = length_is_right && hash_is_right && self.json.iter().all(|field| field.is_in(body));
+        if is_right { Verdict::Right } else { Verdict::WrongBody }
+    }
+}
+
+impl Field {
+    fn is_in(&self, body: &[u8]) -> bool {
+        let found = self.pointer.find(body).and_then(|text| serde_json::from_str(text).ok());
+        found.is_some_and(|found: Value| equal(&self.equals, &found))
+    }
+}
+
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => equal_numbers(a, b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+/// Compare as whole numbers where both are, because a float of 64 bits has not the room of an integer of 64 bits.
+fn equal_numbers(a: &Number, b: &Number) -> bool {
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.as_f64() == b.as_f64(),
+        _ => false,
+    }
+}
+
+fn whole(number: &Number) -> Option<i128> {
+    const FITS: f64 = 1e30;
+    number.as_i128().or_else(|| number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < FITS).map(|f| f as i128))
+}

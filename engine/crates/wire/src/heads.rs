@@ -1,0 +1,80 @@
+//! A memo of heads: servers say the same head again and again, so that it is compared instead of parsed.
+
+use crate::head::{self, Head};
+use crate::parser::Malformed;
+
+/// How many heads are kept: some requests of a scenario, some servers behind a proxy, or the seconds of `Date`.
+const KEPT: usize = 4;
+/// The longest head that is kept.
+const LONGEST_KEPT: usize = 1024;
+/// After so many heads in a row that were not known, each of them is taken to be new (a `Date` in milliseconds, an id) …
+const MOST_MISSES: u32 = 64;
+/// … and only one of so many is looked up and kept, to see whether that has changed.
+const TRY_EACH: u32 = 16;
+
+/// The last few heads that were parsed, shared by the connections of one worker.
+///
+/// It changes what a parse costs, and never what it gives. A head ends at its first blank line and the parse of a head looks
+/// at nothing after that, so it is a function of those bytes alone (and of whether the method was HEAD): bytes that begin
+/// with exactly a head parsed before, blank line included, have the same parse.
+#[derive(Clone, Debug, Default)]
+pub struct Heads {
+    kept: Vec<Kept>,
+    /// Where the last hit or the last new head is: the first to be compared.
+    last: usize,
+    misses: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    bytes: Vec<u8>,
+    asked_head: bool,
+    head: Head,
+}
+
+impl Heads {
+    /// A memo that is empty yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What [`head::parse`] gives, from memory where it can be.
+    #[inline]
+    pub(crate) fn parse(&mut self, bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+        if self.misses > MOST_MISSES && !self.misses.is_multiple_of(TRY_EACH) {
+            self.misses = self.misses.wrapping_add(1);
+            return head::parse(bytes, asked_head);
+        }
+        for i in (self.last..self.kept.len()).chain(0..self.last) {
+            let kept = &self.kept[i];
+            if kept.asked_head == asked_head && bytes.starts_with(&kept.bytes) {
+                self.last = i;
+                self.misses = 0;
+                return Ok(Some(kept.head));
+            }
+        }
+        let parsed = head::parse(bytes, asked_head);
+        if let Ok(Some(head)) = &parsed {
+            self.misses = self.misses.wrapping_add(1);
+            self.keep(&bytes[..head.bytes], asked_head, *head);
+        }
+        parsed
+    }
+
+    /// Keep a head in place of the one that was kept longest after the last that was of use.
+    fn keep(&mut self, bytes: &[u8], asked_head: bool, head: Head) {
+        if bytes.len() > LONGEST_KEPT {
+            return;
+        }
+        if self.kept.len() < KEPT {
+            self.last = self.kept.len();
+            return self.kept.push(Kept { bytes: bytes.to_vec(), asked_head, head });
+        }
+        self.last = (self.last + 1) % KEPT;
+        let kept = &mut self.kept[self.last];
+        kept.bytes.clear();
+        kept.bytes.extend_from_slice(bytes);
+        (kept.asked_head, kept.head) = (asked_head, head);
+    }
+}

@@ -1,0 +1,133 @@
+//! A value in a JSON text, found without building the whole tree.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A JSON Pointer (RFC 6901).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer(Vec<String>);
+
+impl Pointer {
+    /// Read a pointer: empty for the whole text, else `/` before each step, with `~1` for `/` and `~0` for `~` in it. `None`
+    /// when it is not one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self(Vec::new()));
+        }
+        text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<_>>().map(Self)
+    }
+
+    /// The text of the value that is pointed to; `None` when there is none or `body` is not JSON.
+    pub(crate) fn find<'a>(&self, body: &'a [u8]) -> Option<&'a str> {
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let found = Find(&self.0).deserialize(&mut json).ok()?;
+        json.end().ok()?;
+        found
+    }
+}
+
+fn unescape(step: &str) -> Option<String> {
+    let escapes_are_right = step.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    // In this order, or `~01` would become `/` (RFC 6901, section 4).
+    escapes_are_right.then(|| step.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Walks along the steps that are left, and passes over everything else.
+#[derive(Clone, Copy)]
+struct Find<'p>(&'p [String]);
+
+impl<'de> DeserializeSeed<'de> for Find<'_> {
+    type Value = Option<&'de str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        if self.0.is_empty() {
+            return serde::Deserialize::deserialize(json).map(|raw: &'de RawValue| Some(raw.get()));
+        }
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Find<'_> {
+    type Value = Option<&'de str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        // Of a name that comes twice the last one counts, as nearly everywhere.
+        while let Some(is_it) = map.next_key_seed(Is(&self.0[0]))? {
+            if is_it {
+                found = map.next_value_seed(Find(&self.0[1..]))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let step = &self.0[0];
+        let is_canonical = step == "0" || !step.starts_with(['0', '+']);
+        let index = step.parse::<usize>().ok().filter(|_| is_canonical);
+        let mut found = None;
+        for i in 0.. {
+            if Some(i) == index {
+                let Some(value) = items.next_element_seed(Find(&self.0[1..]))? else {
+                    break;
+                };
+                found = value;
+            } else if items.next_element::<IgnoredAny>()?.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    // Whoever points into a value that has no parts points to nothing.
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+/// Whether a name is this one, compared without being kept.
+struct Is<'p>(&'p str);
+
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Is<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
+    }
+}

@@ -1,0 +1,235 @@
+//! A request, checked and put together once, and written as often as it is sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::fields::Fields;
+use crate::request::{Body, Part, Spec, Unsendable};
+use crate::text::{Drawn, Text, Values, append_number};
+
+/// The headers of a request in order, names as they were given.
+type Headers<'a> = Vec<(&'a str, Text)>;
+
+/// A request that can be sent.
+#[derive(Clone, Debug)]
+pub struct Template {
+    form: Form,
+    content: Content,
+    /// The whole request in HTTP/1.1, when nothing varies.
+    fixed: Option<Arc<[u8]>>,
+    /// All fields in HTTP/2, when nothing varies.
+    fixed_fields: Option<Fields>,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    /// HTTP/1.1: the head, but of a varying body's length only the name.
+    Head(Text),
+    /// HTTP/2: the fields, but for a varying body's length.
+    Fields(Vec<(Box<[u8]>, Text)>),
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// Bytes that are shared and never copied. They may be none.
+    Fixed(Arc<[u8]>),
+    Varying(Text),
+}
+
+impl Template {
+    /// Check a request and put it together; `picks` are the lists that `{pick:name}` chooses from.
+    ///
+    /// # Errors
+    /// [`Unsendable`] names the part that would break the message apart, or that cannot be filled in.
+    pub fn compile(mut spec: Spec<'_>, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
+        spec.check()?;
+        let path = Text::parse(spec.path, Part::Path, picks)?;
+        path.check_path()?;
+        let mut headers = Headers::new();
+        for (i, (name, value)) in spec.headers.iter().enumerate() {
+            let value = Text::parse(value, Part::Header(i), picks)?;
+            value.check_header_value(i)?;
+            headers.push((name, value));
+        }
+        let body = std::mem::replace(&mut spec.body, Body::Bytes(Vec::new()));
+        let content = Content::of(body, picks)?;
+        let form = if spec.http2 {
+            Form::Fields(fields(&spec, path, headers, &content))
+        } else {
+            Form::Head(head(&spec, &path, headers, &content))
+        };
+        let mut made = Self { form, content, fixed: None, fixed_fields: None };
+        made.put_fixed_together();
+        Ok(made)
+    }
+
+    /// The whole request in HTTP/1.1, when nothing in it varies.
+    #[must_use]
+    #[inline]
+    pub fn fixed(&self) -> Option<&Arc<[u8]>> {
+        self.fixed.as_ref()
+    }
+
+    /// All fields in HTTP/2, when nothing varies; the body is [`Template::fixed_body`].
+    #[must_use]
+    #[inline]
+    pub fn fixed_fields(&self) -> Option<&Fields> {
+        self.fixed_fields.as_ref()
+    }
+
+    /// The body that is to be sent after the head or the fields, when there is one and it does not vary. `None` also where
+    /// [`Template::fixed`] has it already.
+    #[must_use]
+    #[inline]
+    pub fn fixed_body(&self) -> Option<&Arc<[u8]>> {
+        match &self.content {
+            Content::Fixed(bytes) if self.fixed.is_none() && !bytes.is_empty() => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Append the request in HTTP/1.1 with values from `values`, but for a [`Template::fixed_body`].
+    ///
+    /// It allocates only what `out` lacks. Of a template for HTTP/2 there is nothing to append.
+    pub fn render(&self, out: &mut Vec<u8>, values: &mut impl Values) {
+        if let Some(fixed) = &self.fixed {
+            return out.extend_from_slice(fixed);
+        }
+        let Form::Head(head) = &self.form else {
+            return;
+        };
+        let mut drawn = Drawn::new(values);
+        head.render(out, &mut drawn);
+        if let Content::Varying(text) = &self.content {
+            append_with_length(out, text, &mut drawn);
+        }
+    }
+
+    /// Put the request's fields, and the body when it varies, into `fields`, in place of what is there.
+    ///
+    /// It allocates only what `fields` lacks. Of a template for HTTP/1.1 there are no fields.
+    pub fn render_fields(&self, fields: &mut Fields, values: &mut impl Values) {
+        fields.clear();
+        let Form::Fields(parts) = &self.form else {
+            return;
+        };
+        let mut drawn = Drawn::new(values);
+        for (name, value) in parts {
+            fields.push(name, |out| value.render(out, &mut drawn));
+        }
+        if let Content::Varying(text) = &self.content {
+            text.render(&mut fields.body, &mut drawn);
+            let length = fields.body.len() as u64;
+            fields.push(b"content-length", |out| append_number(out, length));
+        }
+    }
+
+    fn put_fixed_together(&mut self) {
+        let Content::Fixed(body) = &self.content else {
+            return;
+        };
+        match &self.form {
+            Form::Head(head) => self.fixed = head.fixed().map(|head| [head, body].concat().into()),
+            Form::Fields(parts) => {
+                let texts: Option<Vec<_>> = parts.iter().map(|(name, value)| Some((name, value.fixed()?))).collect();
+                self.fixed_fields = texts.map(|texts| {
+                    let mut fields = Fields::new();
+                    for (name, value) in texts {
+                        fields.push(name, |out| out.extend_from_slice(value));
+                    }
+                    fields
+                });
+            }
+        }
+        if self.fixed.is_some() {
+            // Kept once: a body may be large.
+            self.content = Content::Fixed([].into());
+        }
+    }
+}
+
+impl Content {
+    fn of(body: Body, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
+        let text = match body {
+            Body::Bytes(bytes) => return Ok(Self::Fixed(bytes.into())),
+            Body::Text(text) => Text::parse(&text, Part::Body, picks)?,
+        };
+        Ok(match text.fixed() {
+            Some(bytes) => Self::Fixed(bytes.into()),
+            None => Self::Varying(text),
+        })
+    }
+
+    /// The length that the head says; `None` where none is said, or where it varies.
+    fn fixed_length(&self, spec: &Spec<'_>) -> Option<usize> {
+        match self {
+            Self::Fixed(bytes) => (!bytes.is_empty() || spec.means_a_body()).then_some(bytes.len()),
+            Self::Varying(_) => None,
+        }
+    }
+}
+
+fn head(spec: &Spec<'_>, path: &Text, headers: Headers<'_>, content: &Content) -> Text {
+    let mut head = Text::literal(format!("{} ", spec.method).as_bytes());
+    head.append(path);
+    head.push_literal(b" HTTP/1.1\r\n");
+    if !spec.names("host") {
+        head.push_literal(format!("Host: {}\r\n", spec.authority()).as_bytes());
+    }
+    for (name, value) in headers {
+        head.push_literal(format!("{name}: ").as_bytes());
+        head.append(&value);
+        head.push_literal(b"\r\n");
+    }
+    if let Some(length) = content.fixed_length(spec) {
+        head.push_literal(format!("Content-Length: {length}\r\n").as_bytes());
+    }
+    match content {
+        Content::Varying(_) => head.push_literal(b"Content-Length: "),
+        Content::Fixed(_) => head.push_literal(b"\r\n"),
+    }
+    head
+}
+
+fn fields(spec: &Spec<'_>, path: Text, mut headers: Headers<'_>, content: &Content) -> Vec<(Box<[u8]>, Text)> {
+    // `Host` says in HTTP/1.1 what `:authority` says in HTTP/2, and they may not differ (RFC 9113, section 8.3.1).
+    let host = headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let authority = host.map_or_else(|| Text::literal(spec.authority().as_bytes()), |host| headers.remove(host).1);
+    let scheme: &[u8] = if spec.tls { b"https" } else { b"http" };
+    let mut fields = vec![
+        (":method".to_owned(), Text::literal(spec.method.as_bytes())),
+        (":scheme".to_owned(), Text::literal(scheme)),
+        (":authority".to_owned(), authority),
+        (":path".to_owned(), path),
+    ];
+    fields.extend(headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)));
+    if let Some(length) = content.fixed_length(spec) {
+        fields.push(("content-length".to_owned(), Text::literal(length.to_string().as_bytes())));
+    }
+    fields.into_iter().map(|(name, value)| (name.into_bytes().into(), value)).collect()
+}
+
+/// Append the length of the text, a blank line, and the text.
+///
+/// The length is known when the text is there. So room is left for the digits of the shortest that the text can be, which are
+/// as many as it takes nearly always; else what follows is moved.
+fn append_with_length<V: Values>(out: &mut Vec<u8>, text: &Text, drawn: &mut Drawn<'_, V>) {
+    const BLANK_LINE: &[u8] = b"\r\n\r\n";
+    let at = out.len();
+    append_number(out, text.least_bytes() as u64);
+    let room = out.len() - at;
+    out.extend_from_slice(BLANK_LINE);
+    let begin = out.len();
+    text.render(out, drawn);
+    let end = out.len();
+    append_number(out, (end - begin) as u64);
+    let digits = out.len() - end;
+    if digits == room {
+        out.copy_within(end.., at);
+        out.truncate(end);
+    } else {
+        // The digits go to the front of the room, and the room goes.
+        out[at..].rotate_right(digits);
+        out.drain(at + digits..at + digits + room);
+    }
+}

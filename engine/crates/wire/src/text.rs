@@ -1,0 +1,235 @@
+//! Text with placeholders: parsed and checked once, written as often as it is sent.
+
+use std::collections::BTreeMap;
+
+use crate::request::{Part, Unsendable};
+
+/// Where the values of placeholders come from.
+pub trait Values {
+    /// The number of the request. It is asked for at most once a request: all its `{seq}` are the same.
+    fn seq(&mut self) -> u64;
+    /// A whole number from `a` to `b`, both included.
+    fn between(&mut self, a: i64, b: i64) -> i64;
+    /// An index below `n`, which is not 0.
+    fn pick(&mut self, n: usize) -> usize;
+}
+
+/// The values of one request, drawn in the order in which they stand: path, headers, body.
+pub(crate) struct Drawn<'a, V> {
+    values: &'a mut V,
+    seq: Option<u64>,
+}
+
+impl<'a, V: Values> Drawn<'a, V> {
+    pub(crate) fn new(values: &'a mut V) -> Self {
+        Self { values, seq: None }
+    }
+}
+
+/// A stretch of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// Never empty, and never beside another one.
+    Literal(Vec<u8>),
+    Seq,
+    Rand(i64, i64),
+    Pick(Box<str>, Box<[Box<str>]>),
+}
+
+/// Text with placeholders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text(Vec<Piece>);
+
+impl Text {
+    pub(crate) fn literal(text: &[u8]) -> Self {
+        let mut made = Self::default();
+        made.push_literal(text);
+        made
+    }
+
+    /// Read `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`; `{{` and `}}` are braces, and any other brace is itself.
+    pub(crate) fn parse(text: &str, part: Part, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
+        let mut made = Self::default();
+        let mut rest = text;
+        while let Some(brace) = rest.find(['{', '}']) {
+            made.push_literal(&rest.as_bytes()[..brace]);
+            rest = &rest[brace..];
+            let taken = if rest.starts_with("{{") || rest.starts_with("}}") {
+                made.push_literal(&rest.as_bytes()[..1]);
+                2
+            } else if let Some((piece, taken)) = Piece::parse(rest, part, picks)? {
+                made.0.push(piece);
+                taken
+            } else {
+                made.push_literal(&rest.as_bytes()[..1]);
+                1
+            };
+            rest = &rest[taken..];
+        }
+        made.push_literal(rest.as_bytes());
+        Ok(made)
+    }
+
+    pub(crate) fn push_literal(&mut self, text: &[u8]) {
+        if let Some(Piece::Literal(before)) = self.0.last_mut() {
+            before.extend_from_slice(text);
+        } else if !text.is_empty() {
+            self.0.push(Piece::Literal(text.to_vec()));
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        for piece in &other.0 {
+            match piece {
+                Piece::Literal(text) => self.push_literal(text),
+                varying => self.0.push(varying.clone()),
+            }
+        }
+    }
+
+    /// The text, when nothing in it varies.
+    pub(crate) fn fixed(&self) -> Option<&[u8]> {
+        match self.0.as_slice() {
+            [] => Some(&[]),
+            [Piece::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Append the text with values in place of placeholders.
+    pub(crate) fn render<V: Values>(&self, out: &mut Vec<u8>, drawn: &mut Drawn<'_, V>) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Literal(text) => out.extend_from_slice(text),
+                Piece::Seq => {
+                    let seq = *drawn.seq.get_or_insert_with(|| drawn.values.seq());
+                    append_number(out, seq);
+                }
+                Piece::Rand(a, b) => {
+                    let number = drawn.values.between(*a, *b);
+                    if number < 0 {
+                        out.push(b'-');
+                    }
+                    append_number(out, number.unsigned_abs());
+                }
+                Piece::Pick(_, entries) => {
+                    let picked = drawn.values.pick(entries.len()).min(entries.len() - 1);
+                    out.extend_from_slice(entries[picked].as_bytes());
+                }
+            }
+        }
+    }
+
+    /// The shortest that it can be, in bytes.
+    pub(crate) fn least_bytes(&self) -> usize {
+        let least = |piece: &Piece| match piece {
+            Piece::Literal(text) => text.len(),
+            Piece::Seq | Piece::Rand(..) => 1,
+            Piece::Pick(_, entries) => entries.iter().map(|entry| entry.len()).min().unwrap_or(0),
+        };
+        self.0.iter().map(least).sum()
+    }
+
+    /// Check that it is a path whatever is picked.
+    pub(crate) fn check_path(&self) -> Result<(), Unsendable> {
+        let visible = |text: &[u8]| text.iter().all(u8::is_ascii_graphic);
+        self.check_bytes(Part::Path, &Unsendable::Path, visible)?;
+        let starts = check_edge(self.0.iter(), Part::Path, &Unsendable::Path, |text| text.first() == Some(&b'/'))?;
+        if starts { Ok(()) } else { Err(Unsendable::Path) }
+    }
+
+    /// Check that it is the value of header `i` whatever is picked.
+    pub(crate) fn check_header_value(&self, i: usize) -> Result<(), Unsendable> {
+        let (part, why) = (Part::Header(i), Unsendable::HeaderValue(i));
+        let plain = |text: &[u8]| text.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control());
+        self.check_bytes(part, &why, plain)?;
+        let is_space = |byte: Option<&u8>| byte.is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+        check_edge(self.0.iter(), part, &why, |text| !is_space(text.first()))?;
+        check_edge(self.0.iter().rev(), part, &why, |text| !is_space(text.last()))?;
+        Ok(())
+    }
+
+    /// Check all text, picked or literal.
+    fn check_bytes(&self, part: Part, why: &Unsendable, is_right: impl Fn(&[u8]) -> bool) -> Result<(), Unsendable> {
+        self.0.iter().try_for_each(|piece| piece.check(part, why, &is_right))
+    }
+}
+
+impl Piece {
+    /// Read a placeholder at the beginning of `text`, and how many bytes it takes; `None` when there is none.
+    fn parse(
+        text: &str,
+        part: Part,
+        picks: &BTreeMap<String, Vec<String>>,
+    ) -> Result<Option<(Self, usize)>, Unsendable> {
+        if text.starts_with("{seq}") {
+            return Ok(Some((Self::Seq, "{seq}".len())));
+        }
+        // What is not closed is not a placeholder, but nobody means to send that.
+        let (piece, inner) = if let Some(rest) = text.strip_prefix("{rand:") {
+            let range = rest.split_once('}').map(|(range, _)| range);
+            let bad = || Unsendable::Rand(part, shown(range.unwrap_or(rest)));
+            let (a, b) = range.and_then(|range| range.split_once("..")).ok_or_else(bad)?;
+            let numbers: Option<(i64, i64)> = a.parse().ok().zip(b.parse().ok());
+            let (a, b) = numbers.filter(|(a, b)| a <= b).ok_or_else(bad)?;
+            (Self::Rand(a, b), range.unwrap_or_default())
+        } else if let Some(rest) = text.strip_prefix("{pick:") {
+            let name = rest.split_once('}').map(|(name, _)| name);
+            let entries = name.and_then(|name| picks.get(name)).filter(|entries| !entries.is_empty());
+            let entries = entries.ok_or_else(|| Unsendable::Pick(part, shown(name.unwrap_or(rest))))?;
+            let name = name.unwrap_or_default();
+            (Self::Pick(name.into(), entries.iter().map(|entry| entry.as_str().into()).collect()), name)
+        } else {
+            return Ok(None);
+        };
+        Ok(Some((piece, "{rand:}".len() + inner.len())))
+    }
+
+    fn check(&self, part: Part, why: &Unsendable, is_right: &impl Fn(&[u8]) -> bool) -> Result<(), Unsendable> {
+        match self {
+            Self::Literal(text) if !is_right(text) => Err(why.clone()),
+            Self::Pick(name, entries) => match entries.iter().position(|entry| !is_right(entry.as_bytes())) {
+                Some(i) => Err(Unsendable::Entry(part, name.to_string(), i)),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Check what may come first among `pieces`, which picks that may be empty make several; whether anything surely does.
+fn check_edge<'a>(
+    pieces: impl Iterator<Item = &'a Piece>,
+    part: Part,
+    why: &Unsendable,
+    is_right: impl Fn(&[u8]) -> bool,
+) -> Result<bool, Unsendable> {
+    for piece in pieces {
+        piece.check(part, why, &|text| text.is_empty() || is_right(text))?;
+        match piece {
+            Piece::Pick(_, entries) if entries.iter().any(|entry| entry.is_empty()) => {}
+            Piece::Seq | Piece::Rand(..) => return Ok(is_right(b"0")),
+            _ => return Ok(true),
+        }
+    }
+    Ok(false)
+}
+
+/// What a message shows of text that may be long.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Append a number in decimal.
+pub(crate) fn append_number(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return out.extend_from_slice(&digits[at..]);
+        }
+    }
+}
