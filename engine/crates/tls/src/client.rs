@@ -19,6 +19,7 @@ use crate::tickets::Tickets;
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
+    resumption: bool,
     name: ServerName<'static>,
 }
 
@@ -43,10 +44,12 @@ impl Client {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
+        // After the handshake the records are sealed and opened here, not by rustls.
+        config.enable_secret_extraction = true;
         config.alpn_protocols = alpn(&settings.alpn)?;
         config.resumption =
             if settings.resumption { Resumption::store(Arc::new(Tickets::default())) } else { Resumption::disabled() };
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(config), resumption: settings.resumption, name })
     }
 
     /// Begins a connection; its first bytes are waiting in [`Session::output`].
@@ -54,7 +57,8 @@ impl Client {
     /// # Errors
     /// When the machine gives no random numbers.
     pub fn connect(&self) -> Result<Session, Error> {
-        Session::begin(UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?)
+        let tls = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
+        Session::begin(tls, self.resumption)
     }
 }
 

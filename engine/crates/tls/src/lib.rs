@@ -13,10 +13,13 @@
 //! for the certificates of the system.
 
 mod client;
+mod handshake;
 mod insecure;
+mod records;
 mod session;
 mod settings;
 mod tickets;
+mod traffic;
 
 pub use client::Client;
 pub use session::{Error, Fed, Session};

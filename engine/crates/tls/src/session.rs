@@ -3,16 +3,10 @@
 use std::fmt;
 
 use rustls::client::UnbufferedClientConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus, WriteTraffic};
-use rustls::{HandshakeKind, ProtocolVersion};
+use rustls::{AlertDescription, CipherSuite};
 
-/// The most of a peer's bytes that wait for more: one handshake message (64 KiB) and a record.
-const MOST_WAITING_BYTES: usize = 96 * 1024;
-/// The most that a record holds, and more than it adds: header, nonce or content type, tag.
-const RECORD_BYTES: usize = 16 * 1024;
-const RECORD_OVERHEAD_BYTES: usize = 32;
-/// A buffer with more room than this is given back once it is empty.
-const ROOM_KEPT_BYTES: usize = 1024;
+use crate::handshake::Handshake;
+use crate::traffic::Traffic;
 
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,105 +46,120 @@ pub struct Fed {
     pub closed: bool,
 }
 
+/// What a handshake agreed on.
+#[derive(Debug, Default)]
+pub(crate) struct Agreed {
+    pub(crate) alpn: Option<Box<[u8]>>,
+    pub(crate) version: &'static str,
+    pub(crate) suite: Option<CipherSuite>,
+    pub(crate) resumed: bool,
+}
+
+// A session is open for nearly all of its life, so that a box would cost more than it saves.
+#[allow(clippy::large_enum_variant)]
+enum Stage {
+    Handshake(Box<Handshake>),
+    Open(Traffic),
+    /// Failed, or closed before it was open.
+    Over,
+}
+
 /// One connection, from the client's side.
 pub struct Session {
-    tls: UnbufferedClientConnection,
-    incoming: Vec<u8>,
+    stage: Stage,
     outgoing: Vec<u8>,
-    handshaken: bool,
-    closed: bool,
+    agreed: Agreed,
+    tickets: bool,
+    /// We have said that we send no more.
+    said_closed: bool,
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("handshaken", &self.handshaken)
-            .field("closed", &self.closed)
-            .finish_non_exhaustive()
+        f.debug_struct("Session").field("agreed", &self.agreed).finish_non_exhaustive()
     }
 }
 
 impl Session {
-    pub(crate) fn begin(tls: UnbufferedClientConnection) -> Result<Self, Error> {
-        let mut session = Self { tls, incoming: Vec::new(), outgoing: Vec::new(), handshaken: false, closed: false };
-        session.process(&mut Vec::new())?;
-        Ok(session)
+    pub(crate) fn begin(tls: UnbufferedClientConnection, tickets: bool) -> Result<Self, Error> {
+        let mut handshake = Handshake::new(tls);
+        let mut outgoing = Vec::new();
+        handshake.feed(&[], &mut Vec::new(), &mut outgoing)?;
+        Ok(Self {
+            stage: Stage::Handshake(Box::new(handshake)),
+            outgoing,
+            agreed: Agreed::default(),
+            tickets,
+            said_closed: false,
+        })
     }
 
-    /// Takes all of `bytes`, in pieces of any size, and appends what they hold in plain to `plain`.
+    /// Takes all of `bytes`, in pieces of any size, and appends what they hold in plain to `plain`. Bytes after the
+    /// peer's `close_notify` are nothing.
     ///
     /// # Errors
     /// When the handshake failed or the bytes are not what TLS allows. The connection is over then; what
     /// [`Session::output`] gives tells the peer why.
     pub fn feed(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<Fed, Error> {
-        self.incoming.extend_from_slice(bytes);
-        if let Err(e) = self.process(plain) {
-            // The alert that tells the peer is taken out; a second error would say nothing new.
-            let _ = self.process(&mut Vec::new());
-            return Err(e);
-        }
-        if self.incoming.len() > MOST_WAITING_BYTES {
-            return Err(Error::TooMuch);
-        }
-        if self.incoming.is_empty() && self.incoming.capacity() > ROOM_KEPT_BYTES {
-            self.incoming = Vec::new();
-        }
-        let handshake_done_now = !self.handshaken && !self.tls.is_handshaking();
-        self.handshaken |= handshake_done_now;
-        Ok(Fed { handshake_done_now, closed: self.closed })
-    }
-
-    /// Lets rustls go on until it needs more bytes.
-    fn process(&mut self, plain: &mut Vec<u8>) -> Result<(), Error> {
-        let mut taken = 0;
-        let ended = loop {
-            let UnbufferedStatus { discard, state, .. } = self.tls.process_tls_records(&mut self.incoming[taken..]);
-            taken += discard;
-            match state {
-                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
-                    while let Some(record) = traffic.next_record() {
-                        let Ok(record) = record else { break };
-                        taken += record.discard;
-                        plain.extend_from_slice(record.payload);
-                    }
+        let fed = match &mut self.stage {
+            Stage::Open(traffic) => match traffic.feed(bytes, plain, &mut self.outgoing) {
+                Ok(()) => return Ok(Fed { handshake_done_now: false, closed: traffic.is_closed() }),
+                Err(e) => {
+                    self.tell(&e);
+                    Err(e)
                 }
-                Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    append(&mut self.outgoing, |room| data.encode(room));
-                }
-                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
-                Ok(ConnectionState::PeerClosed) => self.closed = true,
-                Ok(_) => break Ok(()),
-                Err(e) => break Err(Error::Tls(e)),
-            }
+            },
+            Stage::Handshake(_) => self.feed_handshake(bytes, plain),
+            Stage::Over => Err(Error::NotOpen),
         };
-        self.incoming.drain(..taken);
-        ended
+        if fed.is_err() {
+            self.stage = Stage::Over;
+        }
+        fed
     }
 
-    /// Appends the records of `plain`, at most 64 KiB, to `out`.
+    fn feed_handshake(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<Fed, Error> {
+        let Stage::Handshake(handshake) = &mut self.stage else { return Err(Error::NotOpen) };
+        handshake.feed(bytes, plain, &mut self.outgoing)?;
+        if !handshake.is_done() {
+            return Ok(Fed { handshake_done_now: false, closed: handshake.is_closed() });
+        }
+        let Stage::Handshake(handshake) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return Err(Error::NotOpen);
+        };
+        let (agreed, traffic, rest) = handshake.finish(self.tickets)?;
+        self.agreed = agreed;
+        self.stage = Stage::Open(traffic);
+        let fed = self.feed(&rest, plain)?;
+        Ok(Fed { handshake_done_now: true, ..fed })
+    }
+
+    /// Tells the peer why the connection ends.
+    fn tell(&mut self, error: &Error) {
+        let alert = match error {
+            Error::Tls(rustls::Error::AlertReceived(_)) => return,
+            Error::Tls(rustls::Error::DecryptError) => AlertDescription::BadRecordMac,
+            Error::Tls(rustls::Error::PeerSentOversizedRecord) => AlertDescription::RecordOverflow,
+            _ => AlertDescription::UnexpectedMessage,
+        };
+        if let Stage::Open(traffic) = &mut self.stage {
+            traffic.say(alert, &mut self.outgoing);
+        }
+    }
+
+    /// Appends the records of `plain`, of any length, to `out`, after what [`Session::output`] would give.
     ///
     /// # Errors
-    /// Before the handshake is done, after [`Session::close`], or when the keys are worn out.
+    /// Before the handshake is done, after [`Session::close`] or a failure: [`Error::NotOpen`]; `out` is as before then.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        let most = plain.len() + (plain.len() / RECORD_BYTES + 1) * RECORD_OVERHEAD_BYTES;
-        let start = out.len();
-        self.output(out);
-        let start_of_data = out.len();
-        out.resize(start_of_data + most, 0);
-        let written = self.writing(|mut traffic| traffic.encrypt(plain, &mut out[start_of_data..]).ok()).flatten();
-        out.truncate(written.map_or(start, |written| start_of_data + written));
-        written.map(|_| ()).ok_or(Error::NotOpen)
-    }
-
-    /// Calls `write` where data may be written.
-    fn writing<T>(
-        &mut self,
-        write: impl FnOnce(WriteTraffic<'_, rustls::client::ClientConnectionData>) -> T,
-    ) -> Option<T> {
-        match self.tls.process_tls_records(&mut self.incoming).state {
-            Ok(ConnectionState::WriteTraffic(traffic)) => Some(write(traffic)),
-            _ => None,
+        let Stage::Open(traffic) = &mut self.stage else { return Err(Error::NotOpen) };
+        if self.said_closed {
+            return Err(Error::NotOpen);
         }
+        if !self.outgoing.is_empty() {
+            out.append(&mut self.outgoing);
+        }
+        traffic.seal(plain, out)
     }
 
     /// Appends what waits to be written besides data: the handshake, key updates, alerts.
@@ -161,55 +170,45 @@ impl Session {
         }
     }
 
-    /// Appends what tells the peer that no more will come (`close_notify`); nothing before the handshake is done.
+    /// Appends what tells the peer that no more will come (`close_notify`), after what [`Session::output`] would give.
+    /// Nothing is sealed afterwards; what the peer still sends can be fed.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         self.output(out);
-        let start = out.len();
-        out.resize(start + 2 * RECORD_OVERHEAD_BYTES, 0);
-        let written = self.writing(|mut traffic| traffic.queue_close_notify(&mut out[start..]).ok()).flatten();
-        out.truncate(start + written.unwrap_or(0));
+        match &mut self.stage {
+            Stage::Open(traffic) if !self.said_closed => traffic.say(AlertDescription::CloseNotify, out),
+            Stage::Handshake(_) => self.stage = Stage::Over,
+            Stage::Open(_) | Stage::Over => {}
+        }
+        self.said_closed = true;
     }
 
     /// Whether the handshake still goes on.
     #[must_use]
     pub fn is_handshaking(&self) -> bool {
-        self.tls.is_handshaking()
+        matches!(self.stage, Stage::Handshake(_))
     }
 
     /// The protocol that the server chose by ALPN.
     #[must_use]
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.tls.alpn_protocol()
+        self.agreed.alpn.as_deref()
     }
 
-    /// The version that was agreed on, `1.2` or `1.3`.
+    /// The version that was agreed on, `1.2` or `1.3`; empty before.
     #[must_use]
     pub fn version(&self) -> &'static str {
-        match self.tls.protocol_version() {
-            Some(ProtocolVersion::TLSv1_2) => "1.2",
-            Some(ProtocolVersion::TLSv1_3) => "1.3",
-            _ => "",
-        }
+        self.agreed.version
     }
 
     /// The cipher suite that was agreed on, as rustls names it: `TLS13_AES_128_GCM_SHA256`; empty before.
     #[must_use]
     pub fn cipher(&self) -> String {
-        self.tls.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite())).unwrap_or_default()
+        self.agreed.suite.map(|suite| format!("{suite:?}")).unwrap_or_default()
     }
 
     /// Whether the session of an earlier connection was resumed.
     #[must_use]
     pub fn resumed(&self) -> bool {
-        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
-    }
-}
-
-/// Appends what `encode` writes, which says how much room it needs when it has too little.
-fn append(out: &mut Vec<u8>, mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) {
-    if let Err(EncodeError::InsufficientSize(needed)) = encode(&mut []) {
-        let start = out.len();
-        out.resize(start + needed.required_size, 0);
-        let _ = encode(&mut out[start..]);
+        self.agreed.resumed
     }
 }

@@ -1,0 +1,94 @@
+//! A connection during its handshake, which is rustls' own.
+
+use rustls::client::UnbufferedClientConnection;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
+use rustls::{HandshakeKind, ProtocolVersion};
+
+use crate::session::{Agreed, Error};
+use crate::traffic::Traffic;
+
+/// The most of a peer's bytes that wait for more: one message (64 KiB) and a record.
+const MOST_WAITING_BYTES: usize = 96 * 1024;
+
+pub(crate) struct Handshake {
+    tls: UnbufferedClientConnection,
+    waiting: Vec<u8>,
+    closed: bool,
+}
+
+impl Handshake {
+    pub(crate) fn new(tls: UnbufferedClientConnection) -> Self {
+        Self { tls, waiting: Vec::new(), closed: false }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        !self.tls.is_handshaking()
+    }
+
+    /// Whether the peer has said that it sends no more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Takes the peer's bytes and goes on as far as they allow: what is to be said goes to `out`, also after an error.
+    pub(crate) fn feed(&mut self, bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.waiting.extend_from_slice(bytes);
+        if let Err(e) = self.go_on(plain, out) {
+            // What is left to say is the alert; a second error would say nothing new.
+            let _ = self.go_on(plain, out);
+            return Err(e);
+        }
+        if self.waiting.len() > MOST_WAITING_BYTES { Err(Error::TooMuch) } else { Ok(()) }
+    }
+
+    fn go_on(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut taken = 0;
+        let ended = loop {
+            // Bytes after the last of the handshake are not for rustls: it could keep a part of a message.
+            let end = if self.is_done() { taken } else { self.waiting.len() };
+            let UnbufferedStatus { discard, state, .. } = self.tls.process_tls_records(&mut self.waiting[taken..end]);
+            taken += discard;
+            match state {
+                Ok(ConnectionState::EncodeTlsData(data)) => append(data, out),
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                // In TLS 1.2 the server speaks last, and data can come in the same piece.
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(Ok(record)) = traffic.next_record() {
+                        plain.extend_from_slice(record.payload);
+                        taken += record.discard;
+                    }
+                }
+                Ok(ConnectionState::PeerClosed) => self.closed = true,
+                Ok(_) => break Ok(()),
+                Err(e) => break Err(Error::Tls(e)),
+            }
+        };
+        self.waiting.drain(..taken);
+        ended
+    }
+
+    /// What was agreed on, the connection with these keys, and the bytes that came after the handshake.
+    pub(crate) fn finish(self, tickets: bool) -> Result<(Agreed, Traffic, Vec<u8>), Error> {
+        let agreed = Agreed {
+            alpn: self.tls.alpn_protocol().map(Box::from),
+            version: match self.tls.protocol_version() {
+                Some(ProtocolVersion::TLSv1_2) => "1.2",
+                _ => "1.3",
+            },
+            suite: self.tls.negotiated_cipher_suite().map(|suite| suite.suite()),
+            resumed: self.tls.handshake_kind() == Some(HandshakeKind::Resumed),
+        };
+        let (secrets, later) = self.tls.dangerous_into_kernel_connection()?;
+        Ok((agreed, Traffic::new(secrets, later, tickets, self.closed)?, self.waiting))
+    }
+}
+
+/// Appends what is to be encoded, which says how much room it needs when it has too little.
+fn append(mut data: EncodeTlsData<'_, rustls::client::ClientConnectionData>, out: &mut Vec<u8>) {
+    if let Err(EncodeError::InsufficientSize(needed)) = data.encode(&mut []) {
+        let start = out.len();
+        out.resize(start + needed.required_size, 0);
+        // It has all the room that it asked for.
+        let _ = data.encode(&mut out[start..]);
+    }
+}

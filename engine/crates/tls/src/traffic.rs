@@ -1,0 +1,216 @@
+//! A connection after its handshake: records in and out, and the few messages that may still come.
+
+use rustls::client::ClientConnectionData;
+use rustls::kernel::KernelConnection;
+use rustls::{AlertDescription, Error as TlsError, ExtractedSecrets, InvalidMessage, PeerMisbehaved, ProtocolVersion};
+
+use crate::records::{HEADER_BYTES, Keys, MOST_PLAIN_BYTES, kind};
+use crate::session::Error;
+
+/// What a record may add to what it holds (RFC 8446 section 5.2: 256; RFC 5246 section 6.2.3: 2048).
+const MOST_RECORD_BYTES: usize = MOST_PLAIN_BYTES + 2048;
+/// The longest message that is taken, as in rustls.
+const MOST_MESSAGE_BYTES: usize = 64 * 1024;
+/// A peer that changes its keys more often than this without sending any data does nothing else.
+const MOST_UPDATES: u8 = 32;
+/// How many records a key of TLS 1.3 may seal: half of what AES-GCM allows (RFC 8446 section 5.5: 2^24.5).
+const MOST_SEALED: u64 = 1 << 23;
+
+const HELLO_REQUEST: u8 = 0;
+const NEW_SESSION_TICKET: u8 = 4;
+const KEY_UPDATE: u8 = 24;
+
+/// The keys of a connection, and what is left of it to agree on.
+pub(crate) struct Traffic {
+    sealer: Keys,
+    opener: Keys,
+    /// Of TLS 1.3 only: before, there are neither key updates nor late tickets.
+    later: Option<Box<KernelConnection<ClientConnectionData>>>,
+    /// Whether tickets are of use.
+    tickets: bool,
+    /// A record that is not whole.
+    record: Vec<u8>,
+    /// A message that is not whole.
+    message: Vec<u8>,
+    updates: u8,
+    closed: bool,
+}
+
+impl Traffic {
+    pub(crate) fn new(
+        secrets: ExtractedSecrets,
+        later: KernelConnection<ClientConnectionData>,
+        tickets: bool,
+        closed: bool,
+    ) -> Result<Self, Error> {
+        let is_1_3 = later.protocol_version() == ProtocolVersion::TLSv1_3;
+        Ok(Self {
+            sealer: Keys::new(is_1_3, secrets.tx)?,
+            opener: Keys::new(is_1_3, secrets.rx)?,
+            later: is_1_3.then(|| Box::new(later)),
+            tickets,
+            record: Vec::new(),
+            message: Vec::new(),
+            updates: 0,
+            closed,
+        })
+    }
+
+    /// Whether the peer has said that it sends no more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Takes the peer's bytes: data goes to `plain`, what is to be said in return to `out`.
+    pub(crate) fn feed(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
+        while !bytes.is_empty() && !self.closed {
+            let length = if self.record.is_empty() { record_length(bytes)? } else { None };
+            if let Some(length) = length
+                && let Some((record, rest)) = bytes.split_at_checked(length)
+            {
+                self.take(record, plain, out)?;
+                bytes = rest;
+            } else {
+                bytes = self.keep(bytes, plain, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps bytes until their record is whole, and gives back those that come after it.
+    fn keep<'a>(&mut self, bytes: &'a [u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<&'a [u8], Error> {
+        let wanted = record_length(&self.record)?.unwrap_or(HEADER_BYTES);
+        let (now, rest) = bytes.split_at(bytes.len().min(wanted - self.record.len()));
+        self.record.reserve_exact(wanted - self.record.len());
+        self.record.extend_from_slice(now);
+        if record_length(&self.record)? == Some(self.record.len()) {
+            let record = std::mem::take(&mut self.record);
+            self.take(&record, plain, out)?;
+        }
+        Ok(rest)
+    }
+
+    /// Takes one whole record.
+    fn take(&mut self, record: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let start = plain.len();
+        match self.opener.open(record, plain)? {
+            kind::DATA if self.message.is_empty() => {
+                self.updates = 0;
+                return Ok(());
+            }
+            kind::ALERT => self.alert(plain.split_off(start).as_slice())?,
+            kind::HANDSHAKE => {
+                self.message.extend_from_slice(&plain[start..]);
+                plain.truncate(start);
+                self.messages(out)?;
+            }
+            _ => {
+                plain.truncate(start);
+                return Err(TlsError::PeerMisbehaved(PeerMisbehaved::MessageInterleavedWithHandshakeMessage).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Only two alerts do not end the connection in failure: that the peer sends no more, and that it was about to say so.
+    fn alert(&mut self, alert: &[u8]) -> Result<(), Error> {
+        let &[_level, description] = alert else { return Err(malformed()) };
+        match AlertDescription::from(description) {
+            AlertDescription::CloseNotify => self.closed = true,
+            AlertDescription::UserCanceled => {}
+            other => return Err(TlsError::AlertReceived(other).into()),
+        }
+        Ok(())
+    }
+
+    /// Takes the messages that are whole.
+    fn messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        while let Some(&[kind, high, middle, low]) = self.message.first_chunk() {
+            let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+            if length > MOST_MESSAGE_BYTES {
+                return Err(Error::TooMuch);
+            }
+            let Some(body) = self.message.get(4..4 + length) else { return Ok(()) };
+            match (kind, &mut self.later) {
+                (NEW_SESSION_TICKET, Some(later)) => {
+                    if self.tickets {
+                        later.handle_new_session_ticket(body)?;
+                    }
+                }
+                (KEY_UPDATE, Some(_)) => {
+                    let &[asked @ (0 | 1)] = body else { return Err(malformed()) };
+                    // What comes after it is under the new keys, so that it must end its record.
+                    if self.message.len() != 5 {
+                        return Err(TlsError::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment).into());
+                    }
+                    self.update_opener()?;
+                    if asked == 1 {
+                        self.update_sealer(out)?;
+                    }
+                }
+                // No connection is negotiated anew; RFC 5246 section 7.4.1.1 allows not to answer.
+                (HELLO_REQUEST, None) if length == 0 => {}
+                _ => return Err(malformed()),
+            }
+            self.message.drain(..4 + length);
+        }
+        self.message = Vec::new();
+        Ok(())
+    }
+
+    fn update_opener(&mut self) -> Result<(), Error> {
+        self.updates += 1;
+        if self.updates > MOST_UPDATES {
+            return Err(TlsError::PeerMisbehaved(PeerMisbehaved::TooManyKeyUpdateRequests).into());
+        }
+        if let Some(later) = &mut self.later {
+            self.opener = Keys::new(true, later.update_rx_secret()?)?;
+        }
+        Ok(())
+    }
+
+    fn update_sealer(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        if let Some(later) = &mut self.later {
+            self.sealer.seal(kind::HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0], out)?;
+            self.sealer = Keys::new(true, later.update_tx_secret()?)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the records of `plain` to `out`, and new keys before they are due.
+    pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        for part in plain.chunks(MOST_PLAIN_BYTES) {
+            if self.sealer.records() >= MOST_SEALED {
+                self.update_sealer(out)?;
+            }
+            self.sealer.seal(kind::DATA, part, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends an alert to `out`: a warning that ends the connection in order, or why it ends in failure.
+    pub(crate) fn say(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        let level = if alert == AlertDescription::CloseNotify { 1 } else { 2 };
+        let start = out.len();
+        if self.sealer.seal(kind::ALERT, &[level, alert.into()], out).is_err() {
+            out.truncate(start);
+        }
+    }
+}
+
+/// How long the record is that begins here, with its header; none before that is known.
+fn record_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
+    let Some(&[kind, major, _, high, low]) = bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if !(kind::ALERT..=kind::DATA).contains(&kind) || major != 3 || length == 0 {
+        return Err(TlsError::InvalidMessage(InvalidMessage::InvalidContentType).into());
+    }
+    if length > MOST_RECORD_BYTES {
+        return Err(TlsError::PeerSentOversizedRecord.into());
+    }
+    Ok(Some(HEADER_BYTES + length))
+}
+
+fn malformed() -> Error {
+    TlsError::InvalidMessage(InvalidMessage::UnexpectedMessage("after the handshake")).into()
+}
