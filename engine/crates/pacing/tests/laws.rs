@@ -1,7 +1,10 @@
 //! The laws of schedules: exact, monotone, reproducible, mergeable, and exponential where they say so.
 
+mod support;
+
 use proptest::prelude::*;
 use redline_pacing::{Arrivals, Impossible, NS_PER_S, Profile, Schedule};
+use support::{critical_distance, exponential, kolmogorov_smirnov};
 
 fn schedule(rate: f64, arrivals: &Arrivals, seed: u64, worker: u32, workers: u32) -> Result<Schedule, Impossible> {
     Schedule::new(&Profile::constant(rate), arrivals, seed, worker, workers)
@@ -66,37 +69,22 @@ proptest! {
     }
 }
 
-/// The largest distance between the sample's distribution and the exponential one with this mean.
-fn kolmogorov_smirnov(mut gaps: Vec<f64>, mean: f64) -> f64 {
-    gaps.sort_unstable_by(f64::total_cmp);
-    let n = gaps.len() as f64;
-    gaps.iter()
-        .enumerate()
-        .map(|(i, gap)| {
-            let expected = 1.0 - (-gap / mean).exp();
-            (expected - i as f64 / n).abs().max(((i + 1) as f64 / n - expected).abs())
-        })
-        .fold(0.0, f64::max)
-}
-
 fn gaps_of(times: &[u64]) -> Vec<f64> {
     times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect()
 }
 
-/// 1.95 / √n is the critical distance at a level of 0.001 (Smirnov 1948); the seeds are fixed, so this never flickers.
 #[test]
 fn poisson_gaps_are_exponential_for_one_worker_and_for_the_sum_of_four() {
     const N: usize = 100_000;
     for seed in [1, 2, 3] {
-        let critical = 1.95 / (N as f64).sqrt();
         let alone = times(1000.0, &Arrivals::Poisson, seed, 0, 1, N + 1);
-        assert!(kolmogorov_smirnov(gaps_of(&alone), 1e6) < critical);
+        assert!(kolmogorov_smirnov(gaps_of(&alone), exponential(1e6)) < critical_distance(N));
         // The streams end at different times: only what is before the first end is the whole process.
         let shares: Vec<Vec<u64>> = (0..4).map(|w| times(1000.0, &Arrivals::Poisson, seed, w, 4, N / 4)).collect();
         let end = shares.iter().map(|share| *share.last().unwrap()).min().unwrap();
         let mut sum: Vec<u64> = shares.into_iter().flatten().filter(|due| *due <= end).collect();
         sum.sort_unstable();
-        assert!(kolmogorov_smirnov(gaps_of(&sum), 1e6) < 1.95 / (sum.len() as f64).sqrt());
+        assert!(kolmogorov_smirnov(gaps_of(&sum), exponential(1e6)) < critical_distance(sum.len()));
     }
 }
 
