@@ -34,11 +34,18 @@ impl Handshake {
     pub(crate) fn feed(&mut self, bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.waiting.extend_from_slice(bytes);
         if let Err(e) = self.go_on(plain, out) {
-            // What is left to say is the alert; a second error would say nothing new.
-            let _ = self.go_on(plain, out);
+            self.tell(out);
             return Err(e);
         }
         if self.waiting.len() > MOST_WAITING_BYTES { Err(Error::TooMuch) } else { Ok(()) }
+    }
+
+    /// Appends the alert that rustls has made of an error. Asked once only: next it would look at the same bytes again.
+    fn tell(&mut self, out: &mut Vec<u8>) {
+        let status = self.tls.process_tls_records(&mut self.waiting);
+        if let Ok(ConnectionState::EncodeTlsData(alert)) = status.state {
+            append(alert, out);
+        }
     }
 
     fn go_on(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {

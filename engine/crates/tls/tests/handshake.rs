@@ -1,11 +1,14 @@
-//! Handshakes against a server in memory.
+//! Handshakes against a server in memory: versions, ALPN, trust, resumption.
 
 mod support;
 
 use std::sync::Arc;
 
-use redline_tls::{Client, Version};
+use redline_tls::{Client, Error, Settings, Version};
+use rustls::{AlertDescription, CertificateError, Error as TlsError};
 use support::{Pair, certificates, server_config, settings};
+
+const BOTH: [Version; 2] = [Version::V1_2, Version::V1_3];
 
 #[test]
 fn both_versions_carry_data() {
@@ -21,12 +24,155 @@ fn both_versions_carry_data() {
         assert_eq!(pair.session.version(), name);
         assert!(pair.session.cipher().contains("AES_128"), "{}", pair.session.cipher());
         assert_eq!(pair.session.alpn(), None);
-        for length in [1, 100, 16_384, 16_385, 65_536] {
+        for length in [0, 1, 100, 16_384, 16_385, 65_536] {
             let request = vec![b'q'; length];
             let answer = vec![b'a'; length];
-            pair.plain.clear();
-            assert_eq!(pair.exchange(&request, &answer[..length.min(16_384)]), request);
-            assert_eq!(pair.plain, answer[..length.min(16_384)]);
+            assert_eq!(pair.exchange(&request, &answer), (request, answer), "{length} bytes over {name}");
         }
+    }
+}
+
+#[test]
+fn every_cipher_of_both_versions_carries_data() {
+    let certificates = certificates("server.test");
+    let all = rustls::crypto::ring::default_provider().cipher_suites;
+    for suite in all.into_iter().filter(|suite| !format!("{suite:?}").contains("RSA")) {
+        let server = Arc::new(support::server_config_of(&certificates, &[], Some(suite)));
+        let client = Client::new(&settings(&certificates, &BOTH)).unwrap();
+        let mut pair = Pair::new(&client, &server);
+        pair.shake().unwrap();
+        assert_eq!(pair.session.cipher(), format!("{:?}", suite.suite()));
+        assert_eq!(pair.exchange(b"question", b"answer"), (b"question".to_vec(), b"answer".to_vec()));
+    }
+}
+
+#[test]
+fn alpn_is_the_servers_choice() {
+    let certificates = certificates("server.test");
+    for version in BOTH {
+        let cases: [(&[&str], &[&str], Option<&str>); 4] = [
+            (&["h2"], &["h2", "http/1.1"], Some("h2")),
+            (&["http/1.1"], &["h2", "http/1.1"], Some("http/1.1")),
+            (&["h2"], &[], None),
+            (&[], &["h2"], None),
+        ];
+        for (offered, known, chosen) in cases {
+            let server = Arc::new(server_config(&certificates, known));
+            let alpn = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
+            let client = Client::new(&Settings { alpn, ..settings(&certificates, &[version]) }).unwrap();
+            let mut pair = Pair::new(&client, &server);
+            pair.shake().unwrap();
+            assert_eq!(pair.session.alpn(), chosen.map(str::as_bytes));
+        }
+        let server = Arc::new(server_config(&certificates, &["http/1.1"]));
+        let alpn = vec![b"h2".to_vec()];
+        let client = Client::new(&Settings { alpn, ..settings(&certificates, &[version]) }).unwrap();
+        let refused = Pair::new(&client, &server).shake().unwrap_err();
+        assert_eq!(refused, Error::Tls(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol)));
+    }
+}
+
+/// What a client with these settings makes of a server with a certificate for `server.test`, and what the server hears.
+fn trust(change: impl Fn(&mut Settings)) -> [(Result<(), Error>, Result<(), TlsError>); 2] {
+    let certificates = certificates("server.test");
+    let server = Arc::new(server_config(&certificates, &[]));
+    BOTH.map(|version| {
+        let mut settings = settings(&certificates, &[version]);
+        change(&mut settings);
+        let client = Client::new(&settings).unwrap();
+        let mut pair = Pair::new(&client, &server);
+        (pair.shake(), pair.client_speaks())
+    })
+}
+
+#[test]
+fn a_certificate_of_the_ca_is_trusted() {
+    for (ours, theirs) in trust(|_| ()) {
+        ours.unwrap();
+        theirs.unwrap();
+    }
+}
+
+#[test]
+fn a_certificate_of_another_ca_is_refused_and_the_server_told() {
+    let other = certificates("server.test");
+    for (ours, theirs) in trust(|settings| settings.ca_pem = Some(other.ca_pem.clone())) {
+        assert!(matches!(ours, Err(Error::Tls(TlsError::InvalidCertificate(_)))), "{ours:?}");
+        assert!(matches!(theirs, Err(TlsError::AlertReceived(_))), "{theirs:?}");
+    }
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused() {
+    for (ours, theirs) in trust(|settings| settings.server_name = "other.test".to_owned()) {
+        let Err(Error::Tls(TlsError::InvalidCertificate(why))) = ours else { panic!("{ours:?}") };
+        assert!(matches!(why, CertificateError::NotValidForNameContext { .. }), "{why:?}");
+        assert!(matches!(theirs, Err(TlsError::AlertReceived(_))), "{theirs:?}");
+    }
+}
+
+#[test]
+fn insecure_trusts_any_certificate_for_any_name() {
+    for name in ["other.test", "127.0.0.1", "::1"] {
+        for (ours, theirs) in trust(|settings| {
+            settings.ca_pem = None;
+            settings.insecure = true;
+            settings.server_name = name.to_owned();
+        }) {
+            ours.unwrap();
+            theirs.unwrap();
+        }
+    }
+}
+
+#[test]
+fn sessions_are_resumed_when_asked() {
+    let certificates = certificates("server.test");
+    let server = Arc::new(server_config(&certificates, &[]));
+    for version in BOTH {
+        for resumption in [true, false] {
+            let client = Client::new(&Settings { resumption, ..settings(&certificates, &[version]) }).unwrap();
+            let resumed: Vec<bool> = (0..4)
+                .map(|_| {
+                    let mut pair = Pair::new(&client, &server);
+                    pair.shake().unwrap();
+                    assert_eq!(pair.exchange(b"question", b"answer").1, b"answer");
+                    pair.session.resumed()
+                })
+                .collect();
+            assert_eq!(resumed, [false, resumption, resumption, resumption], "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn clones_resume_each_others_sessions() {
+    let certificates = certificates("server.test");
+    let server = Arc::new(server_config(&certificates, &[]));
+    let client = Client::new(&settings(&certificates, &[Version::V1_3])).unwrap();
+    let other = client.clone();
+    Pair::new(&client, &server).shake().unwrap();
+    let mut pair = Pair::new(&other, &server);
+    pair.shake().unwrap();
+    assert!(pair.session.resumed());
+}
+
+#[test]
+fn settings_that_cannot_be_used_name_their_field() {
+    let good = settings(&certificates("server.test"), &BOTH);
+    let unreadable = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let cases = [
+        ("ca_pem", Settings { ca_pem: Some("nothing here".to_owned()), ..good.clone() }),
+        ("ca_pem", Settings { ca_pem: Some(unreadable.to_owned()), ..good.clone() }),
+        ("ca_pem", Settings { ca_pem: Some("-----BEGIN CERTIFICATE-----\nAA".to_owned()), ..good.clone() }),
+        ("server_name", Settings { server_name: "a b".to_owned(), ..good.clone() }),
+        ("server_name", Settings { server_name: String::new(), ..good.clone() }),
+        ("versions", Settings { versions: Vec::new(), ..good.clone() }),
+        ("alpn", Settings { alpn: vec![Vec::new()], ..good.clone() }),
+    ];
+    for (field, settings) in cases {
+        let unusable = Client::new(&settings).unwrap_err();
+        assert_eq!(unusable.field, field);
+        assert!(unusable.to_string().contains("\n  hint: "), "{unusable}");
     }
 }

@@ -38,13 +38,30 @@ pub fn certificates(name: &str) -> Certificates {
 
 /// How a server of these certificates is set up.
 pub fn server_config(certificates: &Certificates, alpn: &[&str]) -> ServerConfig {
+    server_config_of(certificates, alpn, None)
+}
+
+/// The same with one cipher suite only.
+pub fn server_config_of(
+    certificates: &Certificates,
+    alpn: &[&str],
+    only: Option<rustls::SupportedCipherSuite>,
+) -> ServerConfig {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificates.key_der.clone()));
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&TLS12, &TLS13])
+    let mut provider = ring::default_provider();
+    provider.cipher_suites.retain(|suite| only.is_none_or(|only| only == *suite));
+    let versions = match only {
+        None => vec![&TLS12, &TLS13],
+        Some(only) => vec![only.version()],
+    };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&versions)
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificates.der.clone()], key)
         .unwrap();
+    // So that sessions of TLS 1.2 are resumed by tickets too.
+    config.ticketer = ring::Ticketer::new().unwrap();
     config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
     config
 }
@@ -129,13 +146,30 @@ impl Pair {
         Ok(())
     }
 
-    /// Sends `request` to the server, which reads as much, and lets it send `answer`.
-    pub fn exchange(&mut self, request: &[u8], answer: &[u8]) -> Vec<u8> {
+    /// Sends `request` to the server, and lets it send `answer`; what each has read.
+    pub fn exchange(&mut self, request: &[u8], answer: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        self.ask(request);
+        self.answer(answer);
+        (std::mem::take(&mut self.asked), std::mem::take(&mut self.plain))
+    }
+
+    /// Sends `request` to the server.
+    pub fn ask(&mut self, request: &[u8]) {
         let mut sealed = Vec::new();
         self.session.seal(request, &mut sealed).unwrap();
         self.deliver(&sealed).unwrap();
+    }
+
+    /// Lets the server send `answer`.
+    pub fn answer(&mut self, answer: &[u8]) {
+        let bytes = self.sealed_answer(answer);
+        self.session.feed(&bytes, &mut self.plain).unwrap();
+    }
+
+    /// What the server would send with `answer`.
+    pub fn sealed_answer(&mut self, answer: &[u8]) -> Vec<u8> {
+        self.server.set_buffer_limit(None);
         self.server.writer().write_all(answer).unwrap();
-        self.server_speaks().unwrap();
-        std::mem::take(&mut self.asked)
+        self.server_bytes()
     }
 }
