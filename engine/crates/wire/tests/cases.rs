@@ -1,9 +1,15 @@
-//! The cases that RFC 9112 speaks of, the limits, and how a request is written.
+//! The cases that RFC 9112 speaks of, and the limits.
 
-use redline_wire::{Answer, Asked, MOST_HEAD_BYTES, MOST_HEADERS, Malformed, Parser, Request, Unsendable};
+use redline_wire::{Answer, Asked, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, Parser, Whole};
+
+const GET: Asked = Asked { head: false, hash: false, keep: false };
+
+fn give(parser: &mut Parser, text: &str) -> Result<Option<Whole>, Malformed> {
+    parser.feed(text.as_bytes(), GET, &mut Heads::new())
+}
 
 fn feed(text: &str) -> Result<Option<Answer>, Malformed> {
-    Ok(Parser::new(Asked::default()).feed(text.as_bytes())?.map(|whole| whole.answer))
+    Ok(give(&mut Parser::new(), text)?.map(|whole| whole.answer))
 }
 
 fn answer(text: &str) -> Answer {
@@ -20,8 +26,9 @@ fn answers_without_a_body_end_with_their_head() {
         let answer = answer(&format!("HTTP/1.1 {status}\r\nContent-Length: 100\r\n\r\n"));
         assert_eq!((answer.body_length, answer.keep_alive), (0, true));
     }
-    let mut parser = Parser::new(Asked { head: true, hash: false });
-    let whole = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n").unwrap().unwrap();
+    let head = Asked { head: true, ..GET };
+    let text = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+    let whole = Parser::new().feed(text, head, &mut Heads::new()).unwrap().unwrap();
     assert_eq!((whole.answer.body_length, whole.answer.keep_alive), (0, true));
 }
 
@@ -62,17 +69,17 @@ fn a_length_must_be_one_number() {
 
 #[test]
 fn what_follows_an_answer_is_not_used() {
-    let mut parser = Parser::new(Asked::default());
-    let whole = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello").unwrap().unwrap();
+    let mut parser = Parser::new();
+    let whole = give(&mut parser, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello").unwrap().unwrap();
     assert_eq!((whole.used, whole.answer.body_length), (40, 2));
-    assert_eq!(parser.feed(b"llo").unwrap_err(), Malformed::Head);
+    assert_eq!(give(&mut parser, "llo").unwrap_err(), Malformed::Head);
 }
 
 #[test]
 fn a_length_that_promises_too_much_is_never_whole() {
-    let mut parser = Parser::new(Asked::default());
-    assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello"), Ok(None));
-    assert_eq!(parser.end(), None);
+    let mut parser = Parser::new();
+    assert_eq!(give(&mut parser, "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello"), Ok(None));
+    assert_eq!(parser.end(GET), None);
 }
 
 #[test]
@@ -128,10 +135,14 @@ fn nothing_is_kept_without_bound() {
     let endless_extension =
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;{}", "a".repeat(2 * MOST_HEAD_BYTES));
     let endless_trailers = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{}", line.repeat(100));
-    for text in [&endless_head, &endless_value, &endless_extension, &endless_trailers] {
+    let endless_zeros =
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{}", "0".repeat(2 * MOST_HEAD_BYTES));
+    let endless_interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(2000);
+    let endless = [endless_head, endless_value, endless_extension, endless_trailers, endless_zeros, endless_interim];
+    for text in &endless {
         for piece in [1, 100, 4096, 60_000, text.len()] {
-            let mut parser = Parser::new(Asked::default());
-            let error = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece).err());
+            let (mut parser, mut heads) = (Parser::new(), Heads::new());
+            let error = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, GET, &mut heads).err());
             assert_eq!(error, Some(Malformed::TooLong), "{} in pieces of {piece}", &text[..40]);
         }
     }
@@ -141,10 +152,11 @@ fn nothing_is_kept_without_bound() {
 
 #[test]
 fn a_parser_forgets_when_it_is_told_to() {
-    let mut parser = Parser::new(Asked { head: false, hash: true });
-    assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel"), Ok(None));
+    let (mut parser, mut heads) = (Parser::new(), Heads::new());
+    let asked = Asked { hash: true, ..GET };
+    assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel", asked, &mut heads), Ok(None));
     parser.reset();
-    let whole = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap().unwrap();
+    let whole = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", asked, &mut heads).unwrap().unwrap();
     let empty = [
         0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae,
         0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
@@ -152,44 +164,44 @@ fn a_parser_forgets_when_it_is_told_to() {
     assert_eq!(whole.answer.body_sha256, Some(empty));
 }
 
-const GET: Request<'_> =
-    Request { method: "GET", path: "/a?b=c", host: "example.org", port: 80, headers: &[], body: b"" };
-
-fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
-
-fn text(request: &Request<'_>) -> String {
-    String::from_utf8(request.encode().unwrap()).unwrap()
+#[test]
+fn a_body_is_kept_when_it_is_asked_for() {
+    let (mut parser, mut heads) = (Parser::new(), Heads::new());
+    let keep = Asked { keep: true, ..GET };
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
+    for asked in [keep, GET, keep] {
+        assert!(parser.feed(chunked, asked, &mut heads).unwrap().is_some());
+        assert_eq!(parser.body(), if asked.keep { b"hello".as_slice() } else { b"" });
+    }
+    for (length, error) in [(MOST_KEPT_BODY, None), (MOST_KEPT_BODY + 1, Some(Malformed::TooLong))] {
+        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "a".repeat(length));
+        for piece in [1000, text.len()] {
+            let mut parser = Parser::new();
+            let found = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, keep, &mut heads).err());
+            assert_eq!(found, error);
+        }
+    }
 }
 
 #[test]
-fn a_request_names_its_host_and_its_length() {
-    assert_eq!(text(&GET), "GET /a?b=c HTTP/1.1\r\nHost: example.org:80\r\n\r\n");
-    assert!(text(&Request { host: "::1", ..GET }).contains("\r\nHost: [::1]:80\r\n"));
-    assert!(text(&Request { method: "POST", ..GET }).contains("\r\nContent-Length: 0\r\n"));
-    let with_body = Request { method: "DELETE", body: b"abc", ..GET };
-    assert!(text(&with_body).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
-    let own = headers(&[("host", "other"), ("Accept", "*/*")]);
-    assert_eq!(text(&Request { headers: &own, ..GET }), "GET /a?b=c HTTP/1.1\r\nhost: other\r\nAccept: */*\r\n\r\n");
+fn a_parser_knows_when_it_is_between_answers() {
+    let mut parser = Parser::new();
+    let pieces = ["", "HTTP/1.1 100 C\r\n\r\n", "HTT", "P/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", "a"];
+    for (piece, is_between) in pieces.into_iter().zip([true, false, false, false, true]) {
+        give(&mut parser, piece).unwrap();
+        assert_eq!(parser.is_between(), is_between, "{piece:?}");
+    }
 }
 
 #[test]
-fn a_request_that_would_break_apart_is_refused() {
-    assert_eq!(Request { method: "GE T", ..GET }.encode(), Err(Unsendable::Method));
-    assert_eq!(Request { method: "", ..GET }.encode(), Err(Unsendable::Method));
-    for path in ["", "a", "/a b", "/\r\n", "/ä"] {
-        assert_eq!(Request { path, ..GET }.encode(), Err(Unsendable::Path), "{path:?}");
+fn a_blank_line_before_an_answer_belongs_to_none() {
+    for text in ["\r\nHTTP/1.1 200 OK\r\n\r\n", "\nHTTP/1.1 200 OK\r\n\r\n", "\r"] {
+        assert_eq!(malformed(text), Malformed::Head);
     }
-    let cases = [
-        ("", "v", Unsendable::HeaderName(0)),
-        ("a b", "v", Unsendable::HeaderName(0)),
-        ("a", "v\r\nX: y", Unsendable::HeaderValue(0)),
-        ("a", " v", Unsendable::HeaderValue(0)),
-        ("Content-Length", "5", Unsendable::HeaderFraming(0)),
-        ("transfer-encoding", "chunked", Unsendable::HeaderFraming(0)),
-    ];
-    for (name, value, why) in cases {
-        assert_eq!(Request { headers: &headers(&[(name, value)]), ..GET }.encode(), Err(why), "{name:?}: {value:?}");
-    }
+}
+
+/// A quarter of a million connections have one each.
+#[test]
+fn a_parser_is_small() {
+    assert!(size_of::<Parser>() <= 48, "{}", size_of::<Parser>());
 }

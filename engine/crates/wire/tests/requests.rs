@@ -1,0 +1,226 @@
+//! How requests are checked and written.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use redline_wire::{Body, Fields, Part, Spec, Template, Unsendable, Values};
+
+/// Counts up, and takes numbers and picks from the ends of their ranges in turn.
+#[derive(Default)]
+struct Counted {
+    seq: u64,
+    draws: usize,
+}
+
+impl Values for Counted {
+    fn seq(&mut self) -> u64 {
+        self.seq += 1;
+        self.seq - 1
+    }
+    fn between(&mut self, a: i64, b: i64) -> i64 {
+        self.draws += 1;
+        if self.draws % 2 == 1 { a } else { b }
+    }
+    fn pick(&mut self, n: usize) -> usize {
+        self.draws += 1;
+        self.draws % n
+    }
+}
+
+fn get(path: &str) -> Spec<'_> {
+    Spec {
+        method: "GET",
+        path,
+        host: "example.org",
+        port: 80,
+        headers: &[],
+        body: Body::Bytes(Vec::new()),
+        tls: false,
+        http2: false,
+    }
+}
+
+fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn picks(lists: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
+    lists
+        .iter()
+        .map(|(name, list)| ((*name).to_owned(), list.iter().map(|entry| (*entry).to_owned()).collect()))
+        .collect()
+}
+
+fn compile(spec: Spec<'_>) -> Result<Template, Unsendable> {
+    Template::compile(spec, &picks(&[("ids", &["1", "22"]), ("none", &[]), ("odd", &["", "b c", "\n"])]))
+}
+
+/// The whole request with these values.
+fn text(spec: Spec<'_>, values: &mut Counted) -> String {
+    let template = compile(spec).unwrap();
+    let mut out = Vec::new();
+    template.render(&mut out, values);
+    out.extend(template.fixed_body().iter().flat_map(|body| body.iter()));
+    if let Some(fixed) = template.fixed() {
+        assert_eq!(out, **fixed);
+    }
+    String::from_utf8(out).unwrap()
+}
+
+fn fixed(spec: Spec<'_>) -> String {
+    assert!(compile(spec.clone()).unwrap().fixed().is_some());
+    text(spec, &mut Counted::default())
+}
+
+#[test]
+fn a_request_names_its_host_and_its_length() {
+    assert_eq!(fixed(get("/a?b=c")), "GET /a?b=c HTTP/1.1\r\nHost: example.org:80\r\n\r\n");
+    assert!(fixed(Spec { host: "::1", ..get("/") }).contains("\r\nHost: [::1]:80\r\n"));
+    assert!(fixed(Spec { method: "POST", ..get("/") }).contains("\r\nContent-Length: 0\r\n"));
+    for body in [Body::Bytes(b"abc".to_vec()), Body::Text("abc".to_owned())] {
+        let with_body = Spec { method: "DELETE", body, ..get("/") };
+        assert!(fixed(with_body).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
+    }
+    let own = headers(&[("host", "other"), ("Accept", "*/*")]);
+    assert_eq!(fixed(Spec { headers: &own, ..get("/") }), "GET / HTTP/1.1\r\nhost: other\r\nAccept: */*\r\n\r\n");
+}
+
+#[test]
+fn placeholders_are_filled_in_wherever_they_stand() {
+    let own = headers(&[("X-Id", "n{seq} {rand:-3..9}")]);
+    let body = Body::Text("{pick:ids} {{seq}} {seq} }".to_owned());
+    let spec = Spec { method: "PUT", headers: &own, body, ..get("/{a}/{seq}/{rand:5..5}/{pick:ids}}}") };
+    let mut values = Counted { seq: 9, draws: 0 };
+    let begin = "PUT /{a}/9/5/1} HTTP/1.1\r\nHost: example.org:80\r\nX-Id: n9 -3\r\nContent-Length: 11\r\n\r\n";
+    assert_eq!(text(spec.clone(), &mut values), format!("{begin}1 {{seq}} 9 }}"));
+    assert_eq!(values.seq, 10);
+    let body = "1 {seq} 10 }";
+    let second = text(spec, &mut values);
+    assert!(second.ends_with(&format!("\r\nContent-Length: {}\r\n\r\n{body}", body.len())), "{second}");
+}
+
+#[test]
+fn a_body_that_does_not_vary_is_left_out_of_what_is_rendered() {
+    let spec = Spec { body: Body::Bytes(b"abc{seq}".to_vec()), ..get("/{seq}") };
+    let template = compile(spec).unwrap();
+    let mut out = b"before".to_vec();
+    template.render(&mut out, &mut Counted::default());
+    assert_eq!(out, b"beforeGET /0 HTTP/1.1\r\nHost: example.org:80\r\nContent-Length: 8\r\n\r\n");
+    assert_eq!(template.fixed_body().unwrap()[..], *b"abc{seq}");
+    assert!(template.fixed().is_none());
+}
+
+#[test]
+fn a_request_that_would_break_apart_is_refused() {
+    let why = |spec: Spec<'_>| compile(spec).unwrap_err();
+    for method in ["GE T", "", "CONNECT"] {
+        assert_eq!(why(Spec { method, ..get("/") }), Unsendable::Method);
+    }
+    for path in ["", "a", "/a b", "/\r\n", "/ä", "{seq}", "{pick:ids}"] {
+        let is_right = matches!(why(get(path)), Unsendable::Path | Unsendable::Entry(Part::Path, ..));
+        assert!(is_right, "{path:?}");
+    }
+    for host in ["", "a b", "http://a"] {
+        assert_eq!(why(Spec { host, ..get("/") }), Unsendable::Host);
+    }
+    let cases = [
+        ("", "v", Unsendable::HeaderName(0)),
+        ("a b", "v", Unsendable::HeaderName(0)),
+        ("a", "v\r\nX: y", Unsendable::HeaderValue(0)),
+        ("a", " v", Unsendable::HeaderValue(0)),
+        ("a", "v\t", Unsendable::HeaderValue(0)),
+        ("a", "{pick:odd}", Unsendable::Entry(Part::Header(0), "odd".to_owned(), 2)),
+        ("Content-Length", "5", Unsendable::HeaderFraming(0)),
+        ("transfer-encoding", "chunked", Unsendable::HeaderFraming(0)),
+    ];
+    for (name, value, error) in cases {
+        let found = why(Spec { headers: &headers(&[(name, value)]), ..get("/") });
+        assert_eq!((found.part(), &found), (Part::Header(0), &error), "{name:?}: {value:?}");
+    }
+}
+
+#[test]
+fn placeholders_that_cannot_be_filled_in_are_refused() {
+    for range in ["2..1", "1", "a..b", "1..", "1..99999999999999999999", "1 .. 2", ""] {
+        let path = format!("/{{rand:{range}}}");
+        assert_eq!(compile(get(&path)).unwrap_err(), Unsendable::Rand(Part::Path, range.to_owned()));
+    }
+    for name in ["other", "none", ""] {
+        let body = Body::Text(format!("{{pick:{name}}}"));
+        let error = compile(Spec { body, ..get("/") }).unwrap_err();
+        assert_eq!(error, Unsendable::Pick(Part::Body, name.to_owned()));
+    }
+    for path in ["/{rand:1..2", "/{pick:ids"] {
+        assert!(compile(get(path)).is_err(), "{path}");
+    }
+    assert!(compile(get("/{pick:odd}")).is_err());
+    assert!(compile(Spec { body: Body::Text("{pick:odd}".to_owned()), ..get("/") }).is_ok());
+}
+
+#[test]
+fn picks_may_be_whole_paths_and_ends_of_header_values() {
+    let lists = picks(&[("paths", &["/a", "/b"]), ("tails", &["", "x"]), ("spaced", &["a ", " b"])]);
+    assert!(Template::compile(get("{pick:paths}"), &lists).is_ok());
+    assert!(Template::compile(get("{pick:tails}/"), &lists).is_err());
+    for (value, is_right) in
+        [("a{pick:tails}", true), ("a {pick:tails}", false), ("{pick:spaced}", false), ("({pick:spaced})", true)]
+    {
+        let own = headers(&[("a", value)]);
+        assert_eq!(Template::compile(Spec { headers: &own, ..get("/") }, &lists).is_ok(), is_right, "{value:?}");
+    }
+}
+
+fn shown(fields: &Fields) -> Vec<String> {
+    let text = |bytes| std::str::from_utf8(bytes).unwrap();
+    fields.iter().map(|(name, value)| format!("{}={}", text(name), text(value))).collect()
+}
+
+#[test]
+fn http_2_has_fields() {
+    let own = headers(&[("X-Id", "{seq}"), ("TE", "trailers"), ("HOST", "other:1")]);
+    let base = Spec { http2: true, ..get("/") };
+    let spec =
+        Spec { method: "POST", headers: &own, body: Body::Text("<{seq}>".to_owned()), tls: true, ..base.clone() };
+    let template = compile(spec).unwrap();
+    let (mut fields, mut values) = (Fields::new(), Counted { seq: 9, draws: 0 });
+    for _ in 0..2 {
+        template.render_fields(&mut fields, &mut values);
+    }
+    let expected = [
+        ":method=POST",
+        ":scheme=https",
+        ":authority=other:1",
+        ":path=/",
+        "x-id=10",
+        "te=trailers",
+        "content-length=4",
+    ];
+    assert_eq!(shown(&fields), expected);
+    assert_eq!(fields.body(), b"<10>");
+    assert!(template.fixed_fields().is_none() && template.fixed_body().is_none() && template.fixed().is_none());
+
+    let template = compile(Spec { body: Body::Bytes(b"ab".to_vec()), ..base.clone() }).unwrap();
+    let expected = [":method=GET", ":scheme=http", ":authority=example.org:80", ":path=/", "content-length=2"];
+    assert_eq!(shown(template.fixed_fields().unwrap()), expected);
+    assert_eq!(template.fixed_body().unwrap()[..], *b"ab");
+
+    for (name, value) in [("Connection", "close"), ("keep-alive", "1"), ("Upgrade", "h2c"), ("te", "gzip")] {
+        let own = headers(&[(name, value)]);
+        let error = compile(Spec { headers: &own, ..base.clone() }).unwrap_err();
+        assert_eq!(error, Unsendable::HeaderConnection(0));
+        assert!(compile(Spec { headers: &own, ..get("/") }).is_ok());
+    }
+}
+
+proptest! {
+    /// The length that is said is the length that comes, however many digits it has.
+    #[test]
+    fn the_length_of_a_varying_body_is_right(before in 0_usize..1200, seq: u64) {
+        let body = Body::Text(format!("{}{{seq}}", "a".repeat(before)));
+        let request = text(Spec { body, ..get("/") }, &mut Counted { seq: seq / 2, draws: 0 });
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        prop_assert_eq!(body, format!("{}{}", "a".repeat(before), seq / 2));
+        let said = head.rsplit_once("Content-Length: ").map(|(_, said)| said.to_owned());
+        prop_assert_eq!(said, Some(body.len().to_string()));
+    }
+}
