@@ -16,18 +16,31 @@ pub enum Release {
     Later,
 }
 
-/// The state of one connection.
+/// Who is asked.
+pub trait Respondent {
+    /// The body of the answer to a request for `name` that is whole now.
+    fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8];
+    /// Whether the connection is reset in place of the next answer.
+    fn resets(&mut self) -> bool;
+    /// When the answer, of a head and a body of these lengths, may leave.
+    fn release(&mut self, head: usize, body: usize) -> Release;
+}
+
+/// The state of one connection. It holds no buffers while nothing is under way.
 ///
 /// Answers lie in one buffer in the order of their requests: `sent` bytes of it have left, up to `released` may leave, the
-/// rest waits for its time.
-#[derive(Debug, Default)]
+/// rest waits for its time. What stands at `reset_at` never leaves.
+#[derive(Debug)]
 pub struct Conversation {
     partial: Vec<u8>,
-    body: Option<Body>,
+    body: Option<Box<Body>>,
     answers: Vec<u8>,
     sent: usize,
     released: usize,
+    reset_at: usize,
     ended: bool,
+    /// The answers are too many bytes; whole requests may lie in `partial`.
+    held: bool,
 }
 
 /// A request body that is being received, and what will be answered.
@@ -39,25 +52,81 @@ struct Body {
 }
 
 impl Conversation {
-    /// Takes bytes as they were received, in pieces of any size. Calls `timed` with the length of each answer when
-    /// its request is whole; what it returns says when that answer may leave.
-    pub fn receive(&mut self, bytes: &[u8], mut timed: impl FnMut(usize) -> Release) {
+    /// One in which nothing was said.
+    pub const fn new() -> Self {
+        Self {
+            partial: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+            sent: 0,
+            released: 0,
+            reset_at: usize::MAX,
+            ended: false,
+            held: false,
+        }
+    }
+
+    /// Takes bytes as they were received, in pieces of any size. Asks for each answer when its request is whole.
+    pub fn receive(&mut self, bytes: &[u8], mut respondent: impl Respondent) {
         if self.partial.is_empty() {
-            let taken = self.take(bytes, &mut timed);
+            let taken = self.take(bytes, &mut respondent);
             self.partial.extend_from_slice(&bytes[taken..]);
         } else {
             let mut joined = std::mem::take(&mut self.partial);
             joined.extend_from_slice(bytes);
-            let taken = self.take(&joined, &mut timed);
-            joined.drain(..taken);
-            self.partial = joined;
+            let taken = self.take(&joined, &mut respondent);
+            if taken < joined.len() {
+                joined.drain(..taken);
+                self.partial = joined;
+            }
         }
     }
 
+    /// Whether requests that were received wait for room in the answers, and there is some again: then it is time to
+    /// [`receive`](Self::receive) nothing.
+    pub fn can_resume(&self) -> bool {
+        self.held && self.has_room()
+    }
+
+    /// How many bytes of a request's body are certain to come next, and can be passed over, so that one is left.
+    pub fn body_to_skip(&self) -> u64 {
+        self.body.as_ref().map_or(0, |body| body.missing.saturating_sub(1))
+    }
+
+    /// So many bytes of the body were received and passed over; at most [`body_to_skip`](Self::body_to_skip).
+    pub fn skip(&mut self, length: u64) {
+        if let Some(body) = &mut self.body {
+            body.missing -= length;
+        }
+    }
+
+    /// Uses this buffer for answers, unless it has one.
+    pub fn lend(&mut self, buffer: &mut Vec<u8>) {
+        if self.answers.capacity() == 0 {
+            std::mem::swap(&mut self.answers, buffer);
+        }
+    }
+
+    /// Gives the buffer of the answers back when it is empty.
+    pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
+        if self.answers.is_empty() && self.answers.capacity() > 0 {
+            *buffer = std::mem::take(&mut self.answers);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.answers.len() - self.sent < BACKLOG_LIMIT
+    }
+
     /// Consumes all whole requests and body bytes; returns how many bytes that was.
-    fn take(&mut self, bytes: &[u8], timed: &mut impl FnMut(usize) -> Release) -> usize {
+    fn take(&mut self, bytes: &[u8], respondent: &mut impl Respondent) -> usize {
         let mut taken = 0;
+        self.held = false;
         while !self.ended {
+            if !self.has_room() {
+                self.held = true;
+                return taken;
+            }
             let rest = &bytes[taken..];
             if let Some(mut body) = self.body.take() {
                 let here = body.missing.min(rest.len() as u64);
@@ -67,34 +136,56 @@ impl Conversation {
                     self.body = Some(body);
                     return taken;
                 }
-                self.answer(200, &body.text, body.close, timed);
+                self.answer_name(&body.text, body.close, respondent);
                 continue;
             }
             match read_head(rest) {
                 Head::Partial => return taken,
-                Head::Refused(status) => self.answer(status, b"", true, timed),
+                Head::Refused(status) => self.refuse(status, respondent),
                 Head::Whole(request) => {
                     taken += request.head_length;
-                    self.begin(&request, timed);
+                    self.begin(&request, respondent);
                 }
             }
         }
         bytes.len()
     }
 
-    fn begin(&mut self, request: &Request<'_>, timed: &mut impl FnMut(usize) -> Release) {
+    fn begin(&mut self, request: &Request<'_>, respondent: &mut impl Respondent) {
         if !request.post && request.body_length == 0 {
-            return self.answer(200, request.name, request.close, timed);
+            return self.answer_name(request.name, request.close, respondent);
         }
         let mut text = request.name.to_vec();
         if request.post {
             let _ = write!(text, " {}", request.body_length);
         }
-        self.body = Some(Body { missing: request.body_length, text, close: request.close });
+        self.body = Some(Box::new(Body { missing: request.body_length, text, close: request.close }));
     }
 
-    fn answer(&mut self, status: u16, text: &[u8], close: bool, timed: &mut impl FnMut(usize) -> Release) {
+    fn answer_name(&mut self, name: &[u8], close: bool, respondent: &mut impl Respondent) {
+        if respondent.resets() {
+            self.reset_at = self.answers.len();
+            self.ended = true;
+        }
         let start = self.answers.len();
+        let body = self.write(200, respondent.body(name), close);
+        self.time(self.answers.len() - body - start, body, respondent);
+    }
+
+    fn refuse(&mut self, status: u16, respondent: &mut impl Respondent) {
+        let start = self.answers.len();
+        self.write(status, b"", true);
+        self.time(self.answers.len() - start, 0, respondent);
+    }
+
+    fn time(&mut self, head: usize, body: usize, respondent: &mut impl Respondent) {
+        if respondent.release(head, body) == Release::Now {
+            self.released = self.answers.len();
+        }
+    }
+
+    /// Adds an answer; returns the length of its body.
+    fn write(&mut self, status: u16, text: &[u8], close: bool) -> usize {
         let line: &[u8] = match status {
             200 => b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ",
             405 => b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, POST\r\nContent-Length: ",
@@ -108,9 +199,7 @@ impl Conversation {
         self.answers.extend_from_slice(if close { b"\r\nConnection: close\r\n\r\n" } else { b"\r\n\r\n" });
         self.answers.extend_from_slice(text);
         self.ended |= close;
-        if timed(self.answers.len() - start) == Release::Now {
-            self.released = self.answers.len();
-        }
+        text.len()
     }
 
     /// Lets the next `length` bytes of answers leave.
@@ -125,7 +214,12 @@ impl Conversation {
 
     /// What may leave now.
     pub fn outgoing(&self) -> &[u8] {
-        &self.answers[self.sent..self.released]
+        &self.answers[self.sent..self.released.min(self.reset_at)]
+    }
+
+    /// Whether the time of an answer has come in whose place the connection is reset, and all before it has left.
+    pub fn is_reset(&self) -> bool {
+        self.released > self.reset_at && self.sent == self.reset_at
     }
 
     /// The first `length` bytes of [`outgoing`](Self::outgoing) have left.
@@ -139,12 +233,15 @@ impl Conversation {
             return;
         }
         self.released -= self.sent;
+        if self.reset_at != usize::MAX {
+            self.reset_at -= self.sent;
+        }
         self.sent = 0;
     }
 
     /// Whether more bytes are to be read.
     pub fn listens(&self) -> bool {
-        !self.ended && self.answers.len() - self.sent < BACKLOG_LIMIT
+        !self.ended && self.has_room()
     }
 
     /// Whether all is said on both sides.
@@ -155,8 +252,43 @@ impl Conversation {
 
 #[cfg(test)]
 mod tests {
-    use super::{Conversation, Release};
+    use super::{Conversation, Release, Respondent};
     use proptest::prelude::*;
+
+    /// Answers with the name, when the function says so.
+    struct When<F>(F);
+
+    impl<F: FnMut(usize) -> Release> Respondent for When<F> {
+        fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
+            name
+        }
+
+        fn resets(&mut self) -> bool {
+            false
+        }
+
+        fn release(&mut self, head: usize, body: usize) -> Release {
+            self.0(head + body)
+        }
+    }
+
+    /// Answers all at once with so many bytes; the n-th answer is a reset.
+    struct Filled(usize, usize);
+
+    impl Respondent for &mut Filled {
+        fn body<'a>(&'a mut self, _: &'a [u8]) -> &'a [u8] {
+            vec![b'x'; self.0].leak()
+        }
+
+        fn resets(&mut self) -> bool {
+            self.1 = self.1.wrapping_sub(1);
+            self.1 == 0
+        }
+
+        fn release(&mut self, _: usize, _: usize) -> Release {
+            Release::Now
+        }
+    }
 
     const THREE: &[u8] = b"GET /path0 HTTP/1.1\r\nHost: a\r\n\r\n\
         POST /b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhelloGET /last HTTP/1.1\r\nConnection: close\r\n\r\n";
@@ -176,13 +308,13 @@ mod tests {
             let mut cuts = cuts;
             cuts.extend([0, THREE.len()]);
             cuts.sort_unstable();
-            let (mut conversation, mut sent, mut lengths) = (Conversation::default(), Vec::new(), Vec::new());
+            let (mut conversation, mut sent, mut lengths) = (Conversation::new(), Vec::new(), Vec::new());
             let mut sends = sends.into_iter();
             for pair in cuts.windows(2) {
-                conversation.receive(&THREE[pair[0]..pair[1]], |length| {
+                conversation.receive(&THREE[pair[0]..pair[1]], When(|length| {
                     lengths.push(length);
                     Release::Now
-                });
+                }));
                 let length = sends.next().unwrap_or(0).min(conversation.outgoing().len());
                 sent.extend_from_slice(&conversation.outgoing()[..length]);
                 conversation.left(length);
@@ -198,12 +330,15 @@ mod tests {
 
     #[test]
     fn an_answer_waits_for_its_release() {
-        let mut conversation = Conversation::default();
+        let mut conversation = Conversation::new();
         let mut lengths = Vec::new();
-        conversation.receive(THREE, |length| {
-            lengths.push(length);
-            Release::Later
-        });
+        conversation.receive(
+            THREE,
+            When(|length| {
+                lengths.push(length);
+                Release::Later
+            }),
+        );
         assert_eq!(text(&conversation), "");
         conversation.release(lengths[0]);
         assert_eq!(text(&conversation), &ANSWERS[..lengths[0]]);
@@ -215,14 +350,14 @@ mod tests {
 
     #[test]
     fn nothing_is_read_after_the_end() {
-        let mut conversation = Conversation::default();
+        let mut conversation = Conversation::new();
         let mut answered = 0;
         let mut count = |_| {
             answered += 1;
             Release::Now
         };
-        conversation.receive(b"PATCH / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", &mut count);
-        conversation.receive(b"GET / HTTP/1.1\r\n\r\n", &mut count);
+        conversation.receive(b"PATCH / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", When(&mut count));
+        conversation.receive(b"GET / HTTP/1.1\r\n\r\n", When(&mut count));
         assert_eq!(answered, 1);
         assert!(text(&conversation).starts_with("HTTP/1.1 405 "));
         assert!(!conversation.listens());
@@ -230,12 +365,64 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_read_is_not_read() {
-        let mut conversation = Conversation::default();
+        let mut conversation = Conversation::new();
         while conversation.listens() {
-            conversation.receive(b"GET / HTTP/1.1\r\n\r\n", |_| Release::Now);
+            conversation.receive(b"GET / HTTP/1.1\r\n\r\n", When(|_| Release::Now));
         }
         let backlog = conversation.outgoing().len();
         conversation.left(backlog);
         assert!(conversation.listens());
+    }
+    #[test]
+    fn large_answers_are_written_only_as_they_leave() {
+        let (mut conversation, mut filled) = (Conversation::new(), Filled(700_000, 0));
+        conversation.receive(&b"GET / HTTP/1.1\r\n\r\n".repeat(9), &mut filled);
+        let mut rounds = 0;
+        while !conversation.outgoing().is_empty() {
+            assert!(conversation.outgoing().len() < 1_500_000 && !conversation.can_resume());
+            conversation.left(conversation.outgoing().len());
+            if conversation.can_resume() {
+                conversation.receive(b"", &mut filled);
+            }
+            rounds += 1;
+        }
+        assert_eq!(rounds, 5);
+        assert!(conversation.listens());
+    }
+
+    #[test]
+    fn a_body_is_passed_over_but_for_its_last_byte() {
+        let mut conversation = Conversation::new();
+        assert_eq!(conversation.body_to_skip(), 0);
+        conversation.receive(b"POST /b HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc", When(|_| Release::Now));
+        assert_eq!(conversation.body_to_skip(), 6);
+        conversation.skip(6);
+        assert_eq!(conversation.body_to_skip(), 0);
+        assert_eq!(text(&conversation), "");
+        conversation.receive(b"!", When(|_| Release::Now));
+        assert!(text(&conversation).ends_with("b 10"));
+    }
+
+    #[test]
+    fn what_came_before_a_reset_still_leaves() {
+        let (mut conversation, mut filled) = (Conversation::new(), Filled(1, 3));
+        conversation.receive(&b"GET / HTTP/1.1\r\n\r\n".repeat(5), &mut filled);
+        assert_eq!(text(&conversation).matches("200 OK").count(), 2);
+        assert!(!conversation.is_reset() && !conversation.listens());
+        conversation.left(conversation.outgoing().len());
+        assert!(conversation.is_reset() && !conversation.is_over());
+    }
+
+    #[test]
+    fn a_buffer_is_held_only_while_it_is_needed() {
+        let (mut conversation, mut buffer) = (Conversation::new(), Vec::with_capacity(1000));
+        conversation.lend(&mut buffer);
+        conversation.receive(b"GET / HTTP/1.1\r\n\r\n", When(|_| Release::Later));
+        conversation.give_back(&mut buffer);
+        assert_eq!(buffer.capacity(), 0);
+        conversation.release(1000);
+        conversation.left(conversation.outgoing().len());
+        conversation.give_back(&mut buffer);
+        assert_eq!(buffer.capacity(), 1000);
     }
 }

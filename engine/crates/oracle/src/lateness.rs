@@ -1,5 +1,7 @@
 //! How late the oracle itself was: from the instant at which an answer was due to the end of its write.
 
+use std::io::{self, Write};
+
 /// Buckets per power of two: a relative resolution of 1/32.
 const PARTS: u64 = 32;
 const BUCKETS: usize = (64 * PARTS) as usize;
@@ -46,6 +48,22 @@ impl Lateness {
             }
         }
         self.max_ns
+    }
+
+    /// Writes it for [`read`](Self::read), in another process of the same program.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let numbers = self.counts.iter().chain([&self.max_ns]);
+        to.write_all(&numbers.flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>())
+    }
+
+    /// What [`write`](Self::write) wrote; of a process that could not write it all, as much as it could.
+    pub fn read(bytes: &[u8]) -> Self {
+        let mut read = Self::new();
+        let numbers = bytes.as_chunks().0.iter().map(|number| u64::from_ne_bytes(*number));
+        for (kept, number) in read.counts.iter_mut().chain([&mut read.max_ns]).zip(numbers) {
+            *kept = number;
+        }
+        read
     }
 
     /// One line of JSON.
@@ -99,7 +117,9 @@ mod tests {
             for (index, &value_ns) in values.iter().enumerate() {
                 if index % 2 == 0 { whole.record(value_ns) } else { half.record(value_ns) }
             }
-            whole.add(&half);
+            let mut told = Vec::new();
+            half.write(&mut told).expect("a vector takes all");
+            whole.add(&Lateness::read(&told));
             let mut sorted = values;
             sorted.sort_unstable();
             let median_ns = sorted[sorted.len().div_ceil(2) - 1];

@@ -1,29 +1,45 @@
 //! A server with known answers: the truth that the load engine is tested against.
 
+mod agenda;
 mod args;
+mod behaviour;
+mod connection;
+mod content;
 mod conversation;
 mod discipline;
+mod faults;
+mod given;
 mod lateness;
+mod pauses;
+mod processes;
+mod queue;
 mod random;
 mod request;
+mod service;
+mod signals;
 mod slots;
 mod sys;
+mod usage;
 mod worker;
 
 use std::io::{self, Write as _};
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use args::{Command, Options};
+use behaviour::Places;
 use lateness::Lateness;
+use processes::Children;
+use signals::Signals;
 use worker::Worker;
 
 fn main() -> ExitCode {
     let options = match args::parse(std::env::args().skip(1)) {
         Ok(Command::Serve(options)) => options,
         Ok(Command::Help) => {
-            print!("{}", args::USAGE);
+            print!("{}", usage::USAGE);
             return ExitCode::SUCCESS;
         }
         Ok(Command::Version) => {
@@ -35,39 +51,81 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match serve(&options) {
+    let address = options.address;
+    let listeners = match sys::listeners(address, options.threads * options.processes) {
+        Ok(listeners) => listeners,
+        Err(error) => {
+            eprintln!("cannot listen on {address}: {error}\n  hint: --port 0 takes a free port");
+            return ExitCode::FAILURE;
+        }
+    };
+    match serve(&options, listeners) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let address = options.address;
-            eprintln!("cannot listen on {address}: {error}\n  hint: --port 0 takes a free port");
+            eprintln!(
+                "cannot serve: {error}\n  hint: look at the limits of descriptors, threads and processes (ulimit -a)"
+            );
             ExitCode::FAILURE
         }
     }
 }
 
 /// Serves until SIGTERM or SIGINT, then tells how late the timed answers were.
-fn serve(options: &Options) -> io::Result<()> {
-    let termination = sys::Termination::hold();
-    let listeners = sys::listeners(options.address, options.threads)?;
-    let address = listeners[0].local_addr()?;
+fn serve(options: &Options, listeners: Vec<TcpListener>) -> io::Result<()> {
+    let signals = Signals::hold();
+    sys::raise_descriptor_limit();
+    let listening = format!("listening on {}", listeners[0].local_addr()?);
     let origin_ns = sys::monotonic_ns();
-    let mut latenesses = Vec::new();
-    for listener in listeners {
-        let lateness = Arc::new(Mutex::new(Lateness::new()));
-        let worker = Worker::new(listener, options.discipline.clone(), origin_ns, Arc::clone(&lateness))?;
-        latenesses.push(lateness);
-        thread::Builder::new().spawn(move || fail(worker.run()))?;
-    }
-    say(&format!("listening on {address}"));
-    termination.wait();
-    if !options.discipline.is_null() {
-        let mut total = Lateness::new();
-        for lateness in &latenesses {
-            total.add(&lateness.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        say(&total.summary());
+    let lateness = if options.processes == 1 && options.pauses.is_none() {
+        let workers = Workers::start(options, listeners, 0, origin_ns)?;
+        say(&listening);
+        workers.until_told(&signals)
+    } else {
+        // A listener is open in the process alone that accepts from it, or its connections would wait there for ever.
+        let mut shares: Vec<TcpListener> = listeners;
+        let children = Children::start(options.processes, |index| {
+            let share = std::mem::take(&mut shares).into_iter().skip(index * options.threads).take(options.threads);
+            let first = index * options.threads;
+            Ok(Workers::start(options, share.collect(), first, origin_ns)?.until_told(&signals))
+        })?;
+        drop(shares);
+        say(&listening);
+        signals::be_punctual();
+        children.watch(&signals, origin_ns, options.pauses.clone())?
+    };
+    if options.behaviour.is_timed() {
+        say(&lateness.summary());
     }
     Ok(())
+}
+
+/// The threads of one process.
+struct Workers(Vec<Arc<Mutex<Lateness>>>);
+
+impl Workers {
+    /// A thread for each listener; `first` is the number of the first among those of all processes.
+    fn start(options: &Options, listeners: Vec<TcpListener>, first: usize, origin_ns: u64) -> io::Result<Self> {
+        let places = Places::new(options.connections_at_most);
+        let mut latenesses = Vec::new();
+        for (index, listener) in listeners.into_iter().enumerate() {
+            let lateness = Arc::new(Mutex::new(Lateness::new()));
+            latenesses.push(Arc::clone(&lateness));
+            let behaviour = options.behaviour.of_thread(first + index);
+            let worker = Worker::new(listener, behaviour, places.clone(), origin_ns, lateness)?;
+            thread::Builder::new().spawn(move || fail(worker.run()))?;
+        }
+        Ok(Self(latenesses))
+    }
+
+    /// Waits for SIGTERM or SIGINT; how late they were.
+    fn until_told(&self, signals: &Signals) -> Lateness {
+        signals.wait_for_end();
+        let mut total = Lateness::new();
+        for lateness in &self.0 {
+            total.add(&lateness.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        total
+    }
 }
 
 /// A line to standard output; that nobody reads it is no reason to end.

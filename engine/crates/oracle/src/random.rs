@@ -20,10 +20,24 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// A draw from the uniform distribution on (0, 1).
+    fn uniform(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
     /// A draw from the exponential distribution of mean 1, by inversion of a uniform in (0, 1).
     pub fn exponential(&mut self) -> f64 {
-        let uniform = ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        -uniform.ln()
+        -self.uniform().ln()
+    }
+
+    /// A draw from the standard normal distribution (Box and Muller, Annals of Mathematical Statistics 29, 1958).
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// True with that probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.uniform() < probability
     }
 }
 

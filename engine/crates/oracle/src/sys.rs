@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::zeroed;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
 
@@ -54,10 +54,19 @@ impl Epoll {
 
 /// Nanoseconds of the monotonic clock.
 pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds since 1970.
+pub fn realtime_ns() -> u64 {
+    clock_ns(libc::CLOCK_REALTIME)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     // SAFETY: a timespec is plain data, and the kernel fills it.
     let mut now: libc::timespec = unsafe { zeroed() };
     // SAFETY: `now` lives through the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -93,18 +102,18 @@ impl AsRawFd for Timer {
     }
 }
 
-/// One listener for each of `threads`, all on one port.
+/// So many listeners, all on one port.
 ///
 /// Listeners that share a port share it with every process of this user, so the port is first taken alone: then one that is in use is
 /// an error, as it is for a single listener.
-pub fn listeners(address: SocketAddr, threads: usize) -> io::Result<Vec<TcpListener>> {
+pub fn listeners(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
     let alone = listen(address, false)?;
-    if threads == 1 {
+    if count == 1 {
         return Ok(vec![alone]);
     }
     let address = alone.local_addr()?;
     drop(alone);
-    (0..threads).map(|_| listen(address, true)).collect()
+    (0..count).map(|_| listen(address, true)).collect()
 }
 
 fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
@@ -112,31 +121,36 @@ fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(shared)?;
     socket.bind(&address.into())?;
-    socket.listen(4096)?;
+    // Accepted connections inherit it.
+    socket.set_tcp_nodelay(true)?;
+    // The kernel cuts this to net.core.somaxconn.
+    socket.listen(65_535)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
 }
 
-/// SIGTERM and SIGINT, held back from every thread that is started later.
-pub struct Termination(libc::sigset_t);
+/// Accepts a connection that does not block: one system call.
+pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the peer's address is not asked for; the descriptor returned is owned by nobody else.
+    Ok(unsafe { TcpStream::from_raw_fd(checked(libc::accept4(listener.as_raw_fd(), null_mut(), null_mut(), flags))?) })
+}
 
-impl Termination {
-    /// Holds the signals back; call it before any thread is started.
-    pub fn hold() -> Self {
-        // SAFETY: a sigset_t is plain data, initialised by sigemptyset; all pointers live through their calls.
-        unsafe {
-            let mut signals: libc::sigset_t = zeroed();
-            libc::sigemptyset(&raw mut signals);
-            libc::sigaddset(&raw mut signals, libc::SIGTERM);
-            libc::sigaddset(&raw mut signals, libc::SIGINT);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, null_mut());
-            Self(signals)
+/// Receives up to `length` bytes and passes them over without a copy (tcp(7), `MSG_TRUNC`); how many.
+pub fn pass_over(socket: &TcpStream, length: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC the kernel writes nothing to the buffer of a TCP socket.
+    let passed = unsafe { libc::recv(socket.as_raw_fd(), null_mut(), length, libc::MSG_TRUNC) };
+    if passed < 0 { Err(io::Error::last_os_error()) } else { Ok(passed as usize) }
+}
+
+/// Raises the limit of descriptors to the highest that is allowed; where that fails the limit stays.
+pub fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` lives through both calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
-    }
-
-    /// Waits for one of them.
-    pub fn wait(&self) {
-        // SAFETY: the set lives through the call, and no details are asked for.
-        while unsafe { libc::sigwaitinfo(&raw const self.0, null_mut()) } < 0 {}
     }
 }

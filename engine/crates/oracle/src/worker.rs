@@ -1,38 +1,21 @@
 //! One thread: a listener, its connections and a timer on one epoll instance, all edge-triggered.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, ErrorKind};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::conversation::{Conversation, Release};
-use crate::discipline::Discipline;
+use crate::agenda::{Agenda, Due};
+use crate::behaviour::{Behaviour, Exchange, Places};
+use crate::connection::{Connection, Step};
 use crate::lateness::Lateness;
 use crate::slots::Slots;
-use crate::sys::{Epoll, Event, HANGUP, INPUT, Timer, monotonic_ns};
+use crate::sys::{self, Epoll, Event, HANGUP, INPUT, Timer, monotonic_ns};
 
 const LISTENER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
-
-/// A connection with its socket.
-struct Connection {
-    socket: TcpStream,
-    conversation: Conversation,
-    /// Edge-triggered: input may wait until a read says that there is none.
-    readable: bool,
-    /// The peer's end follows what is still to be read.
-    hung_up: bool,
-}
-
-/// An answer that waits for its time.
-struct Due {
-    at_ns: u64,
-    token: u64,
-    length: usize,
-}
 
 /// Serves connections of one listener.
 pub struct Worker {
@@ -44,11 +27,13 @@ pub struct Worker {
     /// The kernel refused to accept, as when descriptors have run out: accept again when a connection ends.
     refused: bool,
     connections: Slots<Connection>,
-    discipline: Discipline,
-    /// In order of time, because answers fall due in order of arrival.
-    queue: VecDeque<Due>,
+    places: Places,
+    behaviour: Behaviour,
+    agenda: Agenda,
     released: Vec<Due>,
     input: Box<[u8]>,
+    /// The buffer of answers of whichever connection needs one, so that idle ones hold none.
+    output: Vec<u8>,
     lateness: Arc<Mutex<Lateness>>,
 }
 
@@ -56,7 +41,8 @@ impl Worker {
     /// A worker on `listener`, whose times count from `origin_ns` of the monotonic clock and whose own error goes to `lateness`.
     pub fn new(
         listener: TcpListener,
-        discipline: Discipline,
+        behaviour: Behaviour,
+        places: Places,
         origin_ns: u64,
         lateness: Arc<Mutex<Lateness>>,
     ) -> io::Result<Self> {
@@ -71,10 +57,12 @@ impl Worker {
             listener,
             refused: false,
             connections: Slots::new(),
-            discipline,
-            queue: VecDeque::new(),
+            places,
+            behaviour,
+            agenda: Agenda::default(),
             released: Vec::new(),
             input: vec![0; READ_BYTES].into_boxed_slice(),
+            output: Vec::new(),
             lateness,
         })
     }
@@ -98,10 +86,12 @@ impl Worker {
 
     fn accept(&mut self) {
         loop {
-            match self.listener.accept() {
-                Ok((socket, _)) => {
+            match sys::accept(&self.listener) {
+                // Past the limit it is closed at once.
+                Ok(socket) if !self.places.take() => drop(socket),
+                Ok(socket) => {
                     // What fails here is a connection that is already gone.
-                    let _ = self.admit(socket);
+                    let _ = self.admit(Connection::new(socket));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // That one is gone already, or a signal came: the next may be there.
@@ -123,12 +113,9 @@ impl Worker {
         eprintln!("cannot accept: {why}: connections wait\n  hint: {hint}");
     }
 
-    fn admit(&mut self, socket: TcpStream) -> io::Result<()> {
-        socket.set_nonblocking(true)?;
-        socket.set_nodelay(true)?;
-        let conversation = Conversation::default();
-        let token = self.connections.insert(Connection { socket, conversation, readable: false, hung_up: false });
-        let added = self.connections.get(token).map(|connection| self.epoll.add(&connection.socket, token));
+    fn admit(&mut self, connection: Connection) -> io::Result<()> {
+        let token = self.connections.insert(connection);
+        let added = self.connections.get(token).map(|connection| self.epoll.add(connection.socket(), token));
         added.unwrap_or(Ok(())).inspect_err(|_| self.close(token))
     }
 
@@ -136,8 +123,7 @@ impl Worker {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
-        connection.readable |= events & INPUT != 0;
-        connection.hung_up |= events & HANGUP != 0;
+        connection.heard(events & INPUT != 0, events & HANGUP != 0);
         self.converse(token);
     }
 
@@ -146,64 +132,45 @@ impl Worker {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
+        connection.conversation.lend(&mut self.output);
+        let most = if self.behaviour.faults.bytewise { 1 } else { usize::MAX };
         let over = loop {
-            if connection.send().is_err() {
-                break true;
-            }
-            let conversation = &mut connection.conversation;
-            if conversation.is_over() {
-                break true;
-            }
-            if !(connection.readable && conversation.listens()) {
-                break false;
-            }
-            match connection.socket.read(&mut self.input) {
-                Ok(0) => {
-                    connection.readable = false;
-                    conversation.end();
+            match connection.step(&mut self.input, most) {
+                Ok(Step::Wait) => break false,
+                Ok(Step::Received(length)) => {
+                    let timed = self.behaviour.is_timed();
+                    let arrival_ns = if timed { monotonic_ns() - self.origin_ns } else { 0 };
+                    let Connection { conversation, due_ns, .. } = &mut *connection;
+                    let (behaviour, agenda) = (&mut self.behaviour, &mut self.agenda);
+                    let exchange = Exchange { token, arrival_ns, due_ns, behaviour, agenda };
+                    conversation.receive(&self.input[..length], exchange);
                 }
-                Ok(length) => {
-                    // A short read took all that there was; only an end can follow it unannounced.
-                    connection.readable = length == self.input.len() || connection.hung_up;
-                    let arrival_ns = if self.discipline.is_null() { 0 } else { monotonic_ns() - self.origin_ns };
-                    let (discipline, queue) = (&mut self.discipline, &mut self.queue);
-                    conversation.receive(&self.input[..length], |length| {
-                        let at_ns = discipline.completion_ns(arrival_ns);
-                        if at_ns <= arrival_ns && queue.is_empty() {
-                            return Release::Now;
-                        }
-                        queue.push_back(Due { at_ns, token, length });
-                        Release::Later
-                    });
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => connection.readable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => break true,
+                Ok(Step::Over) | Err(_) => break true,
             }
         };
+        connection.conversation.give_back(&mut self.output);
         if over {
             self.close(token);
         }
     }
 
     fn close(&mut self, token: u64) {
-        drop(self.connections.remove(token));
+        if self.connections.remove(token).is_some() {
+            self.places.give_back();
+        }
         if std::mem::take(&mut self.refused) {
             self.accept();
         }
     }
 
-    /// Sends every answer whose time has come.
+    /// Sends everything whose time has come.
     fn release_due(&mut self) {
-        if self.queue.is_empty() {
+        if self.agenda.is_empty() {
             return;
         }
         let now_ns = monotonic_ns() - self.origin_ns;
-        while let Some(due) = self.queue.pop_front() {
-            if due.at_ns > now_ns {
-                self.queue.push_front(due);
-                break;
-            }
+        while let Some(due) = self.agenda.take_due(now_ns) {
             if let Some(connection) = self.connections.get(due.token) {
                 connection.conversation.release(due.length);
                 self.released.push(due);
@@ -212,34 +179,21 @@ impl Worker {
         let mut released = std::mem::take(&mut self.released);
         for due in released.drain(..) {
             self.converse(due.token);
-            let late_ns = monotonic_ns() - self.origin_ns - due.at_ns;
-            self.lateness.lock().unwrap_or_else(PoisonError::into_inner).record(late_ns);
+            if due.last {
+                let late_ns = monotonic_ns() - self.origin_ns - due.at_ns;
+                self.lateness.lock().unwrap_or_else(PoisonError::into_inner).record(late_ns);
+            }
         }
         self.released = released;
     }
 
     fn set_timer(&mut self) -> io::Result<()> {
-        match self.queue.front() {
-            Some(due) if due.at_ns != self.timer_at_ns => {
-                self.timer_at_ns = due.at_ns;
-                self.timer.set(self.origin_ns + due.at_ns)
+        match self.agenda.next_ns() {
+            Some(at_ns) if at_ns != self.timer_at_ns => {
+                self.timer_at_ns = at_ns;
+                self.timer.set(self.origin_ns + at_ns)
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl Connection {
-    /// Writes what may leave, as much as the socket takes.
-    fn send(&mut self) -> io::Result<()> {
-        while !self.conversation.outgoing().is_empty() {
-            match self.socket.write(self.conversation.outgoing()) {
-                Ok(length) => self.conversation.left(length),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 }

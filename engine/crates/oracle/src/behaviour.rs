@@ -1,0 +1,164 @@
+//! What the server does with each request: when it is answered, with what, and which faults the answer has.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::agenda::{Agenda, Due};
+use crate::content::Content;
+use crate::conversation::{Release, Respondent};
+use crate::discipline::Discipline;
+use crate::faults::Faults;
+
+/// What the server does with each request.
+#[derive(Debug, Clone)]
+pub struct Behaviour {
+    /// When answers are ready.
+    pub discipline: Discipline,
+    /// What is in them.
+    pub content: Content,
+    /// How they leave.
+    pub faults: Faults,
+}
+
+impl Behaviour {
+    /// Whether an answer may have to wait, so that a clock is needed.
+    pub const fn is_timed(&self) -> bool {
+        !self.discipline.is_null() || self.faults.delay()
+    }
+
+    /// The same for another thread.
+    pub fn of_thread(&self, index: usize) -> Self {
+        let mut behaviour = self.clone();
+        behaviour.faults.resets = self.faults.resets.of_thread(index);
+        behaviour
+    }
+}
+
+/// The answers to the requests that arrived on one connection at one instant.
+pub struct Exchange<'a> {
+    /// The connection.
+    pub token: u64,
+    /// The instant; any when the behaviour is not timed.
+    pub arrival_ns: u64,
+    /// When the last answer of the connection falls due.
+    pub due_ns: &'a mut u64,
+    /// How it is answered.
+    pub behaviour: &'a mut Behaviour,
+    /// Where answers wait.
+    pub agenda: &'a mut Agenda,
+}
+
+impl Respondent for Exchange<'_> {
+    fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
+        self.behaviour.content.body(name)
+    }
+
+    fn resets(&mut self) -> bool {
+        self.behaviour.faults.resets.draw()
+    }
+
+    fn release(&mut self, head: usize, body: usize) -> Release {
+        let Behaviour { discipline, faults, .. } = &mut *self.behaviour;
+        let ready_ns = discipline.completion_ns(self.arrival_ns);
+        if ready_ns <= self.arrival_ns && self.agenda.is_empty() && !faults.delay() {
+            return Release::Now;
+        }
+        // Answers leave in the order of their requests (RFC 9112, 9.3.2), and one does not begin before the last has ended.
+        let start_ns = (ready_ns + faults.first_byte_after_ns).max(*self.due_ns);
+        for piece in faults.pieces(start_ns, head, body) {
+            *self.due_ns = piece.at_ns;
+            self.agenda.add(Due { at_ns: piece.at_ns, token: self.token, length: piece.length, last: piece.last });
+        }
+        Release::Later
+    }
+}
+
+/// Places for connections, of all threads together; none is counted where there is no limit.
+#[derive(Debug, Clone, Default)]
+pub struct Places(Option<Arc<AtomicUsize>>);
+
+impl Places {
+    /// So many, or as many as the kernel allows.
+    pub fn new(at_most: Option<usize>) -> Self {
+        Self(at_most.map(|count| Arc::new(AtomicUsize::new(count))))
+    }
+
+    /// Takes one; false when there is none.
+    pub fn take(&self) -> bool {
+        let one_less = |free: usize| free.checked_sub(1);
+        self.0.as_ref().is_none_or(|free| free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok())
+    }
+
+    /// Gives one back.
+    pub fn give_back(&self) {
+        if let Some(free) = &self.0 {
+            free.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Behaviour, Exchange, Places};
+    use crate::agenda::Agenda;
+    use crate::content::Content;
+    use crate::conversation::{Release, Respondent as _};
+    use crate::discipline::Discipline;
+    use crate::faults::{Faults, Resets};
+    use crate::queue::Queue;
+    use crate::service::{Law, Service};
+
+    fn behaviour(discipline: Discipline, first_byte_after_ns: u64, body_over_ns: u64) -> Behaviour {
+        let faults = Faults { first_byte_after_ns, body_over_ns, bytewise: false, resets: Resets::new(0.0, 1) };
+        Behaviour { discipline, content: Content::Name, faults }
+    }
+
+    /// When each of `count` answers with a body of one byte is whole, all asked for at once on one connection.
+    fn ends_ns(mut behaviour: Behaviour, count: usize) -> Vec<u64> {
+        let (mut agenda, mut due_ns) = (Agenda::default(), 0);
+        for _ in 0..count {
+            let mut exchange = Exchange {
+                token: 1,
+                arrival_ns: 100,
+                due_ns: &mut due_ns,
+                behaviour: &mut behaviour,
+                agenda: &mut agenda,
+            };
+            assert_eq!(exchange.release(30, 1), Release::Later);
+        }
+        let due = std::iter::from_fn(|| agenda.take_due(u64::MAX));
+        due.filter(|due| due.last).map(|due| due.at_ns).collect()
+    }
+
+    #[test]
+    fn faults_add_to_the_time_of_the_discipline() {
+        assert_eq!(ends_ns(behaviour(Discipline::Null, 5, 0), 2), [105, 105]);
+        assert_eq!(ends_ns(behaviour(Discipline::Null, 5, 7), 3), [112, 119, 126]);
+        assert_eq!(ends_ns(behaviour(Discipline::Fixed { delay_ns: 20 }, 5, 7), 1), [132]);
+    }
+
+    #[test]
+    fn answers_of_one_connection_keep_their_order_with_several_workers() {
+        let law = Law::Exponential { mean_ns: 1e6 };
+        let queue = || Queue::new(Service::new(law, 9), 4);
+        let told = ends_ns(behaviour(Discipline::Queue(queue()), 0, 0), 50);
+        let mut alone = queue();
+        let (mut latest_ns, mut overtaken) = (0, false);
+        for end_ns in told {
+            let completion_ns = alone.completion_ns(100);
+            overtaken |= completion_ns < latest_ns;
+            latest_ns = latest_ns.max(completion_ns);
+            assert_eq!(end_ns, latest_ns);
+        }
+        assert!(overtaken);
+    }
+
+    #[test]
+    fn places_are_as_many_as_there_are() {
+        let places = Places::new(Some(1));
+        assert!(places.take() && !places.clone().take());
+        places.give_back();
+        assert!(places.take());
+        assert!((0..100).all(|_| Places::new(None).take()));
+    }
+}

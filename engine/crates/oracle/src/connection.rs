@@ -1,0 +1,111 @@
+//! A conversation with its socket.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use crate::conversation::Conversation;
+use crate::sys;
+
+/// The most bytes of a body that are passed over at once.
+const PASS_BYTES: u64 = 1024 * 1024;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    socket: TcpStream,
+    /// What is said on it.
+    pub conversation: Conversation,
+    /// When the last of its answers falls due; later ones do not leave before.
+    pub due_ns: u64,
+    /// Edge-triggered: input may wait until a read says that there is none.
+    readable: bool,
+    /// The peer's end follows what is still to be read.
+    hung_up: bool,
+}
+
+/// What happened, or is to happen, on a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing until an event or a time comes.
+    Wait,
+    /// It is to be closed.
+    Over,
+    /// So many bytes were received; 0 when earlier ones can go on.
+    Received(usize),
+}
+
+impl Connection {
+    /// A connection that was just accepted.
+    pub const fn new(socket: TcpStream) -> Self {
+        Self { socket, conversation: Conversation::new(), due_ns: 0, readable: false, hung_up: false }
+    }
+
+    /// Its socket.
+    pub const fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// An event came.
+    pub const fn heard(&mut self, input: bool, hangup: bool) {
+        self.readable |= input;
+        self.hung_up |= hangup;
+    }
+
+    /// Writes what may leave, at most `most` bytes at a time, and reads once.
+    pub fn step(&mut self, input: &mut [u8], most: usize) -> io::Result<Step> {
+        self.send(most)?;
+        if self.conversation.is_reset() {
+            SockRef::from(&self.socket).set_linger(Some(Duration::ZERO))?;
+            return Ok(Step::Over);
+        }
+        if self.conversation.can_resume() {
+            return Ok(Step::Received(0));
+        }
+        if self.conversation.is_over() {
+            return Ok(Step::Over);
+        }
+        while self.readable && self.conversation.listens() {
+            match self.read(input) {
+                Ok(0) => {}
+                Ok(length) => return Ok(Step::Received(length)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(if self.conversation.is_over() { Step::Over } else { Step::Wait })
+    }
+
+    /// Reads once; 0 when there is nothing to tell.
+    fn read(&mut self, input: &mut [u8]) -> io::Result<usize> {
+        let skippable = self.conversation.body_to_skip().min(PASS_BYTES) as usize;
+        let passes = skippable > input.len();
+        let wanted = if passes { skippable } else { input.len() };
+        let length = if passes { sys::pass_over(&self.socket, wanted)? } else { self.socket.read(input)? };
+        // A short read took all that there was; only an end can follow it unannounced.
+        self.readable = length == wanted || (length > 0 && self.hung_up);
+        if length == 0 {
+            self.conversation.end();
+        }
+        if passes {
+            self.conversation.skip(length as u64);
+            return Ok(0);
+        }
+        Ok(length)
+    }
+
+    fn send(&mut self, most: usize) -> io::Result<()> {
+        while !self.conversation.outgoing().is_empty() {
+            let outgoing = self.conversation.outgoing();
+            match self.socket.write(&outgoing[..outgoing.len().min(most)]) {
+                Ok(length) => self.conversation.left(length),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! What may be wrong with an answer besides the time at which it is ready.
+
+use crate::random::Random;
+
+/// The most pieces of a slow body.
+const PIECES: u64 = 64;
+
+/// The faults of every answer.
+#[derive(Debug, Clone)]
+pub struct Faults {
+    /// From the time at which the answer is ready to its first byte.
+    pub first_byte_after_ns: u64,
+    /// From the first byte of the head to the last of the body; the body comes in even pieces.
+    pub body_over_ns: u64,
+    /// A write for each byte.
+    pub bytewise: bool,
+    /// Which answers are resets.
+    pub resets: Resets,
+}
+
+/// A piece of an answer: when it leaves, how long it is, and whether the answer ends with it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// When it leaves.
+    pub at_ns: u64,
+    /// Its length in bytes.
+    pub length: usize,
+    /// Whether the answer ends with it.
+    pub last: bool,
+}
+
+impl Faults {
+    /// Whether answers leave later than they are ready.
+    pub const fn delay(&self) -> bool {
+        self.first_byte_after_ns > 0 || self.body_over_ns > 0
+    }
+
+    /// How an answer leaves whose first byte leaves at `start_ns`: the head, and then piece i of n at i / n of the body's time.
+    /// An answer without a body has no pieces.
+    pub fn pieces(&self, start_ns: u64, head: usize, body: usize) -> impl Iterator<Item = Piece> + use<> {
+        let body_over_ns = self.body_over_ns;
+        let body = body as u64;
+        let (first, count) = if body_over_ns == 0 { (head as u64 + body, 0) } else { (head as u64, body.min(PIECES)) };
+        (0..=count).map(move |index| {
+            let length = if index == 0 { first } else { body * index / count - body * (index - 1) / count };
+            let at_ns = start_ns + (body_over_ns * index).checked_div(count).unwrap_or(0);
+            Piece { at_ns, length: length as usize, last: index == count }
+        })
+    }
+}
+
+/// Resets at random.
+#[derive(Debug, Clone)]
+pub struct Resets {
+    share: f64,
+    seed: u64,
+    random: Random,
+}
+
+impl Resets {
+    /// Each answer is a reset with probability `share`.
+    pub const fn new(share: f64, seed: u64) -> Self {
+        Self { share, seed, random: Random::new(seed) }
+    }
+
+    /// The same for another thread: its draws are others, and the same each time.
+    pub fn of_thread(&self, index: usize) -> Self {
+        // Any odd constant keeps seeds apart; the generator mixes them.
+        Self::new(self.share, self.seed.wrapping_add((index as u64).wrapping_mul(0xd134_2543_de82_ef95)))
+    }
+
+    /// Whether the next answer is one.
+    pub fn draw(&mut self) -> bool {
+        self.share > 0.0 && self.random.chance(self.share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Faults, Piece, Resets};
+    use proptest::prelude::*;
+
+    fn faults(first_byte_after_ns: u64, body_over_ns: u64) -> Faults {
+        Faults { first_byte_after_ns, body_over_ns, bytewise: false, resets: Resets::new(0.0, 1) }
+    }
+
+    #[test]
+    fn without_faults_an_answer_is_one_piece() {
+        let pieces: Vec<Piece> = faults(0, 0).pieces(7, 30, 5).collect();
+        assert_eq!(pieces, [Piece { at_ns: 7, length: 35, last: true }]);
+        let empty: Vec<Piece> = faults(0, 100).pieces(7, 30, 0).collect();
+        assert_eq!(empty, [Piece { at_ns: 7, length: 30, last: true }]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_slow_body_is_whole_at_its_time(
+            over_ns in 1..86_400_000_000_000_u64, head in 1..100_usize, body in 1..1_000_000_000_usize,
+        ) {
+            let pieces: Vec<Piece> = faults(0, over_ns).pieces(1000, head, body).collect();
+            prop_assert_eq!(pieces.iter().map(|piece| piece.length).sum::<usize>(), head + body);
+            prop_assert_eq!(pieces[0].length, head);
+            prop_assert_eq!(pieces[0].at_ns, 1000);
+            prop_assert!(pieces[1..].iter().all(|piece| piece.length > 0));
+            prop_assert!(pieces.is_sorted_by_key(|piece| piece.at_ns));
+            let last = &pieces[pieces.len() - 1];
+            prop_assert!(last.last && last.at_ns == 1000 + over_ns);
+        }
+    }
+
+    #[test]
+    fn resets_have_their_share_and_differ_by_thread() {
+        let n = 100_000;
+        let draws = |mut resets: Resets| (0..n).map(|_| resets.draw()).collect::<Vec<bool>>();
+        let first = draws(Resets::new(0.1, 3));
+        let share = first.iter().filter(|&&reset| reset).count() as f64 / f64::from(n);
+        assert!((share - 0.1).abs() < 5.0 * (0.09 / f64::from(n)).sqrt(), "{share}");
+        assert_eq!(first, draws(Resets::new(0.1, 3)));
+        assert_ne!(first, draws(Resets::new(0.1, 3).of_thread(1)));
+        assert!(!draws(Resets::new(0.0, 3)).contains(&true));
+    }
+}

@@ -1,0 +1,115 @@
+//! Processes that serve, and the one that watches over them: it stops them for a pause, and it is the one that is told to end.
+//!
+//! A stopped process cannot let itself go on, so the server is a child. Children are killed with their parent, stopped or not
+//! (`PR_SET_PDEATHSIG`), so that nothing stays behind however the parent ends.
+
+use std::io::{self, PipeReader, Read as _};
+use std::process::exit;
+
+use crate::lateness::Lateness;
+use crate::pauses::{Change, Pauses};
+use crate::signals::{self, Signal, Signals};
+use crate::sys::{monotonic_ns, realtime_ns};
+
+/// Serving processes.
+pub struct Children(Vec<Child>);
+
+struct Child {
+    id: libc::pid_t,
+    /// Its lateness, once it ends.
+    told: PipeReader,
+    ended: bool,
+}
+
+impl Children {
+    /// Starts `count` of them; each is given its index, and what it returns is told to the parent. The process must have one
+    /// thread only.
+    pub fn start(count: usize, mut serve: impl FnMut(usize) -> io::Result<Lateness>) -> io::Result<Self> {
+        let parent = std::process::id();
+        let mut children = Self(Vec::new());
+        for index in 0..count {
+            let (told, telling) = io::pipe()?;
+            // SAFETY: there is one thread, so the child may do whatever the parent may.
+            let id = unsafe { libc::fork() };
+            if id == 0 {
+                drop(told);
+                signals::die_with(parent);
+                let ended = serve(index).and_then(|lateness| lateness.write(telling));
+                if let Err(error) = &ended {
+                    eprintln!("cannot serve any more: {error}");
+                }
+                exit(i32::from(ended.is_err()));
+            }
+            if id < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            children.0.push(Child { id, told, ended: false });
+        }
+        Ok(children)
+    }
+
+    /// Watches until a signal says to end, or a child has ended; then ends all. Times of `pauses` count from `origin_ns`.
+    pub fn watch(mut self, signals: &Signals, origin_ns: u64, pauses: Option<Pauses>) -> io::Result<Lateness> {
+        let watched = self.until_told(signals, origin_ns, pauses);
+        self.signal(libc::SIGTERM);
+        self.signal(libc::SIGCONT);
+        let mut total = Lateness::new();
+        for child in &mut self.0 {
+            let mut bytes = Vec::new();
+            child.told.read_to_end(&mut bytes)?;
+            total.add(&Lateness::read(&bytes));
+            if !child.ended {
+                signals::reap(child.id);
+            }
+        }
+        watched.map(|()| total)
+    }
+
+    fn until_told(&mut self, signals: &Signals, origin_ns: u64, mut pauses: Option<Pauses>) -> io::Result<()> {
+        let mut stopped = (0, 0);
+        let mut count = 0;
+        loop {
+            let next_ns = pauses.as_ref().map(|pauses| origin_ns + pauses.next_ns());
+            match signals.wait_until(next_ns) {
+                Some(Signal::End) => return Ok(()),
+                Some(Signal::Child) => {
+                    if let Some(ended) = self.reap() {
+                        return ended;
+                    }
+                }
+                None => match pauses.as_mut().map(Pauses::take) {
+                    Some(Change::Stop) => {
+                        stopped = (realtime_ns(), monotonic_ns());
+                        self.signal(libc::SIGSTOP);
+                    }
+                    Some(Change::Continue) => {
+                        self.signal(libc::SIGCONT);
+                        count += 1;
+                        let for_ns = monotonic_ns() - stopped.1;
+                        eprintln!("pause {count}: from {} for {for_ns} ns", stopped.0);
+                    }
+                    None => {}
+                },
+            }
+        }
+    }
+
+    /// Takes notice of children that have ended. One that was told to end itself means that all were.
+    fn reap(&mut self) -> Option<io::Result<()>> {
+        let mut told = None;
+        for child in self.0.iter_mut().filter(|child| !child.ended) {
+            if let Some(clean) = signals::ended(child.id) {
+                child.ended = true;
+                let wrong = || Err(io::Error::other("a process of the server has ended"));
+                told = Some(if clean { Ok(()) } else { wrong() });
+            }
+        }
+        told
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        for child in self.0.iter().filter(|child| !child.ended) {
+            signals::send(child.id, signal);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What `--help` prints.
+
+/// The whole of it.
+pub const USAGE: &str = "\
+redline-oracle: a server with known answers
+
+Usage: redline-oracle MODE [OPTIONS]
+
+Modes: when an answer is ready
+  null                                 at once: the ceiling of this machine
+  fixed --delay D                      D after the request's arrival, all in parallel
+  stall --every T --for S              at once, but what arrives in [kT, kT+S) is ready at kT+S
+  exponential --rate MU                after its turn in a queue and an exponential service, MU per second: M/M/1
+  deterministic --service D            after its turn in a queue and a service of D: M/D/1
+  bimodal --fast D --slow D --share P  after its turn in a queue and a service of `slow` with probability P, else `fast`
+  lognormal --median D --sigma S       after its turn in a queue and a service of D * exp(S * Z), Z standard normal
+
+Modes with a queue (they have one thread and one process):
+  --servers K           workers that serve the queue, first come, first served (1)
+  --seed S              of the service times (1)
+
+Listening:
+  --host H              address to listen on (127.0.0.1)
+  --port P              port to listen on; 0 takes a free one (0)
+  --threads N           threads of each process, each with a listener of its own (1)
+  --processes N         processes that share the port, for more connections than one may hold; they end with the first (1)
+  --connections-at-most N
+                        further connections are accepted and closed at once; with one process
+
+Answers: GET /X is answered with X, POST /X with X and the length of the body that came
+  --body-bytes N        N times the letter x instead, at most 1 GiB
+  --tell-time UNIT      the wall clock at the request's arrival instead, in whole s, ms, us or ns since 1970
+  --skew D              how far that clock is ahead; negative when it is behind (0s)
+  --tell-time-json      the same as {\"now\":N}
+
+Faults; times add to those of the mode
+  --first-byte-after D  an answer's first byte leaves D after it is ready
+  --body-over D         its body leaves in up to 64 even pieces, the last D after the first byte of the head
+  --bytewise            each byte is written alone
+  --reset-share P       an answer is, with probability P, a reset of its connection (seed: --seed)
+  --pause-every T --pause-for S [--pause-after A]
+                        the server is stopped (SIGSTOP) from A + kT after its start for S, k = 0, 1, ... (A: T); what
+                        happened is told on standard error in nanoseconds since 1970
+
+Durations are written 250us, 5ms, 1.5s. SIGTERM and SIGINT end the server; where answers waited for a time it then tells how
+late it was itself.
+";
