@@ -1,0 +1,107 @@
+//! Whatever bytes a server sends, however they are cut: nothing breaks, what is kept is bounded, and the cuts change nothing.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use redline_wire::{Answer, Asked, Expect, Field, Heads, MOST_KEPT_BODY, Malformed, Parser, Pointer, Timestamp, Unit};
+
+/// What a connection gave: answers with the bodies that were kept, how its bytes were used, and perhaps an error.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    answers: Vec<(Answer, Vec<u8>, usize)>,
+    error: Option<Malformed>,
+}
+
+/// The input: one byte for what is asked, one for how many cuts, so many lengths, and the rest is what the server sends.
+struct Input<'a> {
+    asked: [Asked; 2],
+    lengths: &'a [u8],
+    bytes: Vec<u8>,
+}
+
+impl<'a> Input<'a> {
+    fn of(data: &'a [u8]) -> Option<Self> {
+        let (&[asked, cuts], rest) = data.split_first_chunk()?;
+        let (lengths, bytes) = rest.split_at_checked(usize::from(cuts % 16))?;
+        let asked_of = |bits: u8| Asked { head: bits & 1 != 0, hash: bits & 2 != 0, keep: bits & 4 != 0 };
+        // The line feed makes the parser look at the beginning of a head that it has not parsed yet, so that it sees
+        // what it would have seen in one piece.
+        let bytes = [bytes, b"\n"].concat();
+        Some(Self { asked: [asked_of(asked), asked_of(asked >> 4)], lengths, bytes })
+    }
+
+    /// The bytes in pieces of these lengths, over and over; in one piece when there are none.
+    fn pieces(&self) -> Vec<&[u8]> {
+        let mut rest = self.bytes.as_slice();
+        let mut pieces = Vec::new();
+        for length in self.lengths.iter().cycle() {
+            let (piece, after) = rest.split_at(rest.len().min(1 + usize::from(*length)));
+            pieces.push(piece);
+            rest = after;
+            if rest.is_empty() {
+                return pieces;
+            }
+        }
+        vec![rest]
+    }
+}
+
+fn see(asked: [Asked; 2], heads: &mut Heads, pieces: &[&[u8]]) -> Seen {
+    let mut parser = Parser::new();
+    let mut seen = Seen::default();
+    let mut before = 0;
+    for piece in pieces {
+        let mut at = 0;
+        while at < piece.len() {
+            match parser.feed(&piece[at..], asked[seen.answers.len() % 2], heads) {
+                Ok(Some(whole)) => {
+                    assert!(whole.used <= piece.len() - at && parser.is_between());
+                    at += whole.used;
+                    seen.answers.push((whole.answer, kept(&parser, &whole.answer), before + at));
+                }
+                Ok(None) => at = piece.len(),
+                Err(error) => {
+                    seen.error = Some(error);
+                    return seen;
+                }
+            }
+        }
+        before += piece.len();
+    }
+    if let Some(answer) = parser.end(asked[seen.answers.len() % 2]) {
+        seen.answers.push((answer, kept(&parser, &answer), before));
+    }
+    seen
+}
+
+fn kept(parser: &Parser, answer: &Answer) -> Vec<u8> {
+    assert!((100..=599).contains(&answer.status));
+    assert!(parser.body().len() <= MOST_KEPT_BODY);
+    assert!(parser.body().is_empty() || parser.body().len() as u64 == answer.body_length);
+    parser.body().to_vec()
+}
+
+/// What is done with a body: it may be any bytes.
+fn look_into(answer: &Answer, body: &[u8]) {
+    for text in ["", "/a", "/0/a"] {
+        let pointer = Pointer::parse(text).expect("a pointer");
+        let json = vec![Field { pointer: pointer.clone(), equals: 1.into() }];
+        let _ = Expect { status: answer.status, json, ..Expect::default() }.judge(answer, body);
+        let _ = Timestamp { pointer: Some(pointer), unit: Unit::Ms }.read(body);
+    }
+    let _ = Timestamp { pointer: None, unit: Unit::S }.read(body);
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some(input) = Input::of(data) else {
+        return;
+    };
+    let mut heads = Heads::new();
+    let whole = see(input.asked, &mut heads, &[&input.bytes]);
+    // The memo knows these heads now, and must not change anything by that.
+    assert_eq!(see(input.asked, &mut heads, &[&input.bytes]), whole);
+    assert_eq!(see(input.asked, &mut Heads::new(), &input.pieces()), whole);
+    assert_eq!(see(input.asked, &mut heads, &input.pieces()), whole);
+    for (answer, body, _) in &whole.answers {
+        look_into(answer, body);
+    }
+});
