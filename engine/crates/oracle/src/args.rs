@@ -160,5 +160,4 @@ fn pauses(given: &mut Given) -> Result<Option<Pauses>, String> {
 }
 
 #[cfg(test)]
-#[path = "args_tests.rs"]
 mod tests;
