@@ -24,3 +24,10 @@ mod traffic;
 pub use client::Client;
 pub use session::{Error, Fed, Session};
 pub use settings::{Settings, Unusable, Version};
+
+// The server in memory of the tests is one file for those inside and outside of the crate.
+#[cfg(test)]
+extern crate self as redline_tls;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;

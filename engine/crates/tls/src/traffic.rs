@@ -13,8 +13,9 @@ const MOST_RECORD_BYTES: usize = MOST_PLAIN_BYTES + 2048;
 const MOST_MESSAGE_BYTES: usize = 64 * 1024;
 /// A peer that changes its keys more often than this without sending any data does nothing else.
 const MOST_UPDATES: u8 = 32;
-/// How many records a key of TLS 1.3 may seal: half of what AES-GCM allows (RFC 8446 section 5.5: 2^24.5).
-const MOST_SEALED: u64 = 1 << 23;
+/// How many records a key of TLS 1.3 may seal: less than AES-GCM allows (RFC 8446 section 5.5: 2^24.5). TLS 1.2 has no
+/// way to change them, and goes on, as OpenSSL does.
+const MOST_SEALED: u64 = if cfg!(test) { 10 } else { 1 << 23 };
 
 const HELLO_REQUEST: u8 = 0;
 const NEW_SESSION_TICKET: u8 = 4;
@@ -125,37 +126,38 @@ impl Traffic {
 
     /// Takes the messages that are whole.
     fn messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        while let Some(&[kind, high, middle, low]) = self.message.first_chunk() {
+        let messages = std::mem::take(&mut self.message);
+        let mut rest = &messages[..];
+        while let Some((&[kind, high, middle, low], after)) = rest.split_first_chunk() {
             let length = u32::from_be_bytes([0, high, middle, low]) as usize;
             if length > MOST_MESSAGE_BYTES {
                 return Err(Error::TooMuch);
             }
-            let Some(body) = self.message.get(4..4 + length) else { return Ok(()) };
-            match (kind, &mut self.later) {
-                (NEW_SESSION_TICKET, Some(later)) => {
-                    if self.tickets {
-                        later.handle_new_session_ticket(body)?;
-                    }
-                }
-                (KEY_UPDATE, Some(_)) => {
-                    let &[asked @ (0 | 1)] = body else { return Err(malformed()) };
-                    // What comes after it is under the new keys, so that it must end its record.
-                    if self.message.len() != 5 {
-                        return Err(TlsError::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment).into());
-                    }
-                    self.update_opener()?;
-                    if asked == 1 {
-                        self.update_sealer(out)?;
-                    }
-                }
-                // No connection is negotiated anew; RFC 5246 section 7.4.1.1 allows not to answer.
-                (HELLO_REQUEST, None) if length == 0 => {}
-                _ => return Err(malformed()),
-            }
-            self.message.drain(..4 + length);
+            let Some((body, after)) = after.split_at_checked(length) else { break };
+            self.take_message(kind, body, after.is_empty(), out)?;
+            rest = after;
         }
-        self.message = Vec::new();
+        self.message.extend_from_slice(rest);
         Ok(())
+    }
+
+    fn take_message(&mut self, kind: u8, body: &[u8], is_last: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+        match (kind, body, &mut self.later) {
+            (NEW_SESSION_TICKET, _, Some(_)) if !self.tickets => Ok(()),
+            (NEW_SESSION_TICKET, _, Some(later)) => Ok(later.handle_new_session_ticket(body)?),
+            // What comes after it is under the new keys, so that it must end its record.
+            (KEY_UPDATE, _, Some(_)) if !is_last => {
+                Err(TlsError::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment).into())
+            }
+            (KEY_UPDATE, &[0], Some(_)) => self.update_opener(),
+            (KEY_UPDATE, &[1], Some(_)) => {
+                self.update_opener()?;
+                self.update_sealer(out)
+            }
+            // No connection is negotiated anew; RFC 5246 section 7.4.1.1 allows not to answer.
+            (HELLO_REQUEST, &[], None) => Ok(()),
+            _ => Err(malformed()),
+        }
     }
 
     fn update_opener(&mut self) -> Result<(), Error> {
@@ -213,4 +215,33 @@ fn record_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
 
 fn malformed() -> Error {
     TlsError::InvalidMessage(InvalidMessage::UnexpectedMessage("after the handshake")).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::support::{Pair, certificates, server_config, settings};
+    use crate::{Client, Version};
+
+    #[test]
+    fn keys_are_changed_before_they_are_worn_out() {
+        let certificates = certificates("server.test");
+        for version in [Version::V1_2, Version::V1_3] {
+            let client = Client::new(&settings(&certificates, &[version])).unwrap();
+            let mut pair = Pair::new(&client, &Arc::new(server_config(&certificates, &[])));
+            pair.shake().unwrap();
+            let mut updates = 0;
+            for _ in 0..100 {
+                let mut sealed = Vec::new();
+                pair.session.seal(b"question", &mut sealed).unwrap();
+                let one_record = 5 + usize::from(u16::from_be_bytes([sealed[3], sealed[4]]));
+                updates += usize::from(sealed.len() > one_record);
+                pair.deliver(&sealed).unwrap();
+                assert_eq!(std::mem::take(&mut pair.asked), b"question");
+            }
+            // Before the 11th, the 21st, up to the 91st.
+            assert_eq!(updates, if version == Version::V1_3 { 9 } else { 0 });
+        }
+    }
 }

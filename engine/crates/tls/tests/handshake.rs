@@ -94,6 +94,16 @@ fn a_certificate_of_the_ca_is_trusted() {
 }
 
 #[test]
+fn a_certificate_may_be_for_an_address() {
+    let certificates = certificates("127.0.0.1");
+    let server = Arc::new(server_config(&certificates, &[]));
+    for (name, trusted) in [("127.0.0.1", true), ("127.0.0.2", false)] {
+        let settings = Settings { server_name: name.to_owned(), ..settings(&certificates, &BOTH) };
+        assert_eq!(Pair::new(&Client::new(&settings).unwrap(), &server).shake().is_ok(), trusted);
+    }
+}
+
+#[test]
 fn a_certificate_of_another_ca_is_refused_and_the_server_told() {
     let other = certificates("server.test");
     for (ours, theirs) in trust(|settings| settings.ca_pem = Some(other.ca_pem.clone())) {
@@ -175,4 +185,12 @@ fn settings_that_cannot_be_used_name_their_field() {
         assert_eq!(unusable.field, field);
         assert!(unusable.to_string().contains("\n  hint: "), "{unusable}");
     }
+}
+
+#[test]
+fn clients_are_shared_and_sessions_moved_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    fn moved<T: Send>() {}
+    shared::<Client>();
+    moved::<redline_tls::Session>();
 }
