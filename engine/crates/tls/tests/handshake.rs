@@ -5,6 +5,10 @@ mod support;
 use std::sync::Arc;
 
 use redline_tls::{Client, Error, Settings, Version};
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 use support::{Pair, certificates, server_config, settings};
 
@@ -131,6 +135,39 @@ fn insecure_trusts_any_certificate_for_any_name() {
         }) {
             ours.unwrap();
             theirs.unwrap();
+        }
+    }
+}
+
+/// A certificate of X.509 version 1, as `openssl x509 -req -signkey` makes it and rustls cannot read it; made for this test only.
+const OLD_PEM: &str = "-----BEGIN CERTIFICATE-----
+MIIBGTCBvwIUPyeyBlvr/RkX14Gq0pvl9gNWpTUwCgYIKoZIzj0EAwIwDjEMMAoG
+A1UEAwwDb2xkMCAXDTI2MTEyMTA0NDY1OFoYDzIxMjYxMDI4MDQ0NjU4WjAOMQww
+CgYDVQQDDANvbGQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAR9C9wz3Wn+aVdb
+JsWt6LbJKf51sxD7YcLEdKGSQTk5O2EePRnxbYaUjWyqc4xBtjlfgR8DMBBxufkI
+Xe1nIENlMAoGCCqGSM49BAMCA0kAMEYCIQDYQP2cLsyIQBRGXDfvmU311HkGJKE3
+J4PamBaNyG1CcwIhAJBrNzUn9hq3RyKgBY6yBp9CPMb7dAADa/NhhJrhVFNU
+-----END CERTIFICATE-----
+";
+const OLD_KEY_PEM: &str = "-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgK1pF7A5VazD2ZjGV
+kOCiKgXMTHiia8CtI9l2bYokWsahRANCAAR9C9wz3Wn+aVdbJsWt6LbJKf51sxD7
+YcLEdKGSQTk5O2EePRnxbYaUjWyqc4xBtjlfgR8DMBBxufkIXe1nIENl
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn insecure_trusts_certificates_that_cannot_be_read() {
+    let certificates = certificates("server.test");
+    let key = any_supported_type(&PrivateKeyDer::from_pem_slice(OLD_KEY_PEM.as_bytes()).unwrap()).unwrap();
+    let chain = vec![CertificateDer::from_pem_slice(OLD_PEM.as_bytes()).unwrap()];
+    let mut server = server_config(&certificates, &[]);
+    server.cert_resolver = Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, key)));
+    let server = Arc::new(server);
+    for version in BOTH {
+        for insecure in [true, false] {
+            let client = Client::new(&Settings { insecure, ..settings(&certificates, &[version]) }).unwrap();
+            assert_eq!(Pair::new(&client, &server).shake().is_ok(), insecure);
         }
     }
 }
