@@ -1,0 +1,79 @@
+//! What a session is asked for and what it tells.
+
+use std::fmt;
+
+/// What is wanted to be known of an answer's body besides its length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// It is hashed.
+    pub hash: bool,
+    /// It is kept, up to [`crate::MOST_KEPT_BYTES`]; past that the stream is reset and told as [`Event::Malformed`].
+    pub keep: bool,
+}
+
+/// What became of a request. Each token is told at most once, and never after [`crate::Session::cancel`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The answer is whole, trailers included.
+    Answer {
+        /// What the request was opened as.
+        token: u32,
+        /// 200 to 599: interim answers are passed over.
+        status: u16,
+        /// Bytes of the body.
+        body_length: u64,
+        /// SHA-256 of the body, when it was asked for.
+        body_sha256: Option<[u8; 32]>,
+        /// The body, when it was asked for.
+        body: Option<Box<[u8]>>,
+    },
+    /// The peer reset the stream, with this error code (RFC 9113, section 7); never `REFUSED_STREAM`.
+    Refused {
+        /// What the request was opened as.
+        token: u32,
+        /// The error code of its `RST_STREAM`.
+        code: u32,
+    },
+    /// The peer said that it did not look at the request: it is past the last stream of a `GOAWAY`, was reset with
+    /// `REFUSED_STREAM`, or could not be sent any more. It is safe to send it again on another connection.
+    Unprocessed {
+        /// What the request was opened as.
+        token: u32,
+    },
+    /// The answer is not HTTP, or past a limit; the stream is reset, the connection goes on.
+    Malformed {
+        /// What the request was opened as.
+        token: u32,
+    },
+    /// The peer takes no further requests on this connection; those that it has taken may still be answered.
+    GoAway {
+        /// Its error code; 0 for none.
+        code: u32,
+    },
+}
+
+/// Why a session cannot go on, or a request not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Memory for the session could not be had.
+    Memory,
+    /// No stream may be opened now: see [`crate::Session::room`].
+    NoRoom,
+    /// The request's fields are past [`crate::MOST_HEAD_BYTES`].
+    TooLong,
+    /// The peer does not follow HTTP/2, or floods: the connection is of no more use.
+    Malformed,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "there is no memory for an HTTP/2 session",
+            Self::NoRoom => "no stream may be opened on the connection now",
+            Self::TooLong => "the request's fields are too long",
+            Self::Malformed => "the peer does not follow HTTP/2",
+        })
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,241 @@
+//! nghttp2, and with [`callbacks`] all the unsafe code there is. [`Connection`] owns an `nghttp2_session` and the [`Streams`] that its
+//! callbacks work on; nothing of nghttp2 leaves this module.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Arc;
+
+use libnghttp2_sys as ng;
+
+use crate::MOST_HEAD_BYTES;
+use crate::event::{Asked, Error};
+use crate::streams::{Place, Streams};
+
+mod callbacks;
+
+/// What a stream may receive before the peer has to wait for us, which takes everything at once: 16 MiB.
+const STREAM_WINDOW: u32 = 16 << 20;
+/// The same for the connection: 1 GiB, so that updates of it are rare.
+const CONNECTION_WINDOW: i32 = 1 << 30;
+/// Answers to PING and SETTINGS that may wait to be written; past that the peer floods.
+const MOST_ACKS: usize = 1000;
+
+/// Whether this side ended the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    Alive,
+    Ended,
+}
+
+/// One `nghttp2_session` and what its callbacks work on.
+pub struct Connection {
+    session: NonNull<ng::nghttp2_session>,
+    /// From `Box::into_raw`; also nghttp2's user data. A reference to it never lives across a call that runs callbacks.
+    streams: NonNull<Streams>,
+}
+
+// SAFETY: both pointers are owned by this value alone, and nghttp2 ties a session to no thread.
+unsafe impl Send for Connection {}
+
+impl Connection {
+    pub fn new() -> Result<Self, Error> {
+        let streams = NonNull::from(Box::leak(Box::<Streams>::default()));
+        match new_session(streams) {
+            Ok(session) => {
+                let connection = Self { session, streams };
+                connection.introduce()?;
+                Ok(connection)
+            }
+            Err(error) => {
+                // SAFETY: it came from a box just now, and nobody else has it.
+                drop(unsafe { Box::from_raw(streams.as_ptr()) });
+                Err(error)
+            }
+        }
+    }
+
+    fn raw(&self) -> *mut ng::nghttp2_session {
+        self.session.as_ptr()
+    }
+
+    fn introduce(&self) -> Result<(), Error> {
+        let settings = [
+            setting(ng::NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+            setting(ng::NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW),
+            setting(ng::NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, MOST_HEAD_BYTES as u32),
+        ];
+        // SAFETY: the session is alive; the settings are copied.
+        let done = unsafe {
+            let submitted = ng::nghttp2_submit_settings(self.raw(), 0, settings.as_ptr(), settings.len());
+            submitted | ng::nghttp2_session_set_local_window_size(self.raw(), 0, 0, CONNECTION_WINDOW)
+        };
+        if done == 0 { Ok(()) } else { Err(Error::Memory) }
+    }
+
+    pub fn streams(&self) -> &Streams {
+        // SAFETY: alive as long as `self`; callbacks, the only other users, run only inside methods that take `&mut self`.
+        unsafe { self.streams.as_ref() }
+    }
+
+    pub fn streams_mut(&mut self) -> &mut Streams {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { self.streams.as_mut() }
+    }
+
+    pub fn may_open(&self) -> bool {
+        // SAFETY: the session is alive; this only reads it.
+        unsafe { ng::nghttp2_session_check_request_allowed(self.raw()) != 0 }
+    }
+
+    pub fn most_streams(&self) -> u32 {
+        let which = ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS;
+        // SAFETY: the session is alive; this only reads it.
+        unsafe { ng::nghttp2_session_get_remote_settings(self.raw(), which) }
+    }
+
+    pub fn wants_write(&self) -> bool {
+        // SAFETY: the session is alive; this only reads it.
+        unsafe { ng::nghttp2_session_want_write(self.raw()) != 0 }
+    }
+
+    /// Frames that wait to be made.
+    pub fn queued(&self) -> usize {
+        // SAFETY: the session is alive; this only reads it.
+        unsafe { ng::nghttp2_session_get_outbound_queue_size(self.raw()) }
+    }
+
+    pub fn open(
+        &mut self,
+        fields: &[(&[u8], &[u8])],
+        body: Option<Arc<[u8]>>,
+        asked: Asked,
+        token: u32,
+    ) -> Result<(), Error> {
+        let has_body = body.is_some();
+        let place = self.streams_mut().add(token, body, asked);
+        let data = ng::nghttp2_data_provider2 { source: source_of(place), read_callback: Some(callbacks::read_body) };
+        let data = if has_body { &raw const data } else { ptr::null() };
+        let mut few = [NO_FIELD; 16];
+        let mut many = Vec::new();
+        let list = if fields.len() <= few.len() {
+            &mut few[..fields.len()]
+        } else {
+            many.resize(fields.len(), NO_FIELD);
+            &mut many[..]
+        };
+        for (entry, (name, value)) in list.iter_mut().zip(fields) {
+            *entry = field(name, value);
+        }
+        // SAFETY: the session is alive; nghttp2 copies the fields and the provider, and runs no callback.
+        let stream = unsafe {
+            let (list, count) = (list.as_ptr(), list.len());
+            ng::nghttp2_submit_request2(self.raw(), ptr::null(), list, count, data, user_data_of(place))
+        };
+        if stream < 0 {
+            self.streams_mut().remove(place);
+            return Err(if stream == ng::NGHTTP2_ERR_NOMEM { Error::Memory } else { Error::NoRoom });
+        }
+        self.streams_mut().set_stream(place, stream);
+        Ok(())
+    }
+
+    pub fn reset(&mut self, stream: i32) {
+        // SAFETY: the session is alive. Of the errors, no memory ends the session at its next use; there are no others.
+        unsafe { ng::nghttp2_submit_rst_stream(self.raw(), 0, stream, ng::NGHTTP2_CANCEL) };
+    }
+
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        // SAFETY: the session is alive and the bytes are read only during the call; no reference to the streams lives.
+        let taken = unsafe { ng::nghttp2_session_mem_recv2(self.raw(), bytes.as_ptr(), bytes.len()) };
+        match usize::try_from(taken) {
+            Ok(taken) if taken == bytes.len() => Ok(()),
+            _ if taken == ng::NGHTTP2_ERR_NOMEM as isize => Err(Error::Memory),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Append frames until there are none, or `out` is at least `limit` long.
+    pub fn drain(&mut self, out: &mut Vec<u8>, limit: usize) -> Drained {
+        let streams = self.streams_mut();
+        streams.out_limit = limit;
+        std::mem::swap(&mut streams.out, out);
+        let mut drained = Drained::Alive;
+        while self.streams().out.len() < limit {
+            let mut frame = ptr::null();
+            // SAFETY: the session is alive; no reference to the streams lives while callbacks run.
+            let length = unsafe { ng::nghttp2_session_mem_send2(self.raw(), &raw mut frame) };
+            if length < 0 {
+                drained = Drained::Ended;
+            }
+            if length <= 0 {
+                break;
+            }
+            // SAFETY: nghttp2 says that so many bytes are there, until it is called again.
+            let frame = unsafe { slice::from_raw_parts(frame, length as usize) };
+            // The fourth byte of a frame is its type. This side sends GOAWAY only when the peer breaks the rules.
+            if frame.get(3) == Some(&(ng::NGHTTP2_GOAWAY as u8)) {
+                drained = Drained::Ended;
+            }
+            self.streams_mut().out.extend_from_slice(frame);
+        }
+        std::mem::swap(&mut self.streams_mut().out, out);
+        drained
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: both are owned, and are not used after this. nghttp2 goes first, for its callbacks use the streams.
+        unsafe {
+            ng::nghttp2_session_del(self.raw());
+            drop(Box::from_raw(self.streams.as_ptr()));
+        }
+    }
+}
+
+fn new_session(streams: NonNull<Streams>) -> Result<NonNull<ng::nghttp2_session>, Error> {
+    let mut callbacks = ptr::null_mut();
+    let mut option = ptr::null_mut();
+    let mut session = ptr::null_mut();
+    // SAFETY: what is made here is used only when it could be made, and freed once; deleting null is allowed. nghttp2
+    // copies callbacks and options.
+    unsafe {
+        if ng::nghttp2_session_callbacks_new(&raw mut callbacks) == 0 && ng::nghttp2_option_new(&raw mut option) == 0 {
+            callbacks::set_on(callbacks);
+            ng::nghttp2_option_set_max_reserved_remote_streams(option, 0);
+            ng::nghttp2_option_set_max_outbound_ack(option, MOST_ACKS);
+            ng::nghttp2_option_set_max_send_header_block_length(option, 2 * MOST_HEAD_BYTES);
+            let streams = streams.as_ptr().cast();
+            ng::nghttp2_session_client_new2(&raw mut session, callbacks, streams, option);
+        }
+        ng::nghttp2_option_del(option);
+        ng::nghttp2_session_callbacks_del(callbacks);
+    }
+    NonNull::new(session).ok_or(Error::Memory)
+}
+
+const NO_FIELD: ng::nghttp2_nv =
+    ng::nghttp2_nv { name: ptr::null_mut(), value: ptr::null_mut(), namelen: 0, valuelen: 0, flags: 0 };
+
+fn field(name: &[u8], value: &[u8]) -> ng::nghttp2_nv {
+    let (name, namelen) = (name.as_ptr().cast_mut(), name.len());
+    ng::nghttp2_nv { name, value: value.as_ptr().cast_mut(), namelen, valuelen: value.len(), flags: 0 }
+}
+
+fn setting(settings_id: ng::nghttp2_settings_id, value: u32) -> ng::nghttp2_settings_entry {
+    ng::nghttp2_settings_entry { settings_id: settings_id as i32, value }
+}
+
+/// Places travel through nghttp2 as pointers that are never followed; null is "none".
+fn user_data_of(place: Place) -> *mut c_void {
+    ptr::without_provenance_mut(place.0 as usize + 1)
+}
+
+fn source_of(place: Place) -> ng::nghttp2_data_source {
+    ng::nghttp2_data_source { ptr: user_data_of(place) }
+}
+
+fn place_from(data: *mut c_void) -> Option<Place> {
+    data.addr().checked_sub(1).map(|place| Place(place as u32))
+}

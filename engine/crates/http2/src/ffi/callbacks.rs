@@ -1,0 +1,221 @@
+//! What nghttp2 calls while it takes bytes and makes them. Each callback finds the place of its stream, tells the
+//! [`Streams`], and hands back what is to be done. None of them calls anything that runs another.
+
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+use libnghttp2_sys as ng;
+
+use super::place_from;
+use crate::slot::Verdict;
+use crate::streams::{Place, Streams};
+
+/// The length of a frame's head (RFC 9113, section 4.1).
+const FRAME_HEAD_BYTES: usize = 9;
+
+/// Name all callbacks.
+///
+/// # Safety
+/// `callbacks` is alive.
+pub unsafe fn set_on(callbacks: *mut ng::nghttp2_session_callbacks) {
+    // SAFETY: the caller's promise; each callback keeps to the contract of its type.
+    unsafe {
+        ng::nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Some(on_begin_headers));
+        ng::nghttp2_session_callbacks_set_on_header_callback(callbacks, Some(on_header));
+        ng::nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Some(on_data));
+        ng::nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Some(on_frame));
+        ng::nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, Some(on_invalid_frame));
+        ng::nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Some(on_close));
+        ng::nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, Some(on_not_sent));
+        ng::nghttp2_session_callbacks_set_send_data_callback(callbacks, Some(send_data));
+    }
+}
+
+/// The streams, for the length of one callback.
+///
+/// # Safety
+/// `user` is the user data that the session was made with, and no other reference to it lives.
+unsafe fn streams<'a>(user: *mut c_void) -> &'a mut Streams {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *user.cast() }
+}
+
+/// # Safety
+/// The session is the one that the callback was called with.
+unsafe fn place_of(session: *mut ng::nghttp2_session, stream: i32) -> Option<Place> {
+    // SAFETY: the caller's promise.
+    place_from(unsafe { ng::nghttp2_session_get_stream_user_data(session, stream) })
+}
+
+/// Bytes that may be none, and then be nowhere.
+///
+/// # Safety
+/// Unless `length` is 0, so many bytes are there while the callback runs.
+unsafe fn bytes<'a>(data: *const u8, length: usize) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data, length) } }
+}
+
+unsafe extern "C" fn on_begin_headers(
+    session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes its session, a frame (whose head is always there) and our user data.
+    unsafe {
+        if let Some(place) = place_of(session, (*frame).hd.stream_id) {
+            streams(user).begin_head(place);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn on_header(
+    session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    name: *const u8,
+    name_length: usize,
+    value: *const u8,
+    value_length: usize,
+    _flags: u8,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes its session, a frame, a name and a value as long as it says, and our user data.
+    let verdict = unsafe {
+        place_of(session, (*frame).hd.stream_id).map_or(Verdict::Fine, |place| {
+            streams(user).field(place, bytes(name, name_length), bytes(value, value_length))
+        })
+    };
+    match verdict {
+        Verdict::Fine => 0,
+        // The stream is reset; what is left of the block is read for the sake of the fields' coding, and not told.
+        Verdict::Malformed => ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE,
+    }
+}
+
+unsafe extern "C" fn on_data(
+    session: *mut ng::nghttp2_session,
+    _flags: u8,
+    stream: i32,
+    data: *const u8,
+    length: usize,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes its session, data as long as it says, and our user data. Resetting runs no callback.
+    unsafe {
+        if let Some(place) = place_of(session, stream)
+            && streams(user).data(place, bytes(data, length)) == Verdict::Malformed
+        {
+            ng::nghttp2_submit_rst_stream(session, 0, stream, ng::NGHTTP2_CANCEL);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn on_frame(
+    session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes its session, a frame and our user data; the head names the variant of the frame that is
+    // there. Resetting runs no callback.
+    unsafe {
+        let head = (*frame).hd;
+        match u32::from(head.type_) {
+            ng::NGHTTP2_HEADERS | ng::NGHTTP2_DATA if u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0 => {
+                if let Some(place) = place_of(session, head.stream_id)
+                    && streams(user).answered(place)
+                {
+                    ng::nghttp2_submit_rst_stream(session, 0, head.stream_id, ng::NGHTTP2_CANCEL);
+                }
+            }
+            ng::NGHTTP2_RST_STREAM => {
+                if let Some(place) = place_of(session, head.stream_id) {
+                    streams(user).reset(place, (*frame).rst_stream.error_code);
+                }
+            }
+            ng::NGHTTP2_GOAWAY => streams(user).go_away((*frame).goaway.error_code),
+            _ => {}
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn on_invalid_frame(
+    session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    _error: c_int,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes its session, a frame (whose head is always there) and our user data.
+    unsafe {
+        if let Some(place) = place_of(session, (*frame).hd.stream_id) {
+            streams(user).malformed(place);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn on_close(session: *mut ng::nghttp2_session, stream: i32, code: u32, user: *mut c_void) -> c_int {
+    // SAFETY: nghttp2 passes its session, where the stream still is, and our user data.
+    unsafe {
+        if let Some(place) = place_of(session, stream) {
+            streams(user).closed(place, stream, code);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn on_not_sent(
+    _session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    _error: c_int,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes a frame (whose head is always there) and our user data.
+    unsafe {
+        let head = (*frame).hd;
+        if u32::from(head.type_) == ng::NGHTTP2_HEADERS {
+            streams(user).not_sent(head.stream_id);
+        }
+    }
+    0
+}
+
+/// How much of the body goes into the next frame; [`send_data`] sends it.
+pub unsafe extern "C" fn read_body(
+    _session: *mut ng::nghttp2_session,
+    _stream: i32,
+    _buffer: *mut u8,
+    most: usize,
+    flags: *mut u32,
+    source: *mut ng::nghttp2_data_source,
+    user: *mut c_void,
+) -> ng::nghttp2_ssize {
+    // SAFETY: nghttp2 passes a copy of the source that the request was made with, a place for flags, and our user data.
+    unsafe {
+        let Some(place) = place_from((*source).ptr) else { return ng::NGHTTP2_ERR_CALLBACK_FAILURE as isize };
+        let unsent = streams(user).unsent(place);
+        *flags |= ng::NGHTTP2_DATA_FLAG_NO_COPY;
+        if unsent <= most {
+            *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
+        }
+        unsent.min(most) as isize
+    }
+}
+
+unsafe extern "C" fn send_data(
+    _session: *mut ng::nghttp2_session,
+    _frame: *mut ng::nghttp2_frame,
+    head: *const u8,
+    length: usize,
+    source: *mut ng::nghttp2_data_source,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: nghttp2 passes a frame's head, the source that the request was made with, and our user data. There is no
+    // padding, for nothing selects any.
+    unsafe {
+        let Some(place) = place_from((*source).ptr) else { return ng::NGHTTP2_ERR_CALLBACK_FAILURE };
+        if streams(user).send(place, bytes(head, FRAME_HEAD_BYTES), length) { 0 } else { ng::NGHTTP2_ERR_WOULDBLOCK }
+    }
+}

@@ -1,0 +1,161 @@
+//! The session: the one thing that users of this crate hold.
+
+use std::sync::Arc;
+
+use crate::MOST_HEAD_BYTES;
+use crate::event::{Asked, Error, Event};
+use crate::ffi::{Connection, Drained};
+
+/// Bytes that are made before they are asked for, so that what they tell is told in time.
+const MOST_AHEAD_BYTES: usize = 64 * 1024;
+
+/// The client side of one HTTP/2 connection.
+///
+/// The order is: [`Session::open`] what there is [`Session::room`] for, write what [`Session::output`] gives while
+/// [`Session::wants_write`], give what is read to [`Session::feed`]. After an error of `feed` the connection is of no more
+/// use, and what became of the requests that are still open on it is not told. How long is waited is the caller's business.
+pub struct Session {
+    connection: Connection,
+    /// What was made ahead, and how much of it was taken.
+    ahead: Vec<u8>,
+    taken: usize,
+    /// This side ended the connection: the peer does not follow HTTP/2.
+    dead: bool,
+}
+
+impl Session {
+    /// A session on a fresh connection; the preface and SETTINGS wait in its output.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn new() -> Result<Self, Error> {
+        Ok(Self { connection: Connection::new()?, ahead: Vec::new(), taken: 0, dead: false })
+    }
+
+    /// How many streams may be opened now. Before the peer's SETTINGS came, 100 in all; 0 after GOAWAY and when the numbers
+    /// of streams are used up.
+    #[must_use]
+    pub fn room(&self) -> u32 {
+        if self.dead || !self.connection.may_open() {
+            return 0;
+        }
+        let open = u32::try_from(self.connection.streams().count()).unwrap_or(u32::MAX);
+        self.connection.most_streams().saturating_sub(open)
+    }
+
+    /// Open a stream: `fields` begin with `:method`, `:scheme`, `:authority` and `:path`, names in lower case; the rest is
+    /// the caller's, `content-length` included. `body`, if not empty, is sent as DATA, under flow control.
+    /// `token` names the request in events; no two open ones may share one.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`], [`Error::TooLong`], [`Error::Memory`].
+    pub fn open(
+        &mut self,
+        fields: &[(&[u8], &[u8])],
+        body: Option<Arc<[u8]>>,
+        asked: Asked,
+        token: u32,
+    ) -> Result<(), Error> {
+        if self.room() == 0 {
+            return Err(Error::NoRoom);
+        }
+        if fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum::<usize>() > MOST_HEAD_BYTES {
+            return Err(Error::TooLong);
+        }
+        self.connection.open(fields, body.filter(|body| !body.is_empty()), asked, token)
+    }
+
+    /// Take bytes that were read; what they tell is appended to `events`.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when the peer breaks the connection's rules or floods; [`Error::Memory`].
+    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
+        // What arose while writing comes first. Then callbacks write into the caller's own list.
+        events.append(&mut self.connection.streams_mut().events);
+        std::mem::swap(&mut self.connection.streams_mut().events, events);
+        let fed = self.take(bytes);
+        std::mem::swap(&mut self.connection.streams_mut().events, events);
+        fed
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.dead {
+            return Err(Error::Malformed);
+        }
+        let queued = self.connection.queued();
+        let fed = self.connection.feed(bytes);
+        if fed.is_err() {
+            self.dead = true;
+            return fed;
+        }
+        // What is queued because of these bytes may be the end of a stream or of the connection, which shows when it is made.
+        if self.connection.queued() > queued || self.connection.streams().going {
+            self.make_ahead();
+        }
+        if self.dead { Err(Error::Malformed) } else { Ok(()) }
+    }
+
+    fn make_ahead(&mut self) {
+        if self.taken > 0 {
+            self.ahead.drain(..self.taken);
+            self.taken = 0;
+        }
+        if self.ahead.len() < MOST_AHEAD_BYTES {
+            let mut ahead = std::mem::take(&mut self.ahead);
+            self.drain(&mut ahead, MOST_AHEAD_BYTES);
+            self.ahead = ahead;
+        }
+    }
+
+    fn drain(&mut self, out: &mut Vec<u8>, limit: usize) {
+        match self.connection.drain(out, limit) {
+            Drained::Alive => {}
+            Drained::Ended => self.dead = true,
+        }
+    }
+
+    /// Append bytes to be written, about `most` (up to a frame more): the rest is for the next call.
+    pub fn output(&mut self, out: &mut Vec<u8>, most: usize) {
+        let limit = out.len().saturating_add(most);
+        if self.taken < self.ahead.len() {
+            let take = most.min(self.ahead.len() - self.taken);
+            out.extend_from_slice(&self.ahead[self.taken..self.taken + take]);
+            self.taken += take;
+            if self.taken == self.ahead.len() {
+                self.ahead = Vec::new();
+                self.taken = 0;
+            }
+        }
+        if out.len() < limit && self.ahead.is_empty() {
+            self.drain(out, limit);
+        }
+    }
+
+    /// Whether [`Session::output`] would give anything.
+    #[must_use]
+    pub fn wants_write(&self) -> bool {
+        !self.ahead.is_empty() || self.connection.wants_write()
+    }
+
+    /// Give a request up: its stream is reset with CANCEL and its token never told again. Unknown tokens are passed over.
+    pub fn cancel(&mut self, token: u32) {
+        let streams = self.connection.streams_mut();
+        let is_it = |event: &Event| match event {
+            Event::Answer { token: told, .. }
+            | Event::Refused { token: told, .. }
+            | Event::Unprocessed { token: told }
+            | Event::Malformed { token: told } => *told == token,
+            Event::GoAway { .. } => false,
+        };
+        streams.events.retain(|event| !is_it(event));
+        if let Some(stream) = streams.cancel(token) {
+            self.connection.reset(stream);
+        }
+    }
+
+    /// Whether the connection has had its day: the peer takes no more requests, and none is open.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.dead || (!self.connection.may_open() && self.connection.streams().count() == 0)
+    }
+}

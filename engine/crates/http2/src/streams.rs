@@ -1,0 +1,150 @@
+//! The streams of one connection, as nghttp2 tells of them.
+
+use std::sync::Arc;
+
+use crate::event::{Asked, Event};
+use crate::slot::{Slot, Verdict};
+
+/// RFC 9113, section 7.
+const REFUSED_STREAM: u32 = 7;
+
+/// Where a request stands among [`Streams`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(pub u32);
+
+/// The requests under way, the events not yet taken and the bytes not yet taken.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// With the stream's number; 0 where nothing is.
+    slots: Vec<(i32, Slot)>,
+    free: Vec<u32>,
+    pub events: Vec<Event>,
+    pub out: Vec<u8>,
+    /// How long `out` may become before the sending of bodies pauses.
+    pub out_limit: usize,
+    /// The peer sent GOAWAY.
+    pub going: bool,
+}
+
+impl Streams {
+    /// Requests whose streams are not closed.
+    pub fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// A request is about to be opened.
+    pub fn add(&mut self, token: u32, body: Option<Arc<[u8]>>, asked: Asked) -> Place {
+        let slot = Slot::new(token, body, asked);
+        if let Some(place) = self.free.pop() {
+            self.slots[place as usize] = (0, slot);
+            return Place(place);
+        }
+        self.slots.push((0, slot));
+        Place(self.slots.len() as u32 - 1)
+    }
+
+    /// Now the number of its stream is known.
+    pub fn set_stream(&mut self, place: Place, stream: i32) {
+        self.slots[place.0 as usize].0 = stream;
+    }
+
+    /// The place is free for another request.
+    pub fn remove(&mut self, place: Place) {
+        self.slots[place.0 as usize] = (0, Slot::default());
+        self.free.push(place.0);
+    }
+
+    /// Where a stream stands that nghttp2 knows nothing of.
+    fn find(&self, stream: i32) -> Option<Place> {
+        self.slots.iter().position(|slot| slot.0 == stream).map(|place| Place(place as u32))
+    }
+
+    /// Nobody wants to know what becomes of the request any more: its stream.
+    pub fn cancel(&mut self, token: u32) -> Option<i32> {
+        let (stream, slot) = self.slots.iter_mut().find(|(stream, s)| *stream != 0 && s.pending() == Some(token))?;
+        slot.forget();
+        Some(*stream)
+    }
+
+    fn slot(&mut self, place: Place) -> &mut Slot {
+        &mut self.slots[place.0 as usize].1
+    }
+
+    pub fn begin_head(&mut self, place: Place) {
+        self.slot(place).begin_head();
+    }
+
+    pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
+        let verdict = self.slot(place).field(name, value);
+        self.judged(place, verdict)
+    }
+
+    pub fn data(&mut self, place: Place, bytes: &[u8]) -> Verdict {
+        let slot = self.slot(place);
+        let verdict = if slot.pending().is_some() { slot.data(bytes) } else { Verdict::Fine };
+        self.judged(place, verdict)
+    }
+
+    fn judged(&mut self, place: Place, verdict: Verdict) -> Verdict {
+        if verdict == Verdict::Malformed {
+            self.malformed(place);
+        }
+        verdict
+    }
+
+    pub fn malformed(&mut self, place: Place) {
+        self.slots[place.0 as usize].1.tell(&mut self.events, |token| Event::Malformed { token });
+    }
+
+    /// The peer has ended its side: whether the rest of the request's body is not worth sending.
+    pub fn answered(&mut self, place: Place) -> bool {
+        let slot = &mut self.slots[place.0 as usize].1;
+        slot.answer(&mut self.events);
+        slot.unsent() > 0
+    }
+
+    pub fn reset(&mut self, place: Place, code: u32) {
+        self.slots[place.0 as usize].1.tell(&mut self.events, |token| match code {
+            REFUSED_STREAM => Event::Unprocessed { token },
+            code => Event::Refused { token, code },
+        });
+    }
+
+    /// The stream is closed. Where nothing was told before, it was the peer's GOAWAY or our own reset.
+    pub fn closed(&mut self, place: Place, stream: i32, code: u32) {
+        if self.slots[place.0 as usize].0 != stream {
+            return; // Its request could not be sent, which was told first.
+        }
+        self.slots[place.0 as usize].1.tell(&mut self.events, |token| match code {
+            REFUSED_STREAM => Event::Unprocessed { token },
+            _ => Event::Malformed { token },
+        });
+        self.remove(place);
+    }
+
+    /// The request could not be sent.
+    pub fn not_sent(&mut self, stream: i32) {
+        let Some(place) = self.find(stream) else { return };
+        self.slots[place.0 as usize].1.tell(&mut self.events, |token| Event::Unprocessed { token });
+        self.remove(place);
+    }
+
+    pub fn go_away(&mut self, code: u32) {
+        self.going = true;
+        self.events.push(Event::GoAway { code });
+    }
+
+    pub fn unsent(&mut self, place: Place) -> usize {
+        self.slot(place).unsent()
+    }
+
+    /// One DATA frame, unless enough waits to be taken: whether it was sent.
+    pub fn send(&mut self, place: Place, head: &[u8], length: usize) -> bool {
+        if self.out.len() >= self.out_limit {
+            return false;
+        }
+        self.out.extend_from_slice(head);
+        self.slots[place.0 as usize].1.send(length, &mut self.out);
+        true
+    }
+}
