@@ -6,6 +6,7 @@ from pydantic import Field
 
 from redline.doctor import Advice
 from redline.model import Comparison, Counts, Engine, Environment, Estimate, Finding, Frozen, Percentile, Plan, Skipped
+from redline.selftest.results import SelftestResult
 
 
 class PlannedCell(Frozen):
@@ -101,7 +102,7 @@ class DoctorResult(Frozen):
     advice: tuple[Advice, ...]
 
 
-PUBLISHED = (CheckResult, LoadResult, CompareResult, ListResult, DoctorResult)
+PUBLISHED = (CheckResult, LoadResult, CompareResult, ListResult, DoctorResult, SelftestResult)
 
 
 def check_result(plan: Plan, expected_length_ns: int) -> CheckResult:

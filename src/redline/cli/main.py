@@ -19,6 +19,7 @@ from redline.cli.listing import list_catalogue
 from redline.cli.load import load
 from redline.cli.reports import compare, report
 from redline.cli.run import run
+from redline.cli.selftest import selftest
 from redline.errors import RedlineError
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ app.command("report")(report)
 app.command("compare")(compare)
 app.command("list")(list_catalogue)
 app.command("doctor")(doctor)
+app.command("selftest")(selftest)
 
 
 def _show_version(wanted: bool) -> None:

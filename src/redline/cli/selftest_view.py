@@ -1,0 +1,129 @@
+"""How a selftest is told on a terminal."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from redline.quantities import duration, integer, percent, significant
+from redline.selftest.evidence import at
+from redline.selftest.results import CaseResult, Check, Judgement, Noise, PeerAnswer, Point, Quantile, SelftestResult
+
+_STYLES: dict[Judgement, str] = {"ok": "green", "off": "red", "too noisy to say": "yellow"}
+_NONE = "\u2014"
+
+
+def print_selftest(result: SelftestResult, console: Console) -> None:
+    """The machine, every case, and what it comes to."""
+    machine = result.machine
+    console.print(
+        Text(f"{machine.cpu_model}, {machine.cores} cores, Linux {machine.kernel}; engine {machine.engine}", "bold")
+    )
+    console.print(f"round trip  {_line(result.round_trip)}", highlight=False)
+    console.print(f"            its median moved by {duration(result.round_trip_drift_ns)}", highlight=False)
+    console.print(f"a sleeper   {_line(result.sleeper)} late", highlight=False)
+    for case in result.cases:
+        console.print()
+        _print_case(case, console)
+    console.print()
+    console.print(_summary(result))
+
+
+def _line(found: tuple[Quantile, ...]) -> str:
+    return "  ".join(f"{name(each.q)} {duration(each.ns)}" for each in found)
+
+
+def name(q: float) -> str:
+    """`p50`, `p99.9`, `max`."""
+    return "max" if q >= 1 else f"p{q * 100:g}"
+
+
+def _print_case(case: CaseResult, console: Console) -> None:
+    console.print(Text.assemble((case.name, "bold"), f"  {case.about}"))
+    console.print(Text(f"{case.load}; {integer(case.requests)} requests; {noise_text(case.noise)}", style="dim"))
+    if case.points:
+        console.print(_points(case.points))
+    for check in case.checks:
+        if check.judgement != "ok" or check.name != "wrong answers":
+            console.print(_check(check))
+    for found in (*case.points, *case.checks):
+        if found.reason:
+            what = name(found.q) if isinstance(found, Point) else found.name
+            console.print(Text(f"  {what}: {found.reason}", style=_STYLES[found.judgement]))
+    if case.peers:
+        console.print(_peers(case))
+        for peer in case.peers:
+            if peer.note:
+                console.print(Text(f"  {peer.peer}: {peer.note}", style="dim"))
+
+
+def _points(points: tuple[Point, ...]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "truth", "Redline", "error", "chance", "goal", ""):
+        table.add_column(heading, justify="left" if heading == "" else "right", no_wrap=True)
+    for point in points:
+        table.add_row(
+            name(point.q),
+            duration(point.truth_ns),
+            duration(point.answer_ns),
+            _signed(point.error_ns),
+            _chance(point),
+            f"±{duration(point.goal_ns)}",
+            Text(point.judgement, style=_STYLES[point.judgement]),
+        )
+    return table
+
+
+def _signed(ns: float) -> str:
+    return duration(ns) if ns < 0 else f"+{duration(ns)}"
+
+
+def _chance(point: Point) -> str:
+    """Below and above the truth; the server's own lateness is only ever above."""
+    low, high = round(point.truth_ns - point.low_ns), round(point.high_ns + point.allowance_ns - point.truth_ns)
+    return f"-{duration(low)} +{duration(high)}" if low or high else _NONE
+
+
+def _check(check: Check) -> Text:
+    told = {"ns": duration, "distance": significant, "requests": lambda value: integer(round(value))}[check.unit]
+    text = f"{check.name}: {told(check.value)}, at most {told(check.limit)}  "
+    return Text.assemble(text, (check.judgement, _STYLES[check.judgement]))
+
+
+def noise_text(noise: Noise) -> str:
+    """What the machine did, in a line."""
+    shares = {
+        "steal": noise.stolen_share,
+        "pressure": noise.pressure_share,
+        "engine without core": noise.engine_waited_share,
+        "server": noise.server_waited_share,
+    }
+    told = [f"{what} {percent(round(share, 5))}" for what, share in shares.items() if share is not None]
+    return ", ".join([*told, f"engine late p99 {duration(at(noise.engine_late, 0.99))}"])
+
+
+def _peers(case: CaseResult) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("reports", no_wrap=True)
+    for point in case.points:
+        table.add_column(name(point.q), justify="right", no_wrap=True)
+    table.add_row("truth", *(duration(point.truth_ns) for point in case.points))
+    table.add_row("Redline", *(duration(point.answer_ns) for point in case.points))
+    for peer in case.peers:
+        table.add_row(_peer_name(peer), *(_reported(peer, point.q) for point in case.points))
+    return table
+
+
+def _peer_name(peer: PeerAnswer) -> str:
+    named = f"{peer.peer} {peer.version}".strip()
+    return f"{named} (closed)" if peer.loop == "closed" else named
+
+
+def _reported(peer: PeerAnswer, q: float) -> str:
+    return next((duration(point.ns) for point in peer.points if point.q == q), _NONE)
+
+
+def _summary(result: SelftestResult) -> Text:
+    judgements = [point.judgement for case in result.cases for point in case.points]
+    judgements += [check.judgement for case in result.cases for check in case.checks]
+    counts = ", ".join(f"{judgements.count(kind)} {kind}" for kind in _STYLES if kind in judgements)
+    return Text.assemble((result.judgement, f"bold {_STYLES[result.judgement]}"), f": {counts}")

@@ -1,0 +1,139 @@
+"""From what was recorded of a case to its judged points. Pure."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from redline.model import Histogram, Interval, Recording, Traffic
+from redline.selftest.chance import Chance
+from redline.selftest.judge import Machine, Truth, goal_ns, judge
+from redline.selftest.results import QUANTILES, Noise, Point, Quantile
+
+SLICES = 3
+_SHARED_CORES = 2
+
+
+def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
+    """Those that a selftest speaks of."""
+    values = histogram.quantiles_ns(QUANTILES)
+    return tuple(Quantile(q=q, ns=ns) for q, ns in zip(QUANTILES, values, strict=True))
+
+
+def at(found: tuple[Quantile, ...], q: float) -> float:
+    """The nanoseconds at q; 0 where nothing is told."""
+    return next((each.ns for each in found if each.q == q), 0.0)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What is known of the machine besides the case: its round trip, twice, and how late it wakes a sleeper."""
+
+    before: Histogram
+    after: Histogram
+    sleeper: Histogram
+    both: Histogram = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "both", Histogram.merged((self.before, self.after)))
+
+    @property
+    def round_trip_ns(self) -> float:
+        """The median of one connection against a server that does nothing."""
+        return self.both.quantile_ns(0.5)
+
+    @property
+    def drift_ns(self) -> float:
+        """How far that moved from the selftest's begin to its end."""
+        return abs(self.after.quantile_ns(0.5) - self.before.quantile_ns(0.5))
+
+
+def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, ...], cores: int) -> Noise:
+    """What the machine did over the measurement."""
+    window_ns = max(1, traffic.measure_end_ns - traffic.measure_start_ns)
+
+    def share(counter: float | None, of: int = 1) -> float | None:
+        return None if counter is None else max(0.0, counter / window_ns / of)
+
+    return Noise(
+        stolen_share=share(recording.increase("steal_ns", "machine"), cores),
+        pressure_share=share(recording.increase("cpu_pressure_ns", "machine")),
+        engine_waited_share=share(recording.increase("run_delay_ns", "engine")),
+        server_waited_share=share(recording.increase("run_delay_ns", "server")),
+        engine_late=quantiles(traffic.lateness),
+        server_late=server_late,
+    )
+
+
+def lost_share(seen: Noise, spreads: float) -> float:
+    """Of the time, in which engine or server had no core, times how much longer a queue takes to catch up.
+
+    Steal is told for all cores together: what matters is what hit the two that engine and server run on.
+    """
+    lost = _SHARED_CORES * (seen.stolen_share or 0.0)
+    lost += (seen.engine_waited_share or 0.0) + (seen.server_waited_share or 0.0)
+    return min(1.0, lost * spreads)
+
+
+def slices(traffic: Traffic) -> tuple[Histogram, ...]:
+    """The measurement in parts of equal length; what came in the drain belongs to the last."""
+    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
+    drained = [interval for interval in traffic.intervals if interval.phase == "drain"]
+    length = max(1, traffic.measure_end_ns - traffic.measure_start_ns)
+    parts: list[list[Interval]] = [[] for _ in range(SLICES)]
+    for interval in measured:
+        middle = (interval.start_ns + interval.end_ns) / 2 - traffic.measure_start_ns
+        parts[min(SLICES - 1, max(0, int(middle / length * SLICES)))].append(interval)
+    parts[-1] += drained
+    return tuple(Histogram.merged(interval.response for interval in part) for part in parts)
+
+
+def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
+    """Half of the distance between the largest and the smallest answer of the slices."""
+    answers = [part.quantile_ns(q) for part in parts if part.count]
+    return float(np.ptp(answers)) / 2 if answers else 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case as it was measured: the answers, the slices that may be compared, and what the machine did."""
+
+    response: Histogram
+    slices: tuple[Histogram, ...]
+    seen: Noise
+    spreads: float
+    burst_ns: float
+    goals: dict[float, float]
+
+    def machine(self, ground: Ground, q: float) -> Machine:
+        """The evidence at one percentile."""
+        return Machine(
+            lost_share=lost_share(self.seen, self.spreads),
+            way_ns=ground.both.quantile_ns(q) - ground.round_trip_ns,
+            late_ns=at(self.seen.engine_late, q),
+            sleeper_ns=ground.sleeper.quantile_ns(q),
+            spread_ns=spread_ns(self.slices, q),
+            drift_ns=ground.drift_ns,
+        )
+
+
+def judged(measured: Measured, chances: tuple[Chance, ...], ground: Ground) -> tuple[Point, ...]:
+    """Every percentile with its truth, answer and judgement."""
+    points = []
+    for chance in chances:
+        truth = _truth(chance, ground, measured)
+        points.append(judge(truth, measured.response.quantile_ns(chance.q), measured.machine(ground, chance.q)))
+    return tuple(points)
+
+
+def _truth(chance: Chance, ground: Ground, measured: Measured) -> Truth:
+    way = ground.round_trip_ns
+    truth_ns = chance.truth_s * 1e9 + way
+    truth = Truth(
+        q=chance.q,
+        truth_ns=truth_ns,
+        low_ns=chance.low_s * 1e9 + way,
+        high_ns=chance.high_s * 1e9 + way,
+        allowance_ns=at(measured.seen.server_late, chance.q) + measured.burst_ns,
+        goal_ns=goal_ns(chance.q, truth_ns),
+    )
+    return replace(truth, goal_ns=measured.goals.get(chance.q, truth.goal_ns))

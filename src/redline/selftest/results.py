@@ -1,0 +1,102 @@
+"""What a selftest found, as `redline selftest --json` publishes it. Times are nanoseconds, shares from 0 to 1."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model import Frozen
+
+Judgement = Literal["ok", "off", "too noisy to say"]
+QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
+
+
+class Quantile(Frozen):
+    """A share of the requests, and the time that they do not exceed."""
+
+    q: float = Field(description="1 is the largest")
+    ns: float
+
+
+class Point(Frozen):
+    """One percentile of one case: what is true, what was told, and whether that is good enough."""
+
+    q: float = Field(description="1 is the largest")
+    truth_ns: float = Field(description="the closed form and this machine's round trip")
+    low_ns: float = Field(description="chance leaves the answer of so short a run between this and `high_ns`")
+    high_ns: float
+    allowance_ns: float = Field(description="what the server itself was late by, at this percentile")
+    answer_ns: float = Field(description="what Redline says")
+    error_ns: float = Field(description="answer less truth")
+    goal_ns: float = Field(description="how large an error may be, beyond chance and allowance")
+    judgement: Judgement
+    reason: str = Field(default="", description="why it is not ok")
+
+
+class Check(Frozen):
+    """Something else that has a goal."""
+
+    name: str
+    value: float
+    limit: float
+    unit: Literal["ns", "distance", "requests"]
+    judgement: Judgement
+    reason: str = ""
+
+
+class Noise(Frozen):
+    """What this machine did while a case ran; null where it does not tell."""
+
+    stolen_share: float | None = Field(description="of all cores' time, taken by the hypervisor")
+    pressure_share: float | None = Field(description="of the time, some process waited for a core (PSI)")
+    engine_waited_share: float | None = Field(description="of the time, the engine wanted to run and had no core")
+    server_waited_share: float | None = Field(description="the same of the server")
+    engine_late: tuple[Quantile, ...] = Field(description="from due to taken up")
+    server_late: tuple[Quantile, ...] = Field(description="from the answer's due time to its write, as the server says")
+
+
+class PeerAnswer(Frozen):
+    """What another tool reports of the same case."""
+
+    peer: str
+    version: str
+    tried_with: str = Field(description="the version whose output its reader was written for")
+    loop: Literal["open", "closed"] = Field(description="closed where the tool cannot hold a rate")
+    points: tuple[Quantile, ...] = Field(description="only what it reports")
+    note: str = ""
+
+
+class CaseResult(Frozen):
+    """One known case."""
+
+    name: str
+    about: str
+    load: str
+    measured_ns: int
+    requests: int
+    points: tuple[Point, ...]
+    checks: tuple[Check, ...]
+    noise: Noise
+    peers: tuple[PeerAnswer, ...] = ()
+
+
+class MachineFacts(Frozen):
+    """What it was taken on."""
+
+    cpu_model: str
+    cores: int
+    kernel: str
+    engine: str
+    server_cpus: tuple[int, ...]
+    engine_cpus: tuple[int, ...]
+
+
+class SelftestResult(Frozen):
+    """`redline selftest --json`: known answers beside Redline's."""
+
+    format: Literal["redline.selftest/1"] = "redline.selftest/1"
+    judgement: Judgement = Field(description="off if anything is; too noisy to say if anything is and nothing is off")
+    machine: MachineFacts
+    round_trip: tuple[Quantile, ...] = Field(description="one connection, closed load, a server that does nothing")
+    round_trip_drift_ns: float = Field(description="how far its median moved from the selftest's begin to its end")
+    sleeper: tuple[Quantile, ...] = Field(description="how late this machine wakes one who does nothing but sleep")
+    cases: tuple[CaseResult, ...]

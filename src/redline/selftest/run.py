@@ -1,0 +1,250 @@
+"""Runs the known cases, one after the other, and has them judged."""
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redline.model import Closed, Histogram, Load, Open
+from redline.plugins.linux.host import Host
+from redline.report import load_text
+from redline.selftest import arrivals, evidence
+from redline.selftest.bench import STOPPED_AFTER_SHARE, Bench, Observed
+from redline.selftest.cases import ARRIVALS, Case, even, poisson
+from redline.selftest.chance import Chance, expected
+from redline.selftest.evidence import Ground, Measured
+from redline.selftest.judge import check_answers, check_fit, check_late, worst
+from redline.selftest.peers import Peer, ask
+from redline.selftest.peers.adapter import Asked
+from redline.selftest.results import (
+    QUANTILES,
+    CaseResult,
+    MachineFacts,
+    PeerAnswer,
+    SelftestResult,
+)
+from redline.selftest.sleeper import wake_ups
+from redline.selftest.truth import Held
+
+ROUND_TRIP_S = 2.0
+ARRIVALS_S = 4.0
+_SLEPT_S = 1.0
+_BURST_S = 1.0
+_BURST_USERS = 64
+_ARRIVALS_PER_S = 500.0
+_MARGIN_S = 0.02
+_BEHIND_NS = 100_000.0
+"""Half of it for the sender, as at 20,000/s, and as much for who receives and looks at the clock."""
+_AROUND_S = 0.8
+_PEER_AROUND_S = 1.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run: cases, whether arrivals are tested, which peers, and how long what is no case may take."""
+
+    cases: tuple[Case, ...]
+    arrivals: bool
+    peers: tuple[Peer, ...]
+    at_most_s: float | None = None
+
+    def length(self, usual_s: float) -> float:
+        """As usual, or what was allowed."""
+        return usual_s if self.at_most_s is None else min(usual_s, self.at_most_s)
+
+    @property
+    def seconds(self) -> float:
+        """About how long it all takes, without building."""
+        loads = [case.seconds for case in self.cases]
+        loads += [self.length(ROUND_TRIP_S)] * 2 + [self.length(_BURST_S)]
+        loads += [self.length(ARRIVALS_S)] * (2 if self.arrivals else 0)
+        asked = [case.seconds for case in self.cases if compares(case)] * len(self.peers)
+        slept = 2 * self.length(_SLEPT_S)
+        return slept + sum(loads) + _AROUND_S * len(loads) + sum(asked) + _PEER_AROUND_S * len(asked)
+
+
+def compares(case: Case) -> bool:
+    """Whether peers can be asked the same: none of them has Poisson arrivals."""
+    return case.load.arrivals == "uniform"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A case as it went."""
+
+    case: Case
+    observed: Observed
+    peers: tuple[PeerAnswer, ...]
+
+
+def run(order: Order, bench: Bench, begin: Callable[[str], None]) -> SelftestResult:
+    """All of it; `begin` is told what comes next. Raises BuildError, LaunchError and DriveError."""
+    cpus = bench.oracle.placement.engine_cpus[:1]
+    begin("the round trip")
+    slept = wake_ups(order.length(_SLEPT_S), cpus)
+    before = _round_trip(order, bench)
+    each_ns = _burst(order, bench)
+    runs = []
+    for case in order.cases:
+        begin(case.name)
+        observed = bench.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
+        runs.append(_Run(case, observed, _ask(order.peers, case, bench, begin)))
+    seen = _record_arrivals(order, bench, begin)
+    begin("the round trip, again")
+    after = _round_trip(order, bench)
+    ground = Ground(before, after, Histogram.merged((slept, wake_ups(order.length(_SLEPT_S), cpus))))
+    cases = [_judged(each, ground, each_ns) for each in runs] + _judged_arrivals(seen, ground)
+    judgements = [point.judgement for case in cases for point in case.points]
+    judgements += [check.judgement for case in cases for check in case.checks]
+    return SelftestResult(
+        judgement=worst(judgements),
+        machine=_machine(bench),
+        round_trip=evidence.quantiles(ground.both),
+        round_trip_drift_ns=ground.drift_ns,
+        sleeper=evidence.quantiles(ground.sleeper),
+        cases=tuple(cases),
+    )
+
+
+def _round_trip(order: Order, bench: Bench) -> Histogram:
+    return bench.observe(("null",), Closed(users=1), order.length(ROUND_TRIP_S)).traffic.response
+
+
+def _burst(order: Order, bench: Bench) -> float:
+    """What one of many requests that are answered together takes, in nanoseconds."""
+    traffic = bench.observe(("null",), Closed(users=_BURST_USERS), order.length(_BURST_S)).traffic
+    return 1e9 / traffic.rate_per_s if traffic.rate_per_s > 0 else 0.0
+
+
+def _ask(peers: tuple[Peer, ...], case: Case, bench: Bench, begin: Callable[[str], None]) -> tuple[PeerAnswer, ...]:
+    answers = []
+    for peer in peers if compares(case) else ():
+        begin(f"{case.name} by {peer.adapter.name}")
+        after_s = peer.adapter.settles_s + STOPPED_AFTER_SHARE * case.seconds
+        with bench.server(case.oracle, stop_s=case.stop_s, after_s=after_s) as url:
+            answers.append(ask(peer, Asked(url, case.rate_per_s, case.load.connections, case.seconds, bench.scratch)))
+    return tuple(answers)
+
+
+def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:
+    case, traffic = run.case, run.observed.traffic
+    seen = evidence.noise(run.observed.recording, traffic, run.observed.server_late, os.cpu_count() or 1)
+    measured = Measured(
+        response=traffic.response,
+        slices=() if case.whole_periods else evidence.slices(traffic),
+        seen=seen,
+        spreads=case.spreads,
+        burst_ns=_held_together(case) * each_ns,
+        goals=case.goals,
+    )
+    checks = [check_answers(traffic.counts.outcomes.errors)]
+    if case.late_p99_goal_ns is not None:
+        late = evidence.at(seen.engine_late, 0.99)
+        name = f"send lateness p99 at {case.rate_per_s:,.0f}/s"
+        checks.append(check_late(name, 0.99, late, case.late_p99_goal_ns, measured.machine(ground, 0.99)))
+    return CaseResult(
+        name=case.name,
+        about=case.about,
+        load=_load_text(case.load, case.seconds),
+        measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
+        requests=traffic.counts.due,
+        points=evidence.judged(measured, _chances(case, run.observed), ground),
+        checks=tuple(checks),
+        noise=seen,
+        peers=run.peers,
+    )
+
+
+def _held_together(case: Case) -> float:
+    """How many requests are held at once, and so answered one after the other at the end."""
+    return case.rate_per_s * case.law.for_s if isinstance(case.law, Held) else 0.0
+
+
+def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
+    """The truth; of a server that was stopped, with the stop as long as it really was."""
+    if case.law is None:
+        return tuple(Chance(q, 0.0, 0.0, 0.0) for q in QUANTILES)
+    law = Held(case.seconds, observed.stopped_s) if case.stop_s else case.law
+    return expected(law, observed.traffic.counts.due, QUANTILES)
+
+
+def _record_arrivals(
+    order: Order, bench: Bench, begin: Callable[[str], None]
+) -> tuple[tuple[Open, Observed, tuple[int, ...]], ...]:
+    if not order.arrivals:
+        return ()
+    found = []
+    for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)):
+        begin(f"{ARRIVALS}, {shape.arrivals}")
+        observed, came = bench.record_arrivals(shape, order.length(ARRIVALS_S))
+        found.append((shape, observed, came))
+    return tuple(found)
+
+
+def _judged_arrivals(seen: tuple[tuple[Open, Observed, tuple[int, ...]], ...], ground: Ground) -> list[CaseResult]:
+    results = []
+    for shape, observed, came in seen:
+        traffic = observed.traffic
+        told = evidence.noise(observed.recording, traffic, (), os.cpu_count() or 1)
+        machine = Measured(traffic.response, (), told, 1.0, 0.0, {}).machine(ground, 0.99)
+        fits = _fits(shape, observed, came)
+        gap_ns = 1e9 / _ARRIVALS_PER_S
+        checks = [check_answers(traffic.counts.outcomes.errors)]
+        checks += [check_fit(name, fit.distance, fit.critical, gap_ns, machine) for name, fit in fits.items()]
+        if shape.arrivals == "uniform":
+            behind = float(np.quantile(arrivals.even_lateness(_within(observed, came), _ARRIVALS_PER_S), 0.99)) * 1e9
+            checks.append(check_late("p99 behind an even schedule", 0.99, behind, _BEHIND_NS, machine))
+        results.append(
+            CaseResult(
+                name=f"{ARRIVALS}-{shape.arrivals}",
+                about="arrivals as another process saw them, against the schedule (Kolmogorov-Smirnov)",
+                load=_load_text(shape, traffic.seconds),
+                measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
+                requests=traffic.counts.due,
+                points=(),
+                checks=tuple(checks),
+                noise=told,
+            )
+        )
+    return results
+
+
+def _fits(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...]) -> dict[str, arrivals.Fit]:
+    times_s = _within(observed, came_unix_ns)
+    start_s, end_s = _edges_s(observed)
+    fits = {"times of arrival": arrivals.against_uniform((times_s - start_s) / (end_s - start_s))}
+    if shape.arrivals == "poisson":
+        fits["gaps between arrivals"] = arrivals.exponential_gaps(times_s, _ARRIVALS_PER_S)
+    return fits
+
+
+def _within(observed: Observed, came_unix_ns: tuple[int, ...]) -> NDArray[np.float64]:
+    """What came within the window but for its edges (a request is due before it comes), in s from its start."""
+    start_s, end_s = _edges_s(observed)
+    origin_ns = observed.traffic.window_unix_ns[0]
+    times_s = np.asarray([(at - origin_ns) / 1e9 for at in came_unix_ns])
+    return np.asarray(times_s[(times_s >= start_s) & (times_s < end_s)])
+
+
+def _edges_s(observed: Observed) -> tuple[float, float]:
+    start_ns, end_ns = observed.traffic.window_unix_ns
+    return _MARGIN_S, (end_ns - start_ns) / 1e9 - _MARGIN_S
+
+
+def _load_text(shape: Open, seconds: float) -> str:
+    return load_text(Load(name="known", shape=shape, duration_ns=round(seconds * 1e9)))
+
+
+def _machine(bench: Bench) -> MachineFacts:
+    host, placement = Host(), bench.oracle.placement
+    return MachineFacts(
+        cpu_model=host.cpu_model(),
+        cores=os.cpu_count() or 1,
+        kernel=platform.release(),
+        engine=bench.driver.version(),
+        server_cpus=placement.server_cpus,
+        engine_cpus=placement.engine_cpus,
+    )
