@@ -32,10 +32,11 @@ class Placement:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a running server listens."""
+    """Where a running server listens. `ca_pem` is who signed its certificate, where the catalogue tells."""
 
     host: str
     port: int
+    ca_pem: str | None = None
 
 
 class RunningServer(Protocol):

@@ -147,7 +147,7 @@ class Trial:
 
 def _lost_connections(traffic: Traffic) -> bool:
     ended = traffic.counts.outcomes
-    return ended.connect + ended.reset + ended.closed > 0
+    return ended.connect + ended.tls + ended.reset + ended.closed + ended.refused > 0
 
 
 def _death_soon(server: RunningServer) -> Failure | None:

@@ -328,7 +328,8 @@ def _rate_and_mean(cell: Cell, behaviour: Behaviour, progress: float, noise: flo
     shape = cell.load.shape
     if isinstance(shape, Closed):
         rate = behaviour.rate_per_s * growth * noise
-        return rate, shape.users / rate * 1e9 * behaviour.littles_law
+        return rate, shape.users * shape.depth / rate * 1e9 * behaviour.littles_law
+    assert shape.rate_per_s is not None, "replayed arrivals are not simulated"
     return shape.rate_per_s, behaviour.response_ns * growth * noise
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from redline.errors import DriveError, StoreError
 from redline.model import Expected
-from redline.plugins.drivers import engine
+from redline.plugins.drivers import verifying
 from redline.plugins.drivers.engine import EngineDriver
 from redline.ports import Drive, Endpoint
 from tests.fakes import targets
@@ -81,7 +81,7 @@ def verified(habit: targets.Habit, expect: Expected = CELL.scenario.request.expe
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "VERIFY_WITHIN_S", (0.3, 0.3))
+    monkeypatch.setattr(verifying, "VERIFY_WITHIN_S", (0.3, 0.3))
 
 
 @pytest.mark.parametrize("habit", [targets.healthy, targets.chunks])
@@ -106,7 +106,7 @@ def test_what_is_no_http_is_shown() -> None:
 
 @pytest.mark.parametrize("expect", [Expected(), Expected(body="path0"), Expected(status=204)])
 def test_a_body_without_end_is_neither_kept_nor_read_on(monkeypatch: pytest.MonkeyPatch, expect: Expected) -> None:
-    monkeypatch.setattr(engine, "LONGEST_BODY", 1 << 20)
+    monkeypatch.setattr(verifying, "LONGEST_BODY", 1 << 20)
     tracemalloc.start()
     wrong = verified(targets.floods, expect)
     _, peak = tracemalloc.get_traced_memory()
@@ -134,6 +134,6 @@ def test_a_reset_and_a_refused_connection_are_told() -> None:
 
 def test_how_long_an_answer_may_take_follows_the_cells_timeout() -> None:
     def within(timeout_s: float) -> float:
-        return engine.verify_within_s(CELL.model_copy(update={"timeout_ns": int(timeout_s * 1e9)}))
+        return verifying.verify_within_s(CELL.model_copy(update={"timeout_ns": int(timeout_s * 1e9)}))
 
     assert [within(0.1), within(7), within(3600)] == [5.0, 7.0, 30.0]

@@ -24,7 +24,8 @@ from redline.model import (
     Verdict,
 )
 from redline.report import build_report, compare_runs
-from redline.report.views import load_text, percentiles
+from redline.report.load_words import load_text
+from redline.report.views import percentiles
 from tests.fakes.recordings import (
     GOOD,
     MEASURE_NS,

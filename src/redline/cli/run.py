@@ -25,7 +25,7 @@ from redline.report import build_report
 from redline.report.renderers import RENDERERS
 from redline.session import run_session
 from redline.store import RunStore
-from redline.suite import Overrides, load_catalogue, make_plan, read_suite, read_text
+from redline.suite import Overrides, files_beside, load_catalogue, make_plan, read_suite, read_text
 
 _VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 
@@ -85,7 +85,7 @@ def _refuse_more_than_resume(suite: Path | None, output: Path | None, overrides:
 def _open(file: Path, overrides: Overrides, output: Path | None, console: Console) -> tuple[RunStore, Workbench]:
     """Validate, show the plan, build, and write the manifest."""
     folder, text = places.catalogue(file), read_text(file)
-    suite = read_suite(text, str(file), load_catalogue(folder), overrides)
+    suite = read_suite(text, str(file), load_catalogue(folder), overrides, files_beside(file))
     store = RunStore(output or places.new_run(suite.name))
     store.check_free()
     bench = workbench(folder, places.cache(file))

@@ -56,8 +56,9 @@ def _too_few_samples(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ..
 
 def _near(cell: Cell, used: Sequence[Recording], ceiling_per_s: float | None) -> tuple[Finding, ...]:
     seconds = sum(one.traffic.seconds for one in used if one.traffic)
-    closed = isinstance(cell.load.shape, Closed)
-    if not closed or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
+    shape = cell.load.shape
+    unbound = isinstance(shape, Closed) and shape.think is None and shape.pace_per_s is None
+    if not unbound or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
         return ()
     rate = sum(one.traffic.counts.completed for one in used if one.traffic) / seconds
     message = (

@@ -91,13 +91,25 @@ _ALL = (
     ),
     Rule(
         FindingKind.ERRORS,
-        "share of the requests due that got no answer: refused, reset, closed, timed out, left unanswered",
+        "share of the requests due that got no answer: not connected, no TLS, reset, closed, a stream refused, timed "
+        "out, left unanswered",
         note=0.0,
         warn=0.001,
         invalid=0.01,
         reason="A failed request has a response time too, of the failure. 0.1% of them can be all that is beyond "
         "p99.9, 1% all that is beyond p99.",
         advice="Look at the end of the server's output, its limits on connections and files, and its backlog.",
+    ),
+    Rule(
+        FindingKind.EXHAUSTED,
+        "share of the requests due for which the engine's own side had no port, descriptor or memory for a connection",
+        note=0.0,
+        warn=0.001,
+        invalid=0.01,
+        reason="These failed before the server could hear of them. As with `errors`, 0.1% can be all that is beyond "
+        "p99.9 and 1% all that is beyond p99; the server had that much less to do.",
+        advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the ports "
+        "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptors (`ulimit -n`); `redline doctor` tells limits.",
     ),
     Rule(
         FindingKind.WRONG_ANSWERS,
@@ -133,8 +145,8 @@ _ALL = (
     ),
     Rule(
         FindingKind.LITTLES_LAW,
-        "closed loads: how far throughput x mean response time is from the number of users, relatively, less what "
-        "requests that reach over the window's ends explain",
+        "closed loads without pace: how far throughput x (mean response time + think time) is from the requests that "
+        "the users keep in flight, relatively, less what requests that reach over the window's ends explain",
         note=None,
         warn=0.05,
         invalid=0.10,
@@ -162,7 +174,8 @@ _ALL = (
     ),
     Rule(
         FindingKind.NEAR_CEILING,
-        "closed loads: throughput over that of the do-nothing server in the same scenario and load",
+        "closed loads without think time or pace: throughput over that of the do-nothing server in the same scenario "
+        "and load",
         note=0.80,
         warn=0.95,
         invalid=None,
@@ -229,6 +242,15 @@ _ALL = (
         invalid=None,
         reason="A profiler takes time from what it watches.",
         advice="Take comparisons from a run without profilers.",
+    ),
+    Rule(
+        FindingKind.TLS_INSECURE,
+        "whether the server's certificate was not checked",
+        note=0.0,
+        warn=None,
+        invalid=None,
+        reason="Any server could have answered, and checking a certificate is a part of the handshake's time.",
+        advice="Name who signed the certificate (`ca` in a suite, `--cacert` on the command line) and check it.",
     ),
 )
 

@@ -12,13 +12,14 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     traffic = recording.traffic
     found: list[tuple[Finding, ...]] = [_failed(recording), _perturbed(recording)]
     if traffic is not None:
-        found.append(_cut_short(cell, recording, traffic))
+        found += [_cut_short(cell, recording, traffic), _tls_insecure(cell, recording)]
         if traffic.counts.due > 0 and traffic.seconds > 0:
             found += [
                 _rate_missed(cell, recording, traffic),
                 client_saturated(cell, recording, traffic),
                 _send_lateness(cell, recording, traffic),
                 _errors(recording, traffic),
+                _exhausted(recording, traffic),
                 _wrong_answers(recording, traffic),
                 unsteady(cell, recording, traffic),
                 _littles_law(cell, recording, traffic),
@@ -88,8 +89,10 @@ def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[
 
 
 def _errors(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    outcomes = traffic.counts.outcomes
-    kinds = ["connect", "reset", "closed", "timeout"]
+    ended = traffic.counts.outcomes
+    # What the engine's own side could not open, the server never heard of.
+    outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
+    kinds = ["connect", "tls", "reset", "closed", "refused", "timeout"]
     if traffic.ended == "complete":  # who is interrupted always leaves requests in flight
         kinds += ["in_flight", "unsent"]
     failed = sum(getattr(outcomes, kind) for kind in kinds)
@@ -98,6 +101,21 @@ def _errors(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
         f"{_listed(outcomes, kinds)}."
     )
     return doubt(FindingKind.ERRORS, failed / traffic.counts.due, message, recording)
+
+
+def _exhausted(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    lacked, due = traffic.counts.exhausted, traffic.counts.due
+    message = (
+        f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's own side had no port, descriptor "
+        f"or memory left to connect with."
+    )
+    return doubt(FindingKind.EXHAUSTED, lacked / due, message, recording)
+
+
+def _tls_insecure(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+    insecure = cell.variant.tls is not None and cell.variant.tls.insecure
+    message = "The server's certificate was not checked: whoever answered was taken for it."
+    return doubt(FindingKind.TLS_INSECURE, float(insecure), message, recording)
 
 
 def _wrong_answers(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
@@ -115,14 +133,20 @@ def _wrong_answers(recording: Recording, traffic: Traffic) -> tuple[Finding, ...
 
 def _littles_law(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
     shape = cell.load.shape
-    if not isinstance(shape, Closed) or traffic.ended != "complete":
+    if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
         return ()
     mean_s = traffic.response.mean_ns / 1e9
-    users = traffic.counts.due / traffic.seconds * mean_s
-    off = abs(users / shape.users - 1.0) - _at_the_ends_s(traffic) / traffic.seconds
+    think_s = shape.think.mean_ns / 1e9 if shape.think else 0.0
+    rate_per_s = traffic.counts.due / traffic.seconds
+    busy = rate_per_s * (mean_s + think_s)
+    kept = shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
+    if kept <= 0:
+        return ()
+    off = abs(busy / kept - 1.0) - (_at_the_ends_s(traffic) + think_s) / traffic.seconds
+    time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
     message = (
-        f"{traffic.counts.due / traffic.seconds:,.0f} requests/s x {duration(mean_s * 1e9)} mean response time make "
-        f"{users:.3g} users busy, but the load has {shape.users}."
+        f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
+        f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests under way'}, but the load has {kept:.10g}."
     )
     return doubt(FindingKind.LITTLES_LAW, off, message, recording)
 

@@ -4,26 +4,29 @@ from redline.model.base import Frozen
 from redline.model.catalogue import Build, Option, OptionValue, Ready, ServerEntry, Start, Stop, Tool
 from redline.model.environment import Environment
 from redline.model.estimate import COMPARED, Comparison, Estimate, Metric, Verdict
-from redline.model.exchange import Body, Expected, Request, Scenario
+from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
-from redline.model.load import Closed, Load, Open
+from redline.model.load import Closed, Load, LoadStage, Open, Think
 from redline.model.plan import Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
 from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,
     Moment,
     ObjectiveResult,
+    OtherTime,
     Percentile,
     Report,
     RunReport,
     TrialReport,
 )
+from redline.model.route import HttpVersion, ServedTls, Tls, TlsVersion
 from redline.model.run import Manifest, Run
-from redline.model.traffic import Counts, Engine, Interval, Outcomes, Traffic
+from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 
 __all__ = [
     "COMPARED",
+    "AgreedTls",
     "Body",
     "Build",
     "Cell",
@@ -42,16 +45,20 @@ __all__ = [
     "Frozen",
     "Grade",
     "Histogram",
+    "HttpVersion",
     "Interval",
     "Load",
+    "LoadStage",
     "Manifest",
     "Metric",
     "Moment",
     "Objective",
     "ObjectiveResult",
+    "OneWay",
     "Open",
     "Option",
     "OptionValue",
+    "OtherTime",
     "Outcomes",
     "Percentile",
     "Plan",
@@ -64,14 +71,20 @@ __all__ = [
     "RunReport",
     "Scenario",
     "Series",
+    "ServedTls",
     "ServerEntry",
     "ServerFacts",
+    "Signed",
     "Skipped",
     "Stage",
     "Start",
     "Stop",
     "Subject",
     "Suite",
+    "Think",
+    "Timestamp",
+    "Tls",
+    "TlsVersion",
     "Tool",
     "Traffic",
     "TrialReport",

@@ -4,7 +4,8 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
+from redline.model.route import HttpVersion, ServedTls
 
 OptionValue = str | int | bool
 
@@ -82,6 +83,8 @@ class ServerEntry(Frozen):
     ready: Ready = Ready()
     stop: Stop = Stop()
     options: dict[str, Option] = {}
+    http: tuple[HttpVersion, ...] = when_said(("1.1",), min_length=1, description="the versions that it speaks")
+    tls: ServedTls | None = when_said(None, description="that it speaks TLS, and nothing else")
 
     @property
     def build_folder(self) -> str:

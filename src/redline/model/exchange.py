@@ -4,9 +4,13 @@ import hashlib
 import random
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
+from redline.model.template import Pick, placeholders
+
+POINTER = r"^(/([^~]|~[01])*)?$"
+_UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 class Body(Frozen):
@@ -42,15 +46,17 @@ class Body(Frozen):
 
 
 class Expected(Frozen):
-    """The answer that is right.
+    """The answer that is right. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Before the load all of it is compared. During the load `under_load` says how much of every response is: its status,
-    its status and length, or its status and the SHA-256 of its body.
+    Before the load all of it is compared. During the load `under_load` says how much of every response is: its status;
+    or its status, its `json_values` and its length or the SHA-256 of its body.
     """
 
     status: int = Field(default=200, ge=200, le=599)
     body: str | None = None
     length: int | None = Field(default=None, ge=0)
+    sha256: str | None = when_said(None, pattern=r"^[0-9a-f]{64}$", description="of a body that is not told")
+    json_values: dict[str, JsonValue] = when_said({})
     under_load: Literal["status", "length", "hash"] = "length"
 
     @property
@@ -61,23 +67,85 @@ class Expected(Frozen):
     @property
     def body_sha256(self) -> str | None:
         """Hex SHA-256 of the expected body, or None when its bytes are not known."""
-        return hashlib.sha256(self.body.encode()).hexdigest() if self.body is not None else None
+        return hashlib.sha256(self.body.encode()).hexdigest() if self.body is not None else self.sha256
+
+
+class Timestamp(Frozen):
+    """Where an answer tells the server's clock, as the time since 1970: at a JSON Pointer, or its whole body."""
+
+    pointer: str | None = Field(default=None, pattern=POINTER)
+    unit: Literal["s", "ms", "us", "ns"]
+
+    @property
+    def resolution_ns(self) -> int:
+        """As fine as its unit."""
+        return _UNIT_NS[self.unit]
 
 
 class Request(Frozen):
-    """One HTTP request and its expected answer."""
+    """One HTTP request and its expected answer.
 
+    Path, header values and a text body may hold placeholders; see `template`. A header that is sent several times has
+    several values.
+    """
+
+    weight: int = when_said(1, ge=1, description="among the requests of the scenario")
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
     path: str = Field(default="/", pattern=r"^/[!-~]*$")
-    headers: dict[str, str] = {}
+    headers: dict[str, str | tuple[str, ...]] = {}
     body: Body | None = None
     expect: Expected = Expected()
+    timestamp: Timestamp | None = when_said(None)
+
+    @property
+    def header_lines(self) -> tuple[tuple[str, str], ...]:
+        """Name and value of each header line."""
+        return tuple(
+            (name, value)
+            for name, told in self.headers.items()
+            for value in ((told,) if isinstance(told, str) else told)
+        )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that may hold placeholders."""
+        body = self.body.text if self.body and self.body.text is not None else ""
+        return (self.path, *(value for _, value in self.header_lines), body)
 
 
 class Scenario(Frozen):
-    """An exchange with a name. `requires` names the server options without which it cannot be answered."""
+    """An exchange with a name: one request, or several of which each is drawn by its weight.
+
+    `picks` are the entries of the files that `{pick:name}` names. `requires` names the server options without which it
+    cannot be answered.
+    """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     about: str = ""
     request: Request
+    others: tuple[Request, ...] = when_said((), description="beside the first one")
+    picks: dict[str, tuple[str, ...]] = when_said({})
     requires: dict[str, str | int | bool] = {}
+
+    @model_validator(mode="after")
+    def _picks_are_known(self) -> "Scenario":
+        named = {part.name for one in self.requests for text in one.texts for part in _picks(text)}
+        for name in sorted(named):
+            if not self.picks.get(name):
+                raise ValueError(f"there is nothing to pick from {name}")
+        return self
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """All of them."""
+        return (self.request, *self.others)
+
+    @property
+    def clock_resolution_ns(self) -> int | None:
+        """How finely the server tells its clock, the coarsest of all requests; None when it does not."""
+        told = [one.timestamp.resolution_ns for one in self.requests if one.timestamp]
+        return max(told) if told else None
+
+
+def _picks(text: str) -> tuple[Pick, ...]:
+    return tuple(part for part in placeholders(text) if isinstance(part, Pick))

@@ -25,6 +25,7 @@ class FindingKind(StrEnum):
     CLIENT_SATURATED = "client-saturated"
     SEND_LATENESS = "send-lateness"
     ERRORS = "errors"
+    EXHAUSTED = "exhausted"
     WRONG_ANSWERS = "wrong-answers"
     UNSTEADY = "unsteady"
     STEADINESS_UNKNOWN = "steadiness-unknown"
@@ -38,6 +39,7 @@ class FindingKind(StrEnum):
     TOO_FEW_SAMPLES = "too-few-samples"
     CUT_SHORT = "cut-short"
     PERTURBED = "perturbed"
+    TLS_INSECURE = "tls-insecure"
 
 
 class Finding(Frozen):

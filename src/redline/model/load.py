@@ -1,36 +1,126 @@
-"""How hard the load presses: Load, closed or open."""
+"""How hard the load presses: Load, closed or open, constant or in stages."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
+
+
+class Think(Frozen):
+    """How long after an answer a user's next request falls due: always `mean_ns`, or exponential with that mean."""
+
+    distribution: Literal["fixed", "exponential"] = "fixed"
+    mean_ns: int = Field(gt=0)
+
+
+class LoadStage(Frozen):
+    """From wherever the stage before left them, users (or the rate per second) go to `to` in a straight line."""
+
+    to: float = Field(ge=0)
+    over_ns: int = Field(ge=0)
 
 
 class Closed(Frozen):
-    """`users` users, each with one connection, who ask again as soon as they are answered."""
+    """`users` users, each with one connection and `depth` requests in flight on it.
+
+    They ask again when they are answered: at once, after a time to think, or at their own pace. With `stages` their
+    number changes from the beginning of the measurement on.
+    """
 
     kind: Literal["closed"] = "closed"
-    users: int = Field(ge=1)
+    users: int = Field(ge=0)
+    depth: int = when_said(1, ge=1, description="requests in flight of each user")
+    think: Think | None = when_said(None)
+    pace_per_s: float | None = when_said(None, gt=0, description="requests per second of each user")
+    requests_per_connection: int | None = when_said(None, ge=1)
+    stages: tuple[LoadStage, ...] = when_said(())
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Closed":
+        if self.think is not None and self.pace_per_s is not None:
+            raise ValueError("users think, or keep a pace: not both")
+        if self.pace_per_s is not None and self.depth > 1:
+            raise ValueError("users who keep a pace have one request in flight")
+        if self.most_users == 0:
+            raise ValueError("a load without users asks for nothing")
+        return self
+
+    @property
+    def most_users(self) -> int:
+        """Users at their most."""
+        return int(max(self.users, *(stage.to for stage in self.stages))) if self.stages else self.users
+
+    def mean_users(self, over_ns: int) -> float:
+        """Users on average over that long from the beginning of the measurement."""
+        return _mean(self.users, self.stages, over_ns)
 
 
 class Open(Frozen):
-    """Requests fall due at `rate_per_s` whatever the server does, over at most `connections` connections."""
+    """Requests fall due whatever the server does, over at most `connections` connections.
+
+    Either at `rate_per_s`, which `stages` may change from the beginning of the measurement on, or at the times of
+    `replayed_ns`, which count from there.
+    """
 
     kind: Literal["open"] = "open"
-    rate_per_s: float = Field(gt=0)
-    arrivals: Literal["uniform", "poisson"] = "poisson"
+    rate_per_s: float | None = Field(default=None, ge=0)
+    arrivals: Literal["uniform", "poisson", "replayed"] = "poisson"
     connections: int = Field(ge=1)
+    replayed_ns: tuple[int, ...] = when_said((), description="due times, not decreasing")
+    connections_at_start: int | None = when_said(None, ge=0, description="all of them when not said")
+    depth: int = when_said(1, ge=1, description="the most requests in flight on one connection")
+    requests_per_connection: int | None = when_said(None, ge=1)
+    stages: tuple[LoadStage, ...] = when_said(())
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Open":
+        replayed = self.arrivals == "replayed"
+        if replayed != bool(self.replayed_ns) or replayed != (self.rate_per_s is None):
+            raise ValueError("arrivals are replayed from times, without a rate, or fall due at a rate, without times")
+        if replayed and self.stages:
+            raise ValueError("replayed arrivals have no stages")
+        if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
+            raise ValueError("replayed times decrease")
+        if not replayed and self.most_per_s == 0:
+            raise ValueError("a rate of 0 asks for nothing")
+        if self.connections_at_start is not None and self.connections_at_start > self.connections:
+            raise ValueError("more connections at the start than at most")
+        return self
+
+    @property
+    def most_per_s(self) -> float:
+        """The rate at its highest; 0 when arrivals are replayed."""
+        return max(self.rate_per_s or 0.0, *(stage.to for stage in self.stages), 0.0)
 
 
 class Load(Frozen):
-    """A named load and how long it is measured."""
+    """A named load and how long it is measured: for `duration_ns`, or until `count` requests have fallen due in it."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     shape: Annotated[Closed | Open, Field(discriminator="kind")]
     duration_ns: int = Field(gt=0)
+    count: int | None = when_said(None, ge=1)
 
     @property
     def connections(self) -> int:
         """How many connections the load may hold at once."""
-        return self.shape.users if isinstance(self.shape, Closed) else self.shape.connections
+        return self.shape.most_users if isinstance(self.shape, Closed) else self.shape.connections
+
+    @property
+    def changes(self) -> bool:
+        """Whether it presses harder at one time of the measurement than at another, by design."""
+        return bool(self.shape.stages) or (isinstance(self.shape, Open) and self.shape.arrivals == "replayed")
+
+
+def _mean(first: float, stages: tuple[LoadStage, ...], over_ns: int) -> float:
+    """The average of what goes from `first` through the stages, and then stays."""
+    level, at_ns, area = first, 0, 0.0
+    for stage in stages:
+        taken_ns = min(stage.over_ns, over_ns - at_ns)
+        reached = level + (stage.to - level) * taken_ns / stage.over_ns if stage.over_ns else stage.to
+        area += (level + reached) / 2 * taken_ns
+        level, at_ns = reached, at_ns + taken_ns
+        if at_ns >= over_ns:
+            break
+    return (area + level * (over_ns - at_ns)) / over_ns if over_ns > 0 else level

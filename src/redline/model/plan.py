@@ -6,25 +6,35 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
 from redline.model.catalogue import OptionValue, ServerEntry, option_text
 from redline.model.exchange import Scenario
 from redline.model.load import Load
+from redline.model.route import HttpVersion, Tls
 
 
 class Variant(Frozen):
-    """A server with its options fixed; `options` holds every option, defaults included."""
+    """A server with its options fixed, and how it is spoken to; `options` holds every option, defaults included."""
 
     entry: ServerEntry
     options: dict[str, OptionValue] = {}
+    http: HttpVersion = when_said("1.1")
+    tls: Tls | None = when_said(None)
 
     @property
     def slug(self) -> str:
-        """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default."""
+        """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `rust.axum+http2`."""
         told = [
             f"{name}={option_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
         ]
+        told += ["http2"] if self.http == "2" else []
+        told += [self.tls.slug] if self.tls and self.tls.slug else []
         return "+".join([self.entry.name, *told])
+
+    @property
+    def spoken(self) -> dict[str, object]:
+        """How it is spoken to, where that is not plain HTTP/1.1."""
+        return self.model_dump(mode="json", include={"http", "tls"})
 
     def _default(self, name: str) -> bool:
         option = self.entry.options.get(name)
@@ -78,11 +88,13 @@ class Cell(Frozen):
     def id(self) -> str:
         """The slug and eight hex digits of the content, so that two cells of the same name but other content differ.
 
-        The content is what decides the measurement: the entry's name and options, the scenario, the load, the warm-up.
+        The content is what decides the measurement: the entry's name and options, how it is spoken to, the scenario,
+        the load, the warm-up.
         """
         content = {
             "server": self.variant.entry.name,
             "options": self.variant.options,
+            **self.variant.spoken,
             "route": self.route,
             "scenario": self.scenario.model_dump(mode="json"),
             "load": self.load.model_dump(mode="json"),

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
@@ -20,6 +20,21 @@ class Percentile(Frozen):
 
     q: float
     ns: int
+
+
+class OtherTime(Frozen):
+    """A time beside response and service time, of all used trials together.
+
+    `handshake` is from the first byte of the ClientHello to the handshake's end. `to server` and `from server` are
+    differences of two clocks and may be negative; nothing finer than `resolution_ns`, in which the server tells its
+    clock, is known of them.
+    """
+
+    name: Literal["handshake", "to server", "from server"]
+    count: int
+    p50_ns: int
+    p99_ns: int
+    resolution_ns: int | None = None
 
 
 class Moment(Frozen):
@@ -80,6 +95,7 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
+    other_times: tuple[OtherTime, ...] = when_said((), description="handshakes and one-way times, where there are any")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()

@@ -1,10 +1,12 @@
 """What the engine saw. The JSON form is the engine's event format; see docs/reference/engine-protocol.md."""
 
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
 from redline.model.histogram import Histogram
 
 Phase = Literal["warmup", "measure", "drain"]
@@ -18,8 +20,10 @@ class Outcomes(Frozen):
     unexpected_body: int = 0
     malformed: int = 0
     connect: int = 0
+    tls: int = 0
     reset: int = 0
     closed: int = 0
+    refused: int = 0
     timeout: int = 0
     in_flight: int = 0
     unsent: int = 0
@@ -43,7 +47,10 @@ class Counts(Frozen):
     completed: int = Field(default=0, description="right answers received in this window, whenever they were due")
     late: int = Field(default=0, description="answered only after the measurement window had ended")
     waited: int = Field(default=0, description="open load: found no idle connection when due")
+    retried: int = 0
     reconnects: int = 0
+    handshakes: int = Field(default=0, description="TLS handshakes that were completed")
+    resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0
     bytes_received: int = 0
     saturated: int = Field(default=0, description="durations past the histogram's range, recorded at its end")
@@ -52,6 +59,55 @@ class Counts(Frozen):
     )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
     outcomes: Outcomes = Outcomes()
+
+
+class Signed(Frozen):
+    """A distribution of differences: `negative` holds the absolute values of those below 0."""
+
+    negative: Histogram
+    positive: Histogram
+
+    @classmethod
+    def merged(cls, parts: Sequence["Signed"]) -> Self:
+        """The sum of the parts' counts."""
+        return cls(
+            negative=Histogram.merged(part.negative for part in parts),
+            positive=Histogram.merged(part.positive for part in parts),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many differences were recorded."""
+        return self.negative.count + self.positive.count
+
+    def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
+        """The differences that shares (0 to 1) of the recorded ones do not exceed; 0 when there is none."""
+        below, below_counts = self.negative.buckets()
+        above, above_counts = self.positive.buckets()
+        values = np.concatenate((-below[::-1], above))
+        if not len(values):
+            return (0,) * len(qs)
+        cumulative = np.cumsum(np.concatenate((below_counts[::-1], above_counts)))
+        ranks = np.clip(np.ceil(np.asarray(qs) * cumulative[-1]), 1, cumulative[-1])
+        return tuple(int(ns) for ns in values[np.searchsorted(cumulative, ranks)])
+
+
+class OneWay(Frozen):
+    """The server's clock minus ours when the request was written; ours when the answer was whole minus the server's."""
+
+    to_server: Signed
+    from_server: Signed
+
+    @classmethod
+    def merged(cls, parts: Iterable["OneWay"]) -> Self | None:
+        """The sum of the parts' counts; None for no parts."""
+        told = list(parts)
+        if not told:
+            return None
+        return cls(
+            to_server=Signed.merged([part.to_server for part in told]),
+            from_server=Signed.merged([part.from_server for part in told]),
+        )
 
 
 class Interval(Frozen):
@@ -65,6 +121,8 @@ class Interval(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
+    handshake: Histogram | None = when_said(None, description="only with TLS")
+    one_way: OneWay | None = when_said(None, description="only where answers tell the server's clock")
     engine_cpu_ns: int
 
 
@@ -76,6 +134,16 @@ class Engine(Frozen):
     backend: str
     workers: int
     cpus: tuple[int, ...] = ()
+    processes: int = when_said(1, ge=1, description="several when one may not hold all connections")
+
+
+class AgreedTls(Frozen):
+    """What the first handshake agreed on. `insecure`: the certificate was not checked."""
+
+    version: str
+    cipher: str
+    alpn: str | None = None
+    insecure: bool = False
 
 
 class Traffic(Frozen):
@@ -95,6 +163,9 @@ class Traffic(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
+    handshake: Histogram | None = when_said(None)
+    one_way: OneWay | None = when_said(None)
+    tls: AgreedTls | None = when_said(None)
     engine_cpu_ns: int
     intervals: tuple[Interval, ...]
 
@@ -108,6 +179,19 @@ class Traffic(Frozen):
                 " all three have to be equal"
             )
         return self
+
+    @property
+    def all_handshakes(self) -> Histogram | None:
+        """Handshakes from the very first one on: most are over before the measurement. None without TLS."""
+        told = [each.handshake for each in self.intervals if each.handshake is not None]
+        return Histogram.merged(told) if told else self.handshake
+
+    @property
+    def measured_one_way(self) -> OneWay | None:
+        """One-way times of the requests that were due in the measurement; None where answers tell no clock."""
+        if self.one_way is not None:
+            return self.one_way
+        return OneWay.merged(each.one_way for each in self.intervals if each.one_way and each.phase != "warmup")
 
     @property
     def seconds(self) -> float:

@@ -1,12 +1,13 @@
 """Connections on which one deadline holds for all that is sent and received, however slowly it trickles."""
 
 import socket
+import ssl
 import time
 from typing import Any
 
 
-class TimedSocket(socket.socket):
-    """A connection that raises TimeoutError past its deadline, however often something arrived before it.
+class _Timed(socket.socket):
+    """Raises TimeoutError past its deadline, however often something arrived before it.
 
     A socket's own timeout begins anew with every byte that arrives.
     """
@@ -35,15 +36,49 @@ class TimedSocket(socket.socket):
         self.settimeout(left_s)
 
 
-def connect(host: str, port: int, within_s: float) -> TimedSocket:
+class TimedSocket(_Timed):
+    """A connection with a deadline."""
+
+
+class TimedTls(_Timed, ssl.SSLSocket):
+    """The same over TLS; its handshake keeps within the timeout that it is made with."""
+
+
+def connect(
+    host: str,
+    port: int,
+    within_s: float,
+    tls: ssl.SSLContext | None = None,
+    server_name: str | None = None,
+) -> TimedSocket | TimedTls:
     """Connect, with everything to be over in that time. Raises OSError, of it TimeoutError when that is what ended it.
 
     A connection that the kernel made from a socket to itself (TCP's simultaneous open) is refused: nobody listens.
+    With a context the connection is one of TLS, for the name of the server or else its host.
     """
     deadline = time.monotonic() + within_s
     with socket.create_connection((host, port), within_s) as plain:
         if plain.getsockname() == plain.getpeername():
             raise ConnectionRefusedError
-        timed = TimedSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        timed: TimedSocket | TimedTls
+        if tls is None:
+            timed = TimedSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        else:
+            timed = _shaken(plain, tls, server_name or host, deadline)
     timed.deadline = deadline
     return timed
+
+
+def _shaken(plain: socket.socket, tls: ssl.SSLContext, server_name: str, deadline: float) -> TimedTls:
+    """TLS on a connection. A handshake of many small pieces may take a little longer than the deadline."""
+    tls.sslsocket_class = TimedTls
+    plain.settimeout(max(deadline - time.monotonic(), 0.001))
+    made = tls.wrap_socket(plain, server_hostname=server_name, do_handshake_on_connect=False)
+    assert isinstance(made, TimedTls)
+    made.deadline = deadline
+    try:
+        made.do_handshake()
+    except BaseException:
+        made.close()
+        raise
+    return made

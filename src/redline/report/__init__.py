@@ -2,6 +2,7 @@
 
 from redline.report.build import build_report
 from redline.report.compare import RunsCompared, compare_runs
-from redline.report.views import load_text, percentiles
+from redline.report.load_words import load_text
+from redline.report.views import percentiles
 
 __all__ = ["RunsCompared", "build_report", "compare_runs", "load_text", "percentiles"]

@@ -3,8 +3,8 @@
 from redline.model import CellReport, Estimate, Histogram, Metric, Report, Run, RunReport, Suite
 from redline.report.compare import compare_with_baseline, is_baseline
 from redline.report.judged import JudgedCell, judge_run
+from redline.report.load_words import load_text
 from redline.report.views import (
-    load_text,
     objective_results,
     percentiles,
     summed,

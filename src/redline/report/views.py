@@ -7,7 +7,6 @@ from redline.model import (
     Closed,
     Counts,
     Histogram,
-    Load,
     Metric,
     Moment,
     Objective,
@@ -93,16 +92,6 @@ def summed(parts: Sequence[Counts]) -> Counts:
             **{name: sum(getattr(part.outcomes, name) for part in parts) for name in Outcomes.model_fields}
         ),
     )
-
-
-def load_text(load: Load) -> str:
-    """The load in words: `closed, 64 users, 1s` or `open, 5,000/s poisson, 64 connections, 1s`."""
-    length = f"{load.duration_ns / 1e9:g}s"
-    if isinstance(load.shape, Closed):
-        users = "1 user" if load.shape.users == 1 else f"{load.shape.users:,} users"
-        return f"closed, {users}, {length}"
-    rate = f"{load.shape.rate_per_s:,.10g}/s {load.shape.arrivals}"
-    return f"open, {rate}, {load.shape.connections:,} connections, {length}"
 
 
 def _nines() -> Iterator[float]:

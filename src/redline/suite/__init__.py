@@ -1,7 +1,7 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
 from redline.suite.catalogue import Catalogue
-from redline.suite.loading import load_catalogue, load_suite, read_text
+from redline.suite.loading import files_beside, load_catalogue, load_suite, read_text
 from redline.suite.overrides import Overrides
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_plan
 from redline.suite.resolve import read_suite
@@ -13,6 +13,7 @@ __all__ = [
     "WrongValueError",
     "expected_length_ns",
     "expected_trial_ns",
+    "files_beside",
     "load_catalogue",
     "load_suite",
     "make_plan",

@@ -9,13 +9,21 @@ from typing import Any
 from pydantic import ValidationError
 
 from redline.errors import Problem, UsageError
-from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServerEntry, Start, Stop, Tool
+from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
 from redline.model.placeholders import FILLED_BY_THE_LAB, placeholders
+from redline.suite.beside import Files, no_files, picks_of
 from redline.suite.checking import Sheet
 from redline.suite.document import Path, parse_document
 from redline.suite.forms import Written
 from redline.suite.units import did_you_mean
-from redline.suite.written_family import FamilyFile, WrittenEntry, WrittenOption, WrittenShared, WrittenTool
+from redline.suite.written_family import (
+    FamilyFile,
+    WrittenEntry,
+    WrittenOption,
+    WrittenServedTls,
+    WrittenShared,
+    WrittenTool,
+)
 from redline.suite.written_scenario import ScenariosFile
 
 _REFERENCE = "catalogue/README.md"
@@ -59,16 +67,19 @@ def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, Ser
     return entries, sheet.problems
 
 
-def read_scenarios(text: str, file: str) -> tuple[dict[str, Scenario], list[Problem]]:
+def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[str, Scenario], list[Problem]]:
     """The scenarios of `scenarios.yaml`, by name; and everything that is wrong with the file."""
     try:
         sheet = Sheet(parse_document(text, file), ScenariosFile, _REFERENCE)
     except UsageError as error:
         return {}, list(error.problems)
     whole = sheet.read(ScenariosFile)
-    if whole is None:
-        return {}, sheet.problems
-    return {name: scenario.scenario(name) for name, scenario in whole.scenarios.items()}, sheet.problems
+    found = {}
+    for name, written in whole.scenarios.items() if whole else ():
+        picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
+        if picks is not None:
+            found[name] = written.scenario(name, picks)
+    return found, sheet.problems
 
 
 def _shared(sheet: Sheet) -> WrittenShared | None:
@@ -114,6 +125,8 @@ class _Family:
             ready=Ready.model_validate(_renamed(_merged(self.shared.ready, written.ready))),
             stop=Stop.model_validate(_renamed(_merged(self.shared.stop, written.stop))),
             options=options,
+            http=tuple(written.http or self.shared.http or ["1.1"]),
+            tls=_served_tls(written.tls or self.shared.tls),
         )
 
     def _check_required(self, path: Path, build: Mapping[str, Any], runtime: str | None) -> None:
@@ -123,6 +136,10 @@ class _Family:
         for key, example in missing.items():
             hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
             self.sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
+
+
+def _served_tls(written: WrittenServedTls | None) -> ServedTls | None:
+    return ServedTls(ca=written.ca, server_name=written.server_name) if written else None
 
 
 def _options(written: Mapping[str, WrittenOption]) -> dict[str, Option]:

@@ -5,8 +5,16 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from redline.model import Objective, OptionValue
-from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
+from redline.model import HttpVersion, Objective, OptionValue, TlsVersion
+from redline.suite.units import (
+    WrongValueError,
+    parse_any_rate,
+    parse_duration,
+    parse_objectives,
+    parse_rate,
+    parse_share,
+    parse_size,
+)
 
 LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
@@ -73,6 +81,10 @@ def _scalar(value: object) -> object:
     return value
 
 
+def _version(value: object) -> object:
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
 def _choices(value: object) -> list[object]:
     chosen = value if isinstance(value, list) else [value]
     if not chosen:
@@ -100,11 +112,12 @@ Timeout = Annotated[
     _at_most(LONGEST_TIMEOUT_NS, "1h", "longer waits are past the range of the histograms"),
     _duration_schema,
 ]
-Rate = Annotated[
-    float,
-    _from_text(parse_rate, "5000", (str, int, float)),
-    _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*(/s|/min|/h)?\s*$", 5000, "5000/s"),
-]
+_rate_schema = _schema(
+    ["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*(/s|/min|/h)?\s*$", 5000, "5000/s"
+)
+Rate = Annotated[float, _from_text(parse_rate, "5000", (str, int, float)), _rate_schema]
+AnyRate = Annotated[float, _from_text(parse_any_rate, "5000", (str, int, float)), _rate_schema]
+ThinkTime = Annotated[int, _duration, _at_least(1, "1ns", "leave it out, and users do not think"), _duration_schema]
 _share_schema = _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*%?\s*$", "2%", 0.02)
 Threshold = Annotated[
     float, _from_text(parse_share, "2%", (str, int, float)), AfterValidator(_whole_threshold), _share_schema
@@ -120,6 +133,8 @@ Objectives = Annotated[
     BeforeValidator(_objectives),
     WithJsonSchema({"anyOf": [_OBJECTIVE, {"type": "array", "items": _OBJECTIVE, "minItems": 1}]}),
 ]
+Http = Annotated[HttpVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.1", "2", 1.1, 2]})]
+TlsEdition = Annotated[TlsVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.2", "1.3", 1.2, 1.3]})]
 Scalar = Annotated[OptionValue, BeforeValidator(_scalar)]
 _VALUE = {"type": ["string", "integer", "boolean"]}
 Choices = Annotated[

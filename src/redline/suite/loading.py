@@ -4,6 +4,7 @@ from pathlib import Path
 
 from redline.errors import Place, Problem, UsageError
 from redline.model import Scenario, ServerEntry, Suite
+from redline.suite.beside import Files
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
 from redline.suite.checking import raise_all
 from redline.suite.overrides import Overrides
@@ -11,12 +12,19 @@ from redline.suite.resolve import read_suite
 from redline.suite.units import did_you_mean
 
 MOST_BYTES = 256 * 1024
+MOST_DATA_BYTES = 4 * 1024 * 1024
 AS_WRITTEN = Overrides()
+_YAML = (".yaml", ".yml")
 
 
 def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITTEN) -> Suite:
     """The suite of a file. Raises UsageError with every problem, each with file, line, column, field and hint."""
-    return read_suite(read_text(path), str(path), catalogue, overrides)
+    return read_suite(read_text(path), str(path), catalogue, overrides, files_beside(path))
+
+
+def files_beside(path: Path) -> Files:
+    """The files that a suite or a scenario names, looked for from the folder that it stands in."""
+    return lambda name: read_data(path.parent / name)
 
 
 def load_catalogue(folder: Path) -> Catalogue:
@@ -41,7 +49,7 @@ def load_catalogue(folder: Path) -> Catalogue:
         problems += found
     if (file := folder / "scenarios.yaml").exists():
         try:
-            scenarios, found = read_scenarios(read_text(file), str(file))
+            scenarios, found = read_scenarios(read_text(file), str(file), files_beside(file))
         except UsageError as error:
             found = list(error.problems)
         problems += found
@@ -50,10 +58,19 @@ def load_catalogue(folder: Path) -> Catalogue:
 
 
 def read_text(path: Path) -> str:
-    """A file of UTF-8 text. Raises UsageError when it is not there, not a file, too long, or not UTF-8."""
+    """A file of YAML. Raises UsageError when it is not there, not a file, longer than 256 KiB, or not UTF-8."""
+    return _text(path, MOST_BYTES, "256 KiB", "give a YAML file that a person wrote")
+
+
+def read_data(path: Path) -> str:
+    """A file that a suite names. Raises UsageError as `read_text` does; it may have 4 MiB."""
+    return _text(path, MOST_DATA_BYTES, "4 MiB", "give a part of it")
+
+
+def _text(path: Path, most_bytes: int, most: str, too_long_hint: str) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(most_bytes + 1)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}", hint=_beside(path)) from None
     except IsADirectoryError:
@@ -61,8 +78,8 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {reason}", hint="check the path and who may read it") from None
-    if len(content) > MOST_BYTES:
-        raise UsageError(f"{path} is longer than 256 KiB", hint="give a YAML file that a person wrote")
+    if len(content) > most_bytes:
+        raise UsageError(f"{path} is longer than {most}", hint=too_long_hint)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -72,7 +89,7 @@ def read_text(path: Path) -> str:
 
 
 def _beside(path: Path) -> str:
-    there = _yaml_files(path.parent)
+    there = _files(path.parent, _YAML if path.suffix in ("", *_YAML) else (path.suffix,))
     near = did_you_mean(path.name, tuple(there))
     if near:
         return near
@@ -80,12 +97,12 @@ def _beside(path: Path) -> str:
 
 
 def _inside(path: Path) -> str:
-    there = _yaml_files(path)
+    there = _files(path, _YAML)
     return f"name one of its files: {', '.join(there)}" if there else "name a YAML file"
 
 
-def _yaml_files(folder: Path) -> list[str]:
+def _files(folder: Path, endings: tuple[str, ...]) -> list[str]:
     try:
-        return sorted(file.name for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))[:20]
+        return sorted(file.name for file in folder.iterdir() if file.suffix in endings)[:20]
     except (OSError, ValueError):
         return []

@@ -9,7 +9,8 @@ from redline.model import Closed, Load, Scenario, Suite, Variant
 from redline.suite.catalogue import Catalogue
 from redline.suite.forms import SHORTEST_LOAD_NS
 from redline.suite.units import LONGEST_DURATION_NS, did_you_mean
-from redline.suite.written_suite import HIGHEST_SEED, MOST_CONNECTIONS, MOST_TRIALS
+from redline.suite.written_load import MOST_CONNECTIONS
+from redline.suite.written_suite import HIGHEST_SEED, MOST_TRIALS
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,29 @@ def _changed_loads(loads: tuple[Load, ...], overrides: Overrides) -> tuple[tuple
         problems.append(Problem(message, "an open load has a rate instead; add a load with `closed: {users: ...}`"))
     for index, load in enumerate(changed):
         for earlier, original in zip(changed[:index], loads, strict=False):
-            same_now = (earlier.shape, earlier.duration_ns) == (load.shape, load.duration_ns)
-            same_before = (original.shape, original.duration_ns) == (loads[index].shape, loads[index].duration_ns)
-            if same_now and not same_before:
+            if _same(earlier, load) and not _same(original, loads[index]):
                 message = f"the loads `{earlier.name}` and `{load.name}` would be the same"
                 problems.append(Problem(message, "change the loads in the suite instead"))
-    return changed, problems
+    return changed, [*problems, *_stage_problems(changed, overrides)]
+
+
+def _same(one: Load, other: Load) -> bool:
+    return one.model_copy(update={"name": other.name}) == other
+
+
+def _stage_problems(loads: tuple[Load, ...], overrides: Overrides) -> list[Problem]:
+    problems = []
+    for load in loads:
+        stages_ns = sum(stage.over_ns for stage in load.shape.stages)
+        if overrides.users is not None and load.shape.stages and isinstance(load.shape, Closed):
+            message = f"users are given, but those of the load `{load.name}` change in stages"
+            problems.append(Problem(message, "change the load in the suite instead"))
+        if overrides.duration_ns is not None and stages_ns > overrides.duration_ns:
+            message = (
+                f"the stages of the load `{load.name}` take {stages_ns / 1e9:g}s, longer than it would be measured"
+            )
+            problems.append(Problem(message, "give a longer duration, or change the load in the suite"))
+    return problems
 
 
 def _changed_load(load: Load, overrides: Overrides) -> Load:

@@ -5,27 +5,30 @@ from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import Option, OptionValue, Scenario, ServerEntry, Suite, Variant
+from redline.model import Option, OptionValue, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.suite.beside import Files, named_file, no_files, picks_of, times_of
 from redline.suite.catalogue import Catalogue, is_among, plain
 from redline.suite.checking import Sheet, raise_all
 from redline.suite.document import Path, parse_document
 from redline.suite.overrides import Overrides, apply_overrides
 from redline.suite.units import clip, did_you_mean
+from redline.suite.written_load import WrittenLoad
 from redline.suite.written_suite import SuiteFile, WrittenOwnScenario, WrittenServer
 
 MOST_TRIALS_IN_ALL = 100_000
 
 
-def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides) -> Suite:
-    """The suite of a file's text, resolved against the catalogue and overridden.
+def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides, files: Files = no_files) -> Suite:
+    """The suite of a file's text, resolved against the catalogue and overridden; `files` are those that it names.
 
     Raises UsageError with every problem: those of the file first, and only when there is none those of the overrides.
     """
     sheet = Sheet(parse_document(text, file), SuiteFile, "docs/reference/suite.md")
     whole = sheet.read(SuiteFile)
-    variants = _variants(sheet, catalogue)
-    scenarios = _scenarios(sheet, catalogue, variants)
-    ceiling = _ceiling(sheet, catalogue)
+    variants = _variants(sheet, catalogue, files)
+    scenarios = _scenarios(sheet, catalogue, variants, files)
+    replayed = _replayed(sheet, files)
+    ceiling = _ceiling(sheet, catalogue, files)
     baseline = _baseline(sheet, catalogue, variants)
     sheet.raise_problems()
     assert whole is not None, "a file without problems was read"
@@ -36,7 +39,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides)
         baseline=baseline,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
-        loads=tuple(load.load(name) for name, load in whole.loads.items()),
+        loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
         warmup_ns=whole.warmup,
         trials=whole.trials,
         seed=whole.seed,
@@ -61,11 +64,11 @@ def _name(file: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
 
 
-def _variants(sheet: Sheet, catalogue: Catalogue) -> list[Variant]:
+def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]:
     variants: list[Variant] = []
     for path in sheet.items(("servers",)):
         written = sheet.sound(WrittenServer, path)
-        for variant in _expanded(sheet, path, written, catalogue) if written else []:
+        for variant in _expanded(sheet, path, written, catalogue, files) if written else []:
             if variant.slug in [other.slug for other in variants]:
                 sheet.wrong(path, f"`{variant.slug}` stands twice in `servers`", "remove one")
             else:
@@ -73,7 +76,7 @@ def _variants(sheet: Sheet, catalogue: Catalogue) -> list[Variant]:
     return variants
 
 
-def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catalogue) -> list[Variant]:
+def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catalogue, files: Files) -> list[Variant]:
     """Every combination of the option values that are written; none after noting what is wrong."""
     by_name = sheet.document.at(path) == written.use
     entry = catalogue.servers.get(written.use)
@@ -86,10 +89,49 @@ def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catal
     known_before = len(sheet.problems)
     for name, values in written.options.items():
         _check_option(sheet, (*path, "with", name), entry, name, values)
+    tls = _tls(sheet, path, entry, written, files)
+    if written.http not in entry.http:
+        spoken = " and ".join(f"HTTP/{version}" for version in entry.http)
+        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {spoken}")
     if len(sheet.problems) > known_before:
         return []
     axes = {name: written.options.get(name, [option.default]) for name, option in entry.options.items()}
-    return [Variant(entry=entry, options=dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
+    return [
+        Variant(entry=entry, options=dict(zip(axes, values, strict=True)), http=written.http, tls=tls)
+        for values in product(*axes.values())
+    ]
+
+
+def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: WrittenServer, files: Files) -> Tls | None:
+    """How TLS is spoken with a server that serves it; None with others, or after noting what is wrong."""
+    asked, where = written.tls, (*path, "tls")
+    if entry.tls is None:
+        if asked is not None:
+            sheet.wrong(where, f"{entry.name} does not serve TLS", "remove `tls`", key=True)
+        return None
+    if asked is None:
+        return Tls(server_name=entry.tls.server_name)
+    ca_pem = named_file(sheet, (*where, "ca"), asked.ca, files) if asked.ca else None
+    if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
+        sheet.wrong((*where, "ca"), f"{asked.ca} holds no certificate", "name a PEM file")
+    return Tls(
+        ca_pem=ca_pem,
+        insecure=asked.insecure,
+        server_name=asked.server_name or entry.tls.server_name,
+        versions=tuple(dict.fromkeys(asked.versions)),
+        resumption=asked.resumption,
+    )
+
+
+def _replayed(sheet: Sheet, files: Files) -> dict[str, tuple[int, ...]]:
+    """The due times of every load whose arrivals are replayed, by the load's name."""
+    found = {}
+    for path in sheet.items(("loads",)):
+        written = sheet.sound(WrittenLoad, path)
+        if written and written.open and written.open.replayed:
+            where = (*path, "open", "arrivals", "replay")
+            found[str(path[-1])] = times_of(sheet, where, written.open.replayed, files)
+    return found
 
 
 def _check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values: list[OptionValue]) -> None:
@@ -115,14 +157,14 @@ def _value_hint(value: OptionValue, option: Option) -> str:
     return did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"
 
 
-def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> list[Scenario]:
+def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], files: Files) -> list[Scenario]:
     scenarios: list[Scenario] = []
     for path in sheet.items(("scenarios",)):
         name = sheet.document.at(path)
         if isinstance(name, str):
             scenario = _named_scenario(sheet, path, name, catalogue)
         else:
-            scenario = _own_scenario(sheet, path, catalogue, variants)
+            scenario = _own_scenario(sheet, path, catalogue, variants, files)
         if scenario is None:
             continue
         if scenario.name in [other.name for other in scenarios]:
@@ -140,7 +182,9 @@ def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -
     return scenario
 
 
-def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant]) -> Scenario | None:
+def _own_scenario(
+    sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], files: Files
+) -> Scenario | None:
     written = sheet.sound(WrittenOwnScenario, path)
     if written is None:
         return None
@@ -153,14 +197,15 @@ def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list
             hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
             message = f"no server of this suite has an option `{clip(option)}`"
             sheet.wrong((*path, "requires", option), message, hint, key=True)
-    return written.scenario(written.name)
+    picks = picks_of(sheet, path, written.all_requests(), files)
+    return None if picks is None else written.scenario(written.name, picks)
 
 
-def _ceiling(sheet: Sheet, catalogue: Catalogue) -> Variant | None:
+def _ceiling(sheet: Sheet, catalogue: Catalogue, files: Files) -> Variant | None:
     written = sheet.sound(WrittenServer, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
     if written is None:
         return None
-    variants = _expanded(sheet, ("ceiling",), written, catalogue)
+    variants = _expanded(sheet, ("ceiling",), written, catalogue, files)
     if len(variants) > 1:
         sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give each of its options one value")
     return variants[0] if variants else None

@@ -75,6 +75,14 @@ def parse_rate(text: str | float) -> float:
 
     Raises WrongValueError (a ValueError) for anything else and for more than 1e7/s, which no engine sends.
     """
+    rate_per_s = parse_any_rate(text)
+    if rate_per_s <= 0:
+        raise WrongValueError("a rate of 0 asks for nothing", "give a rate above 0, such as 5000/s")
+    return rate_per_s
+
+
+def parse_any_rate(text: str | float) -> float:
+    """The same, with 0 as well: where a rate begins or ends."""
     match = re.fullmatch(rf"({_NUMBER}(?:[eE]\+?[0-9]{{1,2}})?)\s*(.*)", str(text).strip())
     if not match:
         raise WrongValueError(f"{_quoted(text)} is not a rate", _RATE_HINT)
@@ -82,8 +90,6 @@ def parse_rate(text: str | float) -> float:
     if unit not in _PER_SECOND:
         raise WrongValueError(f"{_quoted(text)} has an unknown unit `{clip(unit)}`", _RATE_HINT)
     rate_per_s = float(number) / _PER_SECOND[unit]
-    if rate_per_s <= 0:
-        raise WrongValueError("a rate of 0 asks for nothing", "give a rate above 0, such as 5000/s")
     if rate_per_s > HIGHEST_RATE_PER_S:
         raise WrongValueError(f"{_quoted(text)} is more than one request each nanosecond", _RATE_HINT)
     return rate_per_s

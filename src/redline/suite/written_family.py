@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from redline.model.placeholders import FILLED_BY_THE_LAB
-from redline.suite.forms import Scalar, Wait, Written
+from redline.suite.forms import Http, Scalar, Wait, Written
 from redline.suite.units import WrongValueError, clip
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
@@ -102,6 +102,17 @@ class WrittenOption(Written):
 Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], WrittenOption]
 
 
+class WrittenServedTls(Written):
+    """That a server speaks TLS, and nothing else."""
+
+    ca: str | None = Field(
+        default=None, min_length=1, description="a PEM file in the build's folder: who signed it", examples=["ca.pem"]
+    )
+    server_name: str | None = Field(
+        default=None, min_length=1, description="the name in its certificate", examples=["localhost"]
+    )
+
+
 class WrittenShared(Written):
     """What may stand at the top of a family, and at each server."""
 
@@ -112,6 +123,10 @@ class WrittenShared(Written):
     ready: WrittenReady | None = Field(default=None, description="the request that a ready server answers")
     stop: WrittenStop | None = Field(default=None, description="how it is stopped")
     options: Options = Field(default={}, description="what can be set, by name")
+    http: Annotated[list[Http], Field(min_length=1)] | None = Field(
+        default=None, description="the versions of HTTP that it speaks; 1.1 when not said", examples=[[1.1, 2]]
+    )
+    tls: WrittenServedTls | None = Field(default=None, description="that it speaks TLS, and nothing else")
 
 
 class WrittenEntry(WrittenShared):

@@ -1,22 +1,38 @@
 """The suite file as it is written. Defaults, forms and help texts stand here; its JSON Schema is made from this."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from redline.model import Closed, Load, Open
-from redline.suite.forms import Choices, Duration, LoadLength, Objectives, Rate, Threshold, Timeout, Written
-from redline.suite.units import WrongValueError
+from redline.suite.forms import Choices, Duration, Http, Objectives, Threshold, Timeout, TlsEdition, Written
+from redline.suite.written_load import WrittenLoad
 from redline.suite.written_scenario import WrittenScenario
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
-MOST_CONNECTIONS = 65_535  # the ports of one client address to one server address
 MOST_TRIALS = 1_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
-DEFAULT_CONNECTIONS = 64
+
+
+class WrittenTls(Written):
+    """How a server that serves TLS is spoken to."""
+
+    ca: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a PEM file of who may sign, beside the suite, in place of what the catalogue says",
+        examples=["ca.pem"],
+    )
+    insecure: bool = Field(default=False, description="take any certificate; every report says so")
+    server_name: str | None = Field(
+        default=None, min_length=1, description="what the certificate must be for", examples=["localhost"]
+    )
+    versions: list[TlsEdition] = Field(
+        default=["1.2", "1.3"], min_length=1, description="versions that may be agreed on", examples=[[1.3]]
+    )
+    resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
 
 
 class WrittenServer(Written):
@@ -28,6 +44,10 @@ class WrittenServer(Written):
         alias="with",
         description="options by name; a list of values is an axis",
         examples=[{"routes": [1, 128]}],
+    )
+    http: Http = Field(default="1.1", description="the version of HTTP that is spoken, 1.1 or 2", examples=[2])
+    tls: WrittenTls | None = Field(
+        default=None, description="how TLS is spoken, with a server that serves it", examples=[{"versions": [1.3]}]
     )
 
     @model_validator(mode="before")
@@ -53,56 +73,6 @@ def _scenario_kind(value: Any) -> str:
 ScenarioItem = Annotated[
     Annotated[str, Tag("<name>")] | Annotated[WrittenOwnScenario, Tag("<own>")], Discriminator(_scenario_kind)
 ]
-
-
-class WrittenClosed(Written):
-    """Users who ask again as soon as they are answered, each on a connection of its own."""
-
-    users: int = Field(ge=1, le=MOST_CONNECTIONS, description=f"1 to {MOST_CONNECTIONS}", examples=[64])
-
-
-class WrittenOpen(Written):
-    """Requests that fall due at a rate, whatever the server does."""
-
-    rate: Rate = Field(description="requests per second", examples=[5000])
-    arrivals: Literal["poisson", "uniform"] = Field(
-        default="poisson", description="poisson (independent, as from many users) or uniform (evenly spaced)"
-    )
-    connections: int = Field(
-        default=DEFAULT_CONNECTIONS,
-        ge=1,
-        le=MOST_CONNECTIONS,
-        description=f"the most connections at once, 1 to {MOST_CONNECTIONS}; past it a due request waits",
-        examples=[64],
-    )
-
-
-class WrittenLoad(Written):
-    """A load: closed or open, and how long it is measured."""
-
-    closed: WrittenClosed | None = Field(default=None, description="a closed loop", examples=[{"users": 64}])
-    open: WrittenOpen | None = Field(default=None, description="an open loop", examples=[{"rate": 5000}])
-    duration: LoadLength = Field(alias="for", description="how long is measured", examples=["1s"])
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> "WrittenLoad":
-        if (self.closed is None) == (self.open is None):
-            told = "is neither closed nor open" if self.closed is None else "is closed and open at once"
-            raise WrongValueError(f"this load {told}", "write `closed: {users: 64}` or `open: {rate: 5000}`")
-        return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler.resolve_ref_schema(handler(schema))
-        return json_schema | {"oneOf": [{"required": ["closed"]}, {"required": ["open"]}]}
-
-    def load(self, name: str) -> Load:
-        """The model's word for it."""
-        if self.closed is not None:
-            return Load(name=name, shape=Closed(users=self.closed.users), duration_ns=self.duration)
-        assert self.open is not None, "the validator saw to it"
-        shape = Open(rate_per_s=self.open.rate, arrivals=self.open.arrivals, connections=self.open.connections)
-        return Load(name=name, shape=shape, duration_ns=self.duration)
 
 
 def _no_default(schema: JsonDict) -> None:

@@ -3,10 +3,8 @@
 import contextlib
 import errno
 import hashlib
-import http.client
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -18,18 +16,15 @@ from typing import IO
 
 from redline.errors import DriveError
 from redline.model import Cell, Interval, Traffic
-from redline.plugins.drivers.job import Transcript, deadline_ns, job
+from redline.plugins.drivers.job import deadline_ns, job
+from redline.plugins.drivers.transcript import Transcript
+from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.yielding import give_way
-from redline.plugins.timed import connect
 from redline.ports import Drive, Endpoint
 from redline.store import told
 
 ENGINE = "redline-engine"
-RESERVED_FILES = 64
-VERIFY_WITHIN_S = (5.0, 30.0)
-LONGEST_BODY = 64 << 20
 _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
-_SHOWN_BYTES = 120
 
 
 def find_engine() -> Path:
@@ -64,38 +59,15 @@ class EngineDriver:
             raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint="run `make build`") from error
 
     def refuses(self, cell: Cell) -> str | None:
-        """More connections than this process may open cannot be driven from here."""
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = hard - RESERVED_FILES
-        if hard == resource.RLIM_INFINITY or cell.load.connections <= most:
-            return None
-        return (
-            f"{cell.load.connections} connections need more file descriptors than this machine gives a process:"
-            f" {most} are possible; raise the hard limit (ulimit -Hn) to have more"
-        )
+        """Nothing: what this machine's limits do not allow, the engine says before it starts."""
+        del cell
+        return None
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Ask once, over a connection of its own, and compare status and body.
-
-        All of it has to be over within the cell's timeout, but no sooner than in 5 s and no later than in 30.
-        """
-        request = cell.scenario.request
-        within_s = verify_within_s(cell)
-        connection = http.client.HTTPConnection(endpoint.host, endpoint.port)
-        try:
-            body = request.body.content() if request.body else None
-            connection.sock = connect(endpoint.host, endpoint.port, within_s)
-            connection.request(request.method, request.path, body=body, headers=request.headers)
-            answer = connection.getresponse()
-            return _difference(cell, answer.status, _body(answer, request.expect.body_length))
-        except TimeoutError:
-            return f"{request.method} {request.path}: no whole answer within {within_s:.3g} s"
-        except http.client.HTTPException as error:
-            return f"{request.method} {request.path}: {_what_is_no_http(error)}"
-        except OSError as error:
-            return f"{request.method} {request.path}: {error.strerror or type(error).__name__}"
-        finally:
-            connection.close()
+        """Ask each request once and compare status and body; over HTTP/2 the engine itself does so."""
+        if cell.variant.http == "1.1":
+            return verify(cell, endpoint)
+        return verify_by_load(cell, endpoint, self.drive)
 
     def drive(self, drive: Drive) -> Traffic:
         """Run the job. An interrupt ends the engine; with `keep_interrupted` what it has is given first.
@@ -207,56 +179,6 @@ def _end(process: "subprocess.Popen[str]") -> None:
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
-
-
-def verify_within_s(cell: Cell) -> float:
-    """How long the answer that is compared may take."""
-    shortest, longest = VERIFY_WITHIN_S
-    return min(max(cell.timeout_ns / 1e9, shortest), longest)
-
-
-def _body(answer: http.client.HTTPResponse, expected: int | None) -> bytes:
-    """The body, or a little more of it than was expected: enough to see that it is wrong, and to show it."""
-    most = LONGEST_BODY if expected is None else max(expected, _SHOWN_BYTES)
-    body = answer.read(most + 1)
-    if expected is None and len(body) > most:
-        raise http.client.HTTPException(f"a body that is longer than {most} bytes")
-    # Of a body that is asked for in part, http.client does not say that it broke off.
-    if len(body) <= most and answer.length:
-        raise http.client.IncompleteRead(body, answer.length)
-    return body
-
-
-def _what_is_no_http(error: http.client.HTTPException) -> str:
-    match error:
-        case http.client.RemoteDisconnected():
-            return "the connection was closed without an answer"
-        case http.client.BadStatusLine():
-            return f"no HTTP answer but {_shown(str(error).encode('latin-1', 'replace'))}"
-        case http.client.IncompleteRead():
-            more = f", {error.expected} more were announced" if error.expected else ""
-            return f"the connection was closed within the body, after {len(error.partial)} bytes{more}"
-        case _:
-            return str(error) or type(error).__name__
-
-
-def _difference(cell: Cell, status: int, body: bytes) -> str | None:
-    """In one line, how an answer differs from the expected one."""
-    request, expect = cell.scenario.request, cell.scenario.request.expect
-    asked = f"{request.method} {request.path}"
-    if status != expect.status:
-        return f"{asked}: status {status} instead of {expect.status}, body {_shown(body)}"
-    if expect.body is not None and body != expect.body.encode():
-        return f"{asked}: body {_shown(body)} instead of {_shown(expect.body.encode())}"
-    if expect.body_length is not None and len(body) != expect.body_length:
-        least = "at least " if len(body) > _SHOWN_BYTES else ""
-        return f"{asked}: {least}{len(body)} bytes instead of {expect.body_length}"
-    return None
-
-
-def _shown(body: bytes) -> str:
-    more = " and more" if len(body) > _SHOWN_BYTES else ""
-    return f"{body[:_SHOWN_BYTES].decode('utf-8', 'backslashreplace')!r}{more}"
 
 
 def _tail(log: Path) -> str:

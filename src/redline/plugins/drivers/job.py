@@ -1,49 +1,45 @@
-"""The engine's format: a Drive becomes a job, event lines become Traffic. See docs/reference/engine-protocol.md.
-
-Engine and lab are built together, so an event that is not exactly of the format is an error, never a guess.
-"""
+"""A Drive becomes the engine's job. See docs/reference/engine-protocol.md."""
 
 import base64
-import json
 from typing import Any
 
-from pydantic import ValidationError
-
-from redline.errors import DriveError
-from redline.model import Closed, Interval, Load, Request, Traffic
+from redline.model import Closed, Expected, Load, LoadStage, Open, Request, Think
+from redline.model.template import for_engine, placeholders
 from redline.ports import Drive
 
 JOB_FORMAT = "redline.job/1"
-EVENTS_FORMAT = "redline.engine/1"
 CONNECT_ALLOWANCE_NS = 20_000_000_000
+OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
 
 
 def job(drive: Drive) -> dict[str, Any]:
-    """The job of a drive, ready for JSON."""
+    """The job of a drive, ready for JSON. What is not asked for is left to the engine's own defaults."""
     cell = drive.cell
-    return {
-        "format": JOB_FORMAT,
-        "target": {"host": drive.endpoint.host, "port": drive.endpoint.port},
-        "request": _request(cell.scenario.request),
-        "expect": _expect(cell.scenario.request),
-        "load": _load(cell.load),
-        "warmup_ns": cell.warmup_ns,
-        "measure_ns": cell.load.duration_ns,
-        "drain_ns": cell.timeout_ns,
-        "timeout_ns": cell.timeout_ns,
-        "interval_ns": interval_ns(cell.load.duration_ns),
-        "deadline_ns": deadline_ns(drive),
-        "seed": drive.seed,
-        "workers": drive.workers,
-        "cpus": list(drive.cpus),
-    }
+    return _said(
+        format=JOB_FORMAT,
+        target=_target(drive),
+        requests=[_request(one) for one in cell.scenario.requests],
+        picks={name: list(entries) for name, entries in cell.scenario.picks.items()} or None,
+        load=_load(cell.load),
+        warmup_ns=cell.warmup_ns,
+        measure_ns=cell.load.duration_ns,
+        count=cell.load.count,
+        drain_ns=cell.timeout_ns,
+        timeout_ns=cell.timeout_ns,
+        interval_ns=interval_ns(cell.load.duration_ns),
+        deadline_ns=deadline_ns(drive),
+        seed=drive.seed,
+        workers=drive.workers,
+        cpus=list(drive.cpus),
+    )
 
 
 def deadline_ns(drive: Drive) -> int:
-    """When the engine has to have ended, whatever happened."""
+    """When the engine has to have ended, whatever happened. It connects for as long as a request may take."""
     cell = drive.cell
-    return CONNECT_ALLOWANCE_NS + cell.warmup_ns + cell.load.duration_ns + cell.timeout_ns + SLACK_NS
+    connect_ns = max(CONNECT_ALLOWANCE_NS, cell.timeout_ns) + cell.load.connections * OF_EACH_CONNECTION_NS
+    return connect_ns + cell.warmup_ns + cell.load.duration_ns + cell.timeout_ns + SLACK_NS
 
 
 def interval_ns(duration_ns: int) -> int:
@@ -51,82 +47,88 @@ def interval_ns(duration_ns: int) -> int:
     return min(max(duration_ns // 10, 50_000_000), 1_000_000_000)
 
 
+def _said(**keys: Any) -> dict[str, Any]:
+    """The keys that have a value."""
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def _target(drive: Drive) -> dict[str, Any]:
+    variant, endpoint = drive.cell.variant, drive.endpoint
+    tls = variant.tls
+    asked = tls and {
+        "ca_pem": tls.ca_pem or endpoint.ca_pem,
+        "insecure": tls.insecure,
+        "server_name": tls.server_name,
+        "versions": list(tls.versions),
+        "resumption": tls.resumption,
+    }
+    return _said(host=endpoint.host, port=endpoint.port, http=variant.http, tls=asked)
+
+
 def _request(request: Request) -> dict[str, Any]:
-    body = base64.b64encode(request.body.content()).decode() if request.body else None
-    return {
-        "method": request.method,
-        "path": request.path,
-        "headers": [[name, value] for name, value in request.headers.items()],
-        "body_base64": body,
-    }
+    return _said(
+        weight=request.weight,
+        method=request.method,
+        path=for_engine(request.path),
+        headers=[[name, for_engine(value)] for name, value in request.header_lines],
+        **_body(request),
+        expect=_expect(request.expect),
+        timestamp=request.timestamp and {"pointer": request.timestamp.pointer, "unit": request.timestamp.unit},
+    )
 
 
-def _expect(request: Request) -> dict[str, Any]:
-    expect = request.expect
-    return {
-        "status": expect.status,
-        "body_length": expect.body_length if expect.under_load != "status" else None,
-        "body_sha256": expect.body_sha256 if expect.under_load == "hash" else None,
-    }
+def _body(request: Request) -> dict[str, str]:
+    """Only what is filled in goes as text: bytes are sent as they are, and braces in them mean nothing."""
+    body = request.body
+    if body is None:
+        return {}
+    if body.text is not None and placeholders(body.text):
+        return {"body_text": for_engine(body.text)}
+    return {"body_base64": base64.b64encode(body.content()).decode()}
+
+
+def _expect(expect: Expected) -> dict[str, Any]:
+    if expect.under_load == "status":
+        return {"status": expect.status}
+    return _said(
+        status=expect.status,
+        body_length=expect.body_length,
+        body_sha256=expect.body_sha256 if expect.under_load == "hash" else None,
+        json=[{"pointer": pointer, "equals": value} for pointer, value in expect.json_values.items()] or None,
+    )
 
 
 def _load(load: Load) -> dict[str, Any]:
     shape = load.shape
-    if isinstance(shape, Closed):
-        return {"closed": {"users": shape.users}}
-    open_load = {"rate_per_s": shape.rate_per_s, "arrivals": shape.arrivals, "connections": shape.connections}
-    return {"open": open_load}
+    return {"closed": _closed(shape)} if isinstance(shape, Closed) else {"open": _open(shape)}
 
 
-class Transcript:
-    """Collects the engine's events, line by line, into Traffic."""
-
-    def __init__(self) -> None:
-        self._started: dict[str, Any] = {}
-        self._result: dict[str, Any] = {}
-        self._intervals: list[Interval] = []
-
-    def read(self, line: str) -> Interval | None:
-        """Take in one line; gives the interval when it was one. Raises DriveError for an error event or nonsense."""
-        try:
-            event = json.loads(line)
-            match event.pop("event"):
-                case "started":
-                    self._started = _of_our_format(event)
-                case "interval":
-                    self._intervals.append(Interval.model_validate(event))
-                    return self._intervals[-1]
-                case "result":
-                    self._result = event
-                case "error":
-                    raise DriveError(event["message"], hint=event["hint"])
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise _nonsense(line, error) from None
-        return None
-
-    def traffic(self) -> Traffic | None:
-        """All of it, or None when the engine wrote no result."""
-        if not self._started or not self._result:
-            return None
-        try:
-            return Traffic.model_validate({**self._started, **self._result, "intervals": tuple(self._intervals)})
-        except ValidationError as error:
-            raise _nonsense(str(self._result), error) from None
-
-
-def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
-    found = event.pop("format")
-    if found != EVENTS_FORMAT:
-        raise ValueError(f"its format is {found}, ours {EVENTS_FORMAT}")
-    return event
-
-
-def _nonsense(line: str, error: Exception) -> DriveError:
-    why = str(error)
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        why = ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
-    return DriveError(
-        f"the engine wrote what cannot be: {why}; in {line[:200]!r}",
-        hint="engine and lab may be of different versions: run `make build`",
+def _closed(shape: Closed) -> dict[str, Any]:
+    return _said(
+        users=shape.users,
+        depth=shape.depth,
+        think=shape.think and _think(shape.think),
+        pace_per_s=shape.pace_per_s,
+        requests_per_connection=shape.requests_per_connection,
+        stages=[_stage(stage, int(stage.to)) for stage in shape.stages] or None,
     )
+
+
+def _open(shape: Open) -> dict[str, Any]:
+    return _said(
+        rate_per_s=shape.rate_per_s,
+        arrivals={"replayed_ns": list(shape.replayed_ns)} if shape.arrivals == "replayed" else shape.arrivals,
+        connections=shape.connections,
+        connections_at_start=shape.connections_at_start,
+        depth=shape.depth,
+        requests_per_connection=shape.requests_per_connection,
+        stages=[_stage(stage, stage.to) for stage in shape.stages] or None,
+    )
+
+
+def _think(think: Think) -> dict[str, int]:
+    return {"fixed_ns" if think.distribution == "fixed" else "exponential_ns": think.mean_ns}
+
+
+def _stage(stage: LoadStage, to: float) -> dict[str, Any]:
+    return {"to": to, "over_ns": stage.over_ns}

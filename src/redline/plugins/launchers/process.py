@@ -73,7 +73,12 @@ class _Attempt:
         if isinstance(started, NotStarted):
             guard.stop()
             raise complaints.not_started(name, order, started)
-        waited = wait_until_ready(HOST, self.port, ready, lambda pause: guard.poll(pause) is None, started.at_ns)
+        tls = self.variant.entry.tls is not None
+
+        def alive(pause: float) -> bool:
+            return guard.poll(pause) is None
+
+        waited = wait_until_ready(HOST, self.port, ready, alive, started.at_ns, tls=tls)
         if waited.ended == "ready" and guard.poll() is None:
             return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
         exited = guard.poll()
@@ -122,11 +127,27 @@ class ProcessLauncher:
             try:
                 facts = attempt.bring_up(guard, order)
                 if facts is not None:
-                    yield ProcessServer(Endpoint(HOST, attempt.port), facts, variant.slug, guard, log)
+                    endpoint = Endpoint(HOST, attempt.port, _authorities(variant.entry, built))
+                    yield ProcessServer(endpoint, facts, variant.slug, guard, log)
                     return
             finally:
                 guard.stop()
         raise complaints.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+
+
+def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:
+    """Who signed the server's certificate, where its entry names a file. Raises LaunchError when that is not there."""
+    if entry.tls is None or entry.tls.ca is None:
+        return None
+    file = built.folder / entry.tls.ca
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise LaunchError(
+            f"{entry.name}: who signed its certificate cannot be read: {file}: {reason}",
+            hint="the build leaves this file, or it stands beside it: see `tls.ca` in server.yaml",
+        ) from None
 
 
 def _guard(name: str, order: Order) -> Guard:

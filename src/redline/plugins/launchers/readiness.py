@@ -1,13 +1,14 @@
 """When is a server ready? When it answers a real request as its entry says, and not before."""
 
 import re
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from redline.model import Ready
-from redline.plugins.timed import TimedSocket, connect
+from redline.plugins.timed import TimedSocket, TimedTls, connect
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.020
@@ -30,18 +31,22 @@ class Waited:
     saw: int | str
 
 
-def wait_until_ready(host: str, port: int, ready: Ready, alive: Callable[[float], bool], since_ns: int) -> Waited:
+def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
+    host: str, port: int, ready: Ready, alive: Callable[[float], bool], since_ns: int, *, tls: bool = False
+) -> Waited:
     """Ask again and again, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
     Another status is no end: a server may answer 503 or 404 while its routes are being set up. `alive` is given the
-    seconds to pause; `since_ns` is the server's start on CLOCK_MONOTONIC, from which `ready.within_ns` counts.
+    seconds to pause; `since_ns` is the server's start on CLOCK_MONOTONIC, from which `ready.within_ns` counts. Over TLS
+    any certificate will do: who answers is for the verification to see.
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
+    context = _any_certificate() if tls else None
     while True:
         asked = time.monotonic_ns()
         left_s = (deadline - asked) / 1e9
-        saw = ask(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)))
+        saw = ask(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context)
         now = time.monotonic_ns()
         if saw == ready.status and now <= deadline:
             return Waited("ready", now, saw)
@@ -55,11 +60,11 @@ def wait_until_ready(host: str, port: int, ready: Ready, alive: Callable[[float]
             attempt = min(attempt * 2, _LONGEST_ATTEMPT_S)
 
 
-def ask(host: str, port: int, path: str, within_s: float) -> int | str:
+def ask(host: str, port: int, path: str, within_s: float, tls: ssl.SSLContext | None = None) -> int | str:
     """The status of `GET path`, answered whole on a connection of its own; or why there was no answer in that time."""
     request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode()
     try:
-        with connect(host, port, within_s) as connection:
+        with connect(host, port, within_s, tls) as connection:
             connection.sendall(request)
             answer = _receive(connection)
     except ConnectionRefusedError:
@@ -72,7 +77,14 @@ def ask(host: str, port: int, path: str, within_s: float) -> int | str:
     return int(status[1]) if status else f"no HTTP answer but {answer[:60]!r}"
 
 
-def _receive(connection: TimedSocket) -> bytes:
+def _any_certificate() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _receive(connection: TimedSocket | TimedTls) -> bytes:
     """One answer, or as much as is enough to see that it is none. Raises TimeoutError."""
     answer = b""
     while not _is_whole(answer):

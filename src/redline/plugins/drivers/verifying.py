@@ -1,0 +1,146 @@
+"""Each request of a scenario is asked once, on a connection of its own, before the load."""
+
+import contextlib
+import http.client
+import ssl
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from redline.errors import DriveError
+from redline.model import Cell, Closed, Load, Request, Tls, Traffic
+from redline.model.template import first_of
+from redline.plugins.drivers.answers import SHOWN_BYTES, difference, shown
+from redline.plugins.timed import connect
+from redline.ports import Drive, Endpoint
+
+VERIFY_WITHIN_S = (5.0, 30.0)
+LONGEST_BODY = 64 << 20
+_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def verify(cell: Cell, endpoint: Endpoint) -> str | None:
+    """The first wrong answer in one line, or None. Speaks HTTP/1.1, over TLS where the cell does.
+
+    Each answer has to be over within the cell's timeout, but no sooner than in 5 s and no later than in 30.
+    """
+    answers = (_ask(cell, request, endpoint) for request in cell.scenario.requests)
+    return next((wrong for wrong in answers if wrong is not None), None)
+
+
+def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traffic]) -> str | None:
+    """The same through the engine: one request of each, and all of its answer is checked that may be under load."""
+    for request in cell.scenario.requests:
+        expect = request.expect.model_copy(update={"under_load": "hash" if request.expect.body_sha256 else "length"})
+        once = cell.model_copy(
+            update={
+                "scenario": cell.scenario.model_copy(
+                    update={"request": request.model_copy(update={"expect": expect}), "others": ()}
+                ),
+                "load": Load(name="once", shape=Closed(users=1), duration_ns=int(verify_within_s(cell) * 1e9), count=1),
+                "warmup_ns": 0,
+            }
+        )
+        with tempfile.TemporaryDirectory() as scratch:
+            log = Path(scratch) / "engine.log"
+            asked = f"{request.method} {first_of(request.path, cell.scenario.picks)}"
+            try:
+                counts = drive(Drive(cell=once, endpoint=endpoint, seed=1, cpus=(), workers=1, log=log)).counts
+            except DriveError as error:
+                return f"{asked}: {error.problems[0].message}"
+        wrong = [kind.replace("_", " ") for kind, number in counts.outcomes if number and kind != "ok"]
+        if wrong or not counts.outcomes.ok:
+            classes = f" (status {', '.join(counts.status)})" if counts.status else ""
+            return f"{asked}: {', '.join(wrong) or 'no answer'}{classes}"
+    return None
+
+
+def verify_within_s(cell: Cell) -> float:
+    """How long the answer that is compared may take."""
+    shortest, longest = VERIFY_WITHIN_S
+    return min(max(cell.timeout_ns / 1e9, shortest), longest)
+
+
+def _ask(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
+    within_s = verify_within_s(cell)
+    picks = cell.scenario.picks
+    path = first_of(request.path, picks)
+    asked = f"{request.method} {path}"
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port)
+    try:
+        tls = cell.variant.tls
+        context, name = (tls_context(tls, endpoint), tls.server_name) if tls else (None, None)
+        connection.sock = connect(endpoint.host, endpoint.port, within_s, context, name)
+        _send(connection, request, path, picks)
+        answer = connection.getresponse()
+        return difference(request, asked, answer.status, _body(answer, request.expect.body_length))
+    except TimeoutError:
+        return f"{asked}: no whole answer within {within_s:.3g} s"
+    except http.client.HTTPException as error:
+        return f"{asked}: {_what_is_no_http(error)}"
+    except ssl.SSLError as error:
+        return f"{asked}: TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
+    except OSError as error:
+        return f"{asked}: {error.strerror or type(error).__name__}"
+    finally:
+        with contextlib.suppress(OSError):
+            connection.close()
+
+
+def tls_context(tls: Tls, endpoint: Endpoint) -> ssl.SSLContext:
+    """What TLS is asked with. Raises OSError (of it SSLError) for authorities that cannot be read."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = min(_VERSIONS[version] for version in tls.versions)
+    context.maximum_version = max(_VERSIONS[version] for version in tls.versions)
+    context.set_alpn_protocols(["http/1.1"])
+    authorities = tls.ca_pem or endpoint.ca_pem
+    if tls.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif authorities:
+        context.load_verify_locations(cadata=authorities)
+    else:
+        context.load_default_certs()
+    return context
+
+
+def _send(
+    connection: http.client.HTTPConnection, request: Request, path: str, picks: dict[str, tuple[str, ...]]
+) -> None:
+    """As `HTTPConnection.request` would, but with headers that stand several times."""
+    body = request.body
+    content = None
+    if body is not None:
+        content = body.content() if body.text is None else first_of(body.text, picks).encode()
+    named = {name.lower() for name, _ in request.header_lines}
+    connection.putrequest(request.method, path, skip_host="host" in named, skip_accept_encoding=True)
+    for name, value in request.header_lines:
+        connection.putheader(name, first_of(value, picks))
+    if content is not None or request.method in ("POST", "PUT", "PATCH"):
+        connection.putheader("Content-Length", str(len(content or b"")))
+    connection.endheaders(content)
+
+
+def _body(answer: http.client.HTTPResponse, expected: int | None) -> bytes:
+    """The body, or a little more of it than was expected: enough to see that it is wrong, and to show it."""
+    most = LONGEST_BODY if expected is None else max(expected, SHOWN_BYTES)
+    body = answer.read(most + 1)
+    if expected is None and len(body) > most:
+        raise http.client.HTTPException(f"a body that is longer than {most} bytes")
+    # Of a body that is asked for in part, http.client does not say that it broke off.
+    if len(body) <= most and answer.length:
+        raise http.client.IncompleteRead(body, answer.length)
+    return body
+
+
+def _what_is_no_http(error: http.client.HTTPException) -> str:
+    match error:
+        case http.client.RemoteDisconnected():
+            return "the connection was closed without an answer"
+        case http.client.BadStatusLine():
+            return f"no HTTP answer but {shown(str(error).encode('latin-1', 'replace'))}"
+        case http.client.IncompleteRead():
+            more = f", {error.expected} more were announced" if error.expected else ""
+            return f"the connection was closed within the body, after {len(error.partial)} bytes{more}"
+        case _:
+            return str(error) or type(error).__name__

@@ -1,0 +1,50 @@
+"""A load in words."""
+
+from redline.model import Closed, Load, LoadStage, Open, Think
+from redline.quantities import duration
+
+
+def load_text(load: Load) -> str:
+    """`closed, 64 users, 1s`; `open, 5,000/s poisson, 64 connections, 1s`; `closed, 0 users to 1,000 over 30s, 60s`."""
+    shape = load.shape
+    length = f"{load.duration_ns / 1e9:g}s" + (f" or {load.count:,} requests" if load.count else "")
+    replaced = f"{shape.requests_per_connection:,} requests a connection" if shape.requests_per_connection else ""
+    parts = _closed(shape) if isinstance(shape, Closed) else _open(shape)
+    return ", ".join(part for part in (*parts, replaced, length) if part)
+
+
+def _closed(shape: Closed) -> tuple[str, ...]:
+    users = "1 user" if shape.users == 1 else f"{shape.users:,} users"
+    return (
+        "closed",
+        users + _stages(shape.stages, ""),
+        f"{shape.depth} deep" if shape.depth > 1 else "",
+        _think(shape.think) if shape.think else "",
+        f"{shape.pace_per_s:,.10g}/s each" if shape.pace_per_s else "",
+    )
+
+
+def _open(shape: Open) -> tuple[str, ...]:
+    if shape.rate_per_s is None:
+        rate = f"{len(shape.replayed_ns):,} replayed arrivals"
+    else:
+        rate = f"{shape.rate_per_s:,.10g}/s{_stages(shape.stages, '/s')} {shape.arrivals}"
+    start = "" if shape.connections_at_start is None else f" ({shape.connections_at_start:,} at the start)"
+    return ("open", rate, f"{shape.connections:,} connections{start}", f"{shape.depth} deep" if shape.depth > 1 else "")
+
+
+def _think(think: Think) -> str:
+    kind = " (exponential)" if think.distribution == "exponential" else ""
+    return f"thinking {duration(think.mean_ns)}{kind}"
+
+
+def _stages(stages: tuple[LoadStage, ...], unit: str) -> str:
+    """` to 1,000 over 30s, to 500 at once`; past three the last stands for those between."""
+    told = [f"to {stage.to:,.10g}{unit} {_over(stage)}" for stage in stages]
+    if len(told) > 3:
+        told = [*told[:2], f"and {len(told) - 3} stages more", told[-1]]
+    return f" {', '.join(told)}" if told else ""
+
+
+def _over(stage: LoadStage) -> str:
+    return f"over {stage.over_ns / 1e9:g}s" if stage.over_ns else "at once"

@@ -1,0 +1,173 @@
+"""Scenarios of several requests, placeholders, and what of an answer is right; servers over TLS and HTTP/2."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Body, Expected, Request, Scenario, Suite, Timestamp, Tls
+from redline.model.template import first_of, for_engine, malformed, parts
+from redline.suite import load_catalogue, load_suite
+from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE, problems_of, suite_of, write_catalogue
+
+SHA = hashlib.sha256(b"x").hexdigest()
+
+
+def scenario_of(folder: Path, written: str) -> Scenario:
+    return suite_of(folder, SUITE.replace("[Get]", f"[{{name: M, {written}}}]")).scenarios[0]
+
+
+def test_several_requests_are_drawn_by_weight(tmp_path: Path) -> None:
+    made = scenario_of(tmp_path, "requests: [{weight: 3, get: /a}, {post: /b, body: {size: 5MB, fill: text}}]")
+    assert made.requests == (
+        Request(weight=3, path="/a"),
+        Request(method="POST", path="/b", body=Body(size=5_000_000, fill="text")),
+    )
+    assert Scenario.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_single_request_is_stored_as_ever(tmp_path: Path) -> None:
+    stored = scenario_of(tmp_path, "get: /a").model_dump()
+    assert sorted(stored) == ["about", "name", "request", "requires"]
+    assert sorted(stored["request"]) == ["body", "expect", "headers", "method", "path"]
+    assert sorted(stored["request"]["expect"]) == ["body", "length", "status", "under_load"]
+
+
+def test_a_header_may_stand_several_times(tmp_path: Path) -> None:
+    made = scenario_of(tmp_path, "get: /a, headers: {Cookie: [a=1, b=2], Accept: x}")
+    assert made.request.header_lines == (("Cookie", "a=1"), ("Cookie", "b=2"), ("Accept", "x"))
+
+
+def test_what_is_right_can_be_a_hash_or_values_of_json(tmp_path: Path) -> None:
+    made = scenario_of(tmp_path, f"get: /a, expect: {{sha256: {SHA}, json: {{/total: 3, /a/0: null, '': [x]}}}}")
+    assert made.request.expect == Expected(
+        sha256=SHA, json_values={"/total": 3, "/a/0": None, "": ["x"]}, under_load="hash"
+    )
+
+
+def test_where_the_answer_tells_the_servers_clock(tmp_path: Path) -> None:
+    field = scenario_of(tmp_path, "get: /a, timestamp: {pointer: /now, unit: ms}")
+    assert field.request.timestamp == Timestamp(pointer="/now", unit="ms")
+    assert field.clock_resolution_ns == 1_000_000
+    assert scenario_of(tmp_path, "get: /a").clock_resolution_ns is None
+    whole = scenario_of(tmp_path, "get: /a, timestamp: {pointer: body, unit: ns}")
+    assert whole.request.timestamp == Timestamp(unit="ns")
+
+
+def test_entries_to_pick_from_are_read_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("1\n2\n\n33\n")
+    made = scenario_of(tmp_path, "get: '/a?id={pick:ids.txt}&n={seq}', headers: {X: '{pick:ids.txt}'}")
+    assert made.picks == {"ids.txt": ("1", "2", "33")}
+
+
+def test_a_scenario_of_the_catalogue_picks_from_files_beside_it(tmp_path: Path) -> None:
+    folder = write_catalogue(tmp_path, scenarios=SCENARIOS + "  Pick: {get: '/{pick:ids.txt}'}\n")
+    (folder / "ids.txt").write_text("a\nb\n")
+    assert load_catalogue(folder).scenarios["Pick"].picks == {"ids.txt": ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("written", "says", "hint"),
+    [
+        ("requests: []", "says nothing to ask for", "or `requests`"),
+        ("get: /a, requests: [{get: /b}]", "has get and requests", "exactly one of"),
+        ("requests: [{weight: 1}]", "this request says nothing to ask for", "`get: /path0`"),
+        ("requests: [{get: /a, put: /a}]", "this request has get and put", "exactly one"),
+        ("requests: [{get: /a, weight: 0}]", "at least 1", "how often it is drawn"),
+        ("headers: {A: b}, requests: [{get: /b}]", "`headers` stands beside `requests`", "within each"),
+        ("get: '/{rand:5..1}'", "`{rand:5..1}` cannot be filled in", "{rand:1..100}"),
+        ("get: '/{rand:1-5}'", "`{rand:1-5}` cannot be filled in", "{rand:1..100}"),
+        ("get: /a, headers: {A: '{pick:}'}", "`{pick:}` cannot be filled in", "{pick:file.txt}"),
+        ("post: /a, body: '{pick :x}'", "`{pick :x}` cannot be filled in", "double the braces"),
+        ("get: '/{pick:none.txt}'", "there is no file", "has: empty.txt, signs.txt"),
+        ("get: '/{pick:empty.txt}'", "empty.txt has nothing to pick from", "one entry a line"),
+        ("get: '/{pick:words.txt}'", "`two words` of words.txt cannot stand in a path", "encode it"),
+        ("get: /a, headers: {A: '{pick:signs.txt}'}", "of signs.txt cannot stand in a header", "take it out"),
+        ("get: /a, expect: {sha256: abc}", "has a form that is not allowed", "SHA-256"),
+        (f"get: /a, expect: {{body: x, sha256: {SHA}}}", "say the same thing", "remove `sha256`"),
+        ("get: /a, expect: {json: {total: 3}}", "has a form that is not allowed", "JSON Pointer"),
+        ("get: /a, timestamp: {pointer: now, unit: ms}", "has a form that is not allowed", "`body`"),
+        ("get: /a, timestamp: {pointer: /now, unit: m}", "must be `s`, `ms`, `us` or `ns`", "did you mean"),
+        ("get: /a, timestamp: {pointer: /now}", "`unit` is missing", "`unit: ms`"),
+    ],
+)
+def test_what_cannot_be_said(tmp_path: Path, written: str, says: str, hint: str) -> None:
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "words.txt").write_text("one\ntwo words\n")
+    (tmp_path / "signs.txt").write_text("ä\n")
+    problems = problems_of(tmp_path, SUITE.replace("[Get]", f"[{{name: M, {written}}}]"))
+    assert len(problems) == 1, problems
+    assert says in problems[0].message
+    assert hint in problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "first"),
+    [
+        ("/a", "/a", "/a"),
+        ("{seq}{rand:-5..9}{pick:f}", "{seq}{rand:-5..9}{pick:f}", "0-5one"),
+        ('{"a": {"b": {seq}}}', '{{"a": {{"b": {seq}}}}}', '{"a": {"b": 0}}'),
+        ("{{seq}} {sequence}", "{{seq}} {{sequence}}", "{seq} {sequence}"),
+    ],
+)
+def test_placeholders(text: str, engine: str, first: str) -> None:
+    assert malformed(text) is None
+    assert for_engine(text) == engine
+    assert first_of(text, {"f": ("one", "two")}) == first
+
+
+@given(st.text(alphabet="{}seqrandpick:.19 /", max_size=40))
+def test_a_text_without_placeholders_is_sent_as_it_is(text: str) -> None:
+    literal = "".join(part for part in parts(text) if isinstance(part, str))
+    if all(isinstance(part, str) for part in parts(text)):
+        assert first_of(text, {}) == literal
+        assert for_engine(text).replace("{{", "{").replace("}}", "}") == literal
+
+
+TLS_FAMILY = FAMILY.replace(
+    "runtime: native", "runtime: native\nhttp: [1.1, 2]\ntls: {ca: certs/ca.pem, server_name: localhost}"
+)
+
+
+def suite_over_tls(folder: Path, servers: str) -> Suite:
+    file = folder / "some.yaml"
+    file.write_text(SUITE.replace("[fam.plain, fam.layered]", servers))
+    return load_suite(file, load_catalogue(write_catalogue(folder / "catalogue", fam=TLS_FAMILY)))
+
+
+def test_a_server_that_serves_tls_is_spoken_to_over_tls(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    asked = "{ca: ca.pem, insecure: true, server_name: me, versions: [1.3], resumption: false}"
+    suite = suite_over_tls(tmp_path, f"[fam.plain, {{use: fam.plain, http: 2, tls: {asked}}}]")
+    assert [variant.slug for variant in suite.variants] == [
+        "fam.plain",
+        "fam.plain+http2+insecure+tls1.3+no-resumption",
+    ]
+    plain, other = suite.variants
+    assert (plain.http, plain.tls) == ("1.1", Tls(server_name="localhost"))
+    assert other.http == "2"
+    assert other.tls == Tls(
+        ca_pem="-----BEGIN CERTIFICATE-----\n",
+        insecure=True,
+        server_name="me",
+        versions=("1.3",),
+        resumption=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("server", "says", "hint"),
+    [
+        ("{use: fam.plain, http: 2}", "fam.plain does not speak HTTP/2", "it speaks HTTP/1.1"),
+        ("{use: fam.plain, http: 3}", "must be `1.1` or `2`", "choose one of"),
+        ("{use: fam.plain, tls: {}}", "fam.plain does not serve TLS", "remove `tls`"),
+        ("{use: fam.plain, tls: {versions: []}}", "must have at least 1", "agreed on"),
+        ("{use: fam.plain, tls: {versions: [1.1]}}", "must be `1.2` or `1.3`", "did you mean"),
+    ],
+)
+def test_what_cannot_be_asked_of_a_server(tmp_path: Path, server: str, says: str, hint: str) -> None:
+    (problem,) = problems_of(tmp_path, SUITE.replace("[fam.plain, fam.layered]", f"[{server}]"))
+    assert says in problem.message
+    assert hint in problem.hint
