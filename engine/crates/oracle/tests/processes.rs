@@ -111,8 +111,6 @@ fn a_pause_holds_everything_for_its_time_and_says_when_it_was() {
         states.contains(&'T')
     });
     eventually("it does not go on", || children(id).into_iter().filter_map(state).all(|state| state != 'T'));
-    // The line is written after the server was let go on.
-    std::thread::sleep(Duration::from_millis(50));
     assert!(Command::new("kill").arg(id.to_string()).status().expect("kill runs").success());
     let mut told = String::new();
     child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");

@@ -1,7 +1,8 @@
 //! The binary over real sockets: what it answers, how long it takes at least, and how it ends.
 
 use std::io::{Read as _, Write as _};
-use std::process::{Command, Output};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rig::{BINARY, Oracle, bodies};
@@ -89,6 +90,20 @@ fn what_arrives_in_a_stall_is_held_to_its_end() {
         return;
     }
     panic!("no request could be written within {STALL:?} of the start");
+}
+
+#[test]
+fn without_descriptors_connections_wait_for_those_that_end() {
+    let limited = format!("ulimit -n 30 && exec {BINARY} null");
+    let oracle = Oracle::run(Command::new("sh").args(["-c", &limited]).stderr(Stdio::null()));
+    let mut streams: Vec<TcpStream> = (0..60).map(|_| oracle.connect()).collect();
+    for stream in &mut streams {
+        stream.write_all(b"GET /a HTTP/1.1\r\n\r\n").expect("the kernel takes it");
+    }
+    // In the order of their connecting: each that ends makes room for one that waits.
+    for stream in streams {
+        assert_eq!(bodies(stream, 1), ["a"]);
+    }
 }
 
 #[test]

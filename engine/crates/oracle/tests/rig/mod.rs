@@ -17,7 +17,12 @@ pub struct Oracle {
 
 impl Oracle {
     pub fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(BINARY).args(arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        Self::run(Command::new(BINARY).args(arguments))
+    }
+
+    /// The same by a command that becomes the oracle.
+    pub fn run(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("it says where it listens");
