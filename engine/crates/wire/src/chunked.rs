@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), byte by byte outside the data and in bulk within it.
 
 use crate::MOST_HEAD_BYTES;
-use crate::parser::Malformed;
+use crate::answer::Malformed;
 
 /// Where in a chunked body the next byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

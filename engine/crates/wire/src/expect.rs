@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value};
 
+use crate::answer::{Answer, Asked};
 use crate::json::Pointer;
-use crate::parser::{Answer, Asked};
 
 /// A value that must stand in the body, which is JSON.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Status};
 
 use crate::MOST_HEADERS;
-use crate::parser::Malformed;
+use crate::answer::Malformed;
 
 /// How the end of a body is found (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

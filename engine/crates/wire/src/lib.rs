@@ -6,6 +6,7 @@
 //! it keep. [`Template`] checks a request once and then writes it as often as it is sent, for HTTP/1.1 or HTTP/2.
 //! [`Expect`] and [`Timestamp`] say what an answer must be and what time it tells.
 
+mod answer;
 mod chunked;
 mod expect;
 mod fields;
@@ -18,11 +19,12 @@ mod template;
 mod text;
 mod timestamp;
 
+pub use answer::{Answer, Asked, Malformed, Whole};
 pub use expect::{Expect, Field, Verdict};
 pub use fields::Fields;
 pub use heads::Heads;
 pub use json::Pointer;
-pub use parser::{Answer, Asked, Malformed, Parser, Whole};
+pub use parser::Parser;
 pub use request::{Body, Part, Spec, Unsendable};
 pub use template::Template;
 pub use text::Values;

@@ -1,84 +1,12 @@
 //! The incremental parser of the responses on one connection.
 
-use std::fmt;
-
 use sha2::{Digest, Sha256};
 
+use crate::answer::{Answer, Asked, Malformed, Whole};
 use crate::chunked::{Chunked, Piece};
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
-
-/// What a request asks for, as far as it decides how its answer is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// The method is HEAD: the answer has no body.
-    pub head: bool,
-    /// The body is to be hashed.
-    pub hash: bool,
-    /// The body is to be kept, to be looked into.
-    pub keep: bool,
-}
-
-/// One whole answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// 200 to 599 as a rule; 1xx only for 101. Interim answers are passed over.
-    pub status: u16,
-    /// Bytes of the body, without its transfer coding.
-    pub body_length: u64,
-    /// SHA-256 of the body, when it was asked for.
-    pub body_sha256: Option<[u8; 32]>,
-    /// Whether the connection may carry another request.
-    pub keep_alive: bool,
-}
-
-/// An answer and how many of the bytes just given belong to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole {
-    /// The answer.
-    pub answer: Answer,
-    /// Bytes used; what is left belongs to the next answer, or was not asked for.
-    pub used: usize,
-}
-
-/// Why bytes are not an HTTP/1.1 response that this parser takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// The status line or a header does not follow the grammar.
-    Head,
-    /// The status is none of RFC 9110: below 100 or above 599.
-    Status,
-    /// More than [`crate::MOST_HEADERS`] headers.
-    TooManyHeaders,
-    /// A head, interim answers, a chunk's size line or trailers past [`crate::MOST_HEAD_BYTES`], or a body that is to be kept
-    /// past [`crate::MOST_KEPT_BODY`].
-    TooLong,
-    /// Not a number, past 64 bits, or two that differ.
-    ContentLength,
-    /// Both a length and a transfer coding, or a transfer coding in HTTP/1.0.
-    Framing,
-    /// The chunked coding is broken, or a chunk's size is past 64 bits.
-    Chunk,
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Head => "the head is not HTTP/1.1",
-            Self::Status => "the status is not between 100 and 599",
-            Self::TooManyHeaders => "there are too many headers",
-            Self::TooLong => {
-                "a head, interim answers, a chunk's size line, trailers or a body to look into are too long"
-            }
-            Self::ContentLength => "Content-Length is wrong",
-            Self::Framing => "where the body ends is ambiguous",
-            Self::Chunk => "the chunked coding is wrong",
-        })
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -100,7 +28,7 @@ struct Extra {
 /// Capacity that an idle connection may hold on to: enough for the usual head or body in pieces, so that the steady state
 /// allocates nothing, and little enough for a quarter of a million connections.
 const IDLE_PENDING: usize = 2 * 1024;
-const IDLE_BODY: usize = 16 * 1024;
+const IDLE_BODY: usize = 4 * 1024;
 
 /// Reads the answers on one connection, one after the other.
 ///
@@ -142,10 +70,19 @@ impl Parser {
         matches!(self.state, State::Head) && self.interim_bytes == 0 && !pending
     }
 
-    /// The body of the answer that has just become whole, when it was to be kept; until bytes of the next one are fed.
+    /// The body of the answer that has just become whole, when it was to be kept; until bytes of the next one are fed, or
+    /// [`Parser::forget_body`].
     #[must_use]
     pub fn body(&self) -> &[u8] {
         self.extra.as_ref().map_or(&[], |extra| &extra.body)
+    }
+
+    /// Give back what a kept body takes, but for a little: for whoever has looked at it.
+    pub fn forget_body(&mut self) {
+        if let Some(extra) = &mut self.extra {
+            extra.body.clear();
+            extra.body.shrink_to(IDLE_BODY);
+        }
     }
 
     /// Take bytes up to the end of one answer; `None` when all were taken and the answer is not whole.
@@ -258,10 +195,8 @@ impl Parser {
             Framing::UntilClose => State::UntilClose,
         };
         if asked.hash || asked.keep || self.extra.is_some() {
-            let extra = self.extra.get_or_insert_default();
-            extra.hash.reset();
-            extra.body.clear();
-            extra.body.shrink_to(IDLE_BODY);
+            self.extra.get_or_insert_default().hash.reset();
+            self.forget_body();
         }
         Ok(())
     }
