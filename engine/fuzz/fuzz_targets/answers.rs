@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redline_wire::{Answer, Asked, Expect, Field, Heads, MOST_KEPT_BODY, Malformed, Parser, Pointer, Timestamp, Unit};
+use redline_wire::{
+    Answer, Asked, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, Timestamp, Unit,
+};
 
 /// What a connection gave: answers with the bodies that were kept, how its bytes were used, and perhaps an error.
 #[derive(Debug, Default, PartialEq)]
@@ -10,6 +12,10 @@ struct Seen {
     answers: Vec<(Answer, Vec<u8>, usize)>,
     error: Option<Malformed>,
 }
+
+/// With these bits of what is asked, the server says what it says over and over, past what is taken of anything but bodies.
+const ENDLESS: u8 = 0x88;
+const PAST_THE_LIMITS: usize = MOST_HEAD_BYTES + 1000;
 
 /// The input: one byte for what is asked, one for how many cuts, so many lengths, and the rest is what the server sends.
 struct Input<'a> {
@@ -25,7 +31,8 @@ impl<'a> Input<'a> {
         let asked_of = |bits: u8| Asked { head: bits & 1 != 0, hash: bits & 2 != 0, keep: bits & 4 != 0 };
         // The line feed makes the parser look at the beginning of a head that it has not parsed yet, so that it sees
         // what it would have seen in one piece.
-        let bytes = [bytes, b"\n"].concat();
+        let times = if asked & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };
+        let bytes = [bytes.repeat(times).as_slice(), b"\n"].concat();
         Some(Self { asked: [asked_of(asked), asked_of(asked >> 4)], lengths, bytes })
     }
 
