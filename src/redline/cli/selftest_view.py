@@ -39,16 +39,14 @@ def name(q: float) -> str:
 
 def _print_case(case: CaseResult, console: Console) -> None:
     console.print(Text.assemble((case.name, "bold"), f"  {case.about}"))
-    console.print(Text(f"{case.load}; {integer(case.requests)} requests; {noise_text(case.noise)}", style="dim"))
+    console.print(Text(f"{case.load}; {integer(case.requests)} requests", style="dim"))
+    console.print(Text(noise_text(case.noise), style="dim"))
     if case.points:
         console.print(_points(case.points))
     for check in case.checks:
         if check.judgement != "ok" or check.name != "wrong answers":
             console.print(_check(check))
-    for found in (*case.points, *case.checks):
-        if found.reason:
-            what = name(found.q) if isinstance(found, Point) else found.name
-            console.print(Text(f"  {what}: {found.reason}", style=_STYLES[found.judgement]))
+    _print_reasons(case, console)
     if case.peers:
         console.print(_peers(case))
         for peer in case.peers:
@@ -56,9 +54,21 @@ def _print_case(case: CaseResult, console: Console) -> None:
                 console.print(Text(f"  {peer.peer}: {peer.note}", style="dim"))
 
 
+def _print_reasons(case: CaseResult, console: Console) -> None:
+    """Each reason once, after what it is the reason of."""
+    whose: dict[tuple[str, Judgement], list[str]] = {}
+    for point in case.points:
+        whose.setdefault((point.reason, point.judgement), []).append(name(point.q))
+    for check in case.checks:
+        whose.setdefault((check.reason, check.judgement), []).append(check.name)
+    for (reason, judgement), names in whose.items():
+        if reason:
+            console.print(Text(f"  {', '.join(names)}: {reason}", style=_STYLES[judgement]))
+
+
 def _points(points: tuple[Point, ...]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "truth", "Redline", "error", "chance", "goal", ""):
+    for heading in ("", "truth", "Redline", "error", "chance, server late", "goal", ""):
         table.add_column(heading, justify="left" if heading == "" else "right", no_wrap=True)
     for point in points:
         table.add_row(
@@ -80,7 +90,9 @@ def _signed(ns: float) -> str:
 def _chance(point: Point) -> str:
     """Below and above the truth; the server's own lateness is only ever above."""
     low, high = round(point.truth_ns - point.low_ns), round(point.high_ns + point.allowance_ns - point.truth_ns)
-    return f"-{duration(low)} +{duration(high)}" if low or high else _NONE
+    told = [f"-{duration(low)}"] if low > 0 else []
+    told += [f"+{duration(high)}"] if high > 0 else []
+    return " ".join(told) or _NONE
 
 
 def _check(check: Check) -> Text:
@@ -94,10 +106,10 @@ def noise_text(noise: Noise) -> str:
     shares = {
         "steal": noise.stolen_share,
         "pressure": noise.pressure_share,
-        "engine without core": noise.engine_waited_share,
+        "without a core: engine": noise.engine_waited_share,
         "server": noise.server_waited_share,
     }
-    told = [f"{what} {percent(round(share, 5))}" for what, share in shares.items() if share is not None]
+    told = [f"{what} {percent(round(share, 3))}" for what, share in shares.items() if share is not None]
     return ", ".join([*told, f"engine late p99 {duration(at(noise.engine_late, 0.99))}"])
 
 

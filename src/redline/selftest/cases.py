@@ -58,12 +58,12 @@ def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
     return (
         _null(seconds or 5),
         _fixed(seconds or 5),
-        _exponential("mm1-50", 2500, 5000, seconds or 9),
-        _exponential("mm1-80", 4000, 5000, seconds or 9),
-        _deterministic(4000, 200, seconds or 9),
-        _bimodal(seconds or 6),
-        _lognormal(seconds or 6),
-        _exponential("mm4", 4000, 1250, seconds or 9, servers=4),
+        _exponential("mm1-50", 5000, 10_000, seconds or 8),
+        _exponential("mm1-80", 8000, 10_000, seconds or 9),
+        _deterministic(8000, 100, seconds or 8),
+        _bimodal(seconds or 5),
+        _lognormal(seconds or 5),
+        _exponential("mm4", 8000, 2500, seconds or 9, servers=4),
         _stall(seconds or 9),
         _stop(seconds or 20),
     )

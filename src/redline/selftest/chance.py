@@ -11,11 +11,11 @@ import numpy as np
 
 from redline.selftest.truth import Alone, Floats, Held, Law, ManyServers, OneServer, Service
 
-RUNS = 200
+RUNS = 120
 WIDTH = 3.29
 """Of the range in standard deviations: 99.9%, because a selftest judges some fifty points and should not err in one."""
 _BEFORE = 4000
-_TOGETHER = 2_000_000
+_TOGETHER = 4_000_000
 _PIECES = 4
 
 
@@ -61,9 +61,10 @@ def _quantiles(
     rng: np.random.Generator,
 ) -> Floats:
     """Of each simulated run its quantiles: RUNS rows, a column for each q. Few runs at a time, for they are large."""
-    at_once = max(1, min(RUNS, _TOGETHER // (requests + _BEFORE)))
+    parts = -(-RUNS * (requests + _BEFORE) // _TOGETHER)
+    at_once = -(-RUNS // parts)
     rows: list[Floats] = []
-    while sum(len(part) for part in rows) < RUNS:
+    for _ in range(parts):
         runs = np.sort(simulate(at_once, requests, rng), axis=1)
         ranks = [min(requests, max(1, int(np.ceil(np.nextafter(q * requests, 0.0))))) - 1 for q in qs]
         rows.append(runs[:, ranks])

@@ -95,7 +95,10 @@ def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """A case as it was measured: the answers, the slices that may be compared, and what the machine did."""
+    """A case as it was measured: the answers, the slices that may be compared, and what the machine did.
+
+    What is held together is answered one after the other: the last of it `burst_ns` later than the first.
+    """
 
     response: Histogram
     slices: tuple[Histogram, ...]
@@ -133,7 +136,7 @@ def _truth(chance: Chance, ground: Ground, measured: Measured) -> Truth:
         truth_ns=truth_ns,
         low_ns=chance.low_s * 1e9 + way,
         high_ns=chance.high_s * 1e9 + way,
-        allowance_ns=at(measured.seen.server_late, chance.q) + measured.burst_ns,
+        allowance_ns=at(measured.seen.server_late, chance.q) + (measured.burst_ns if chance.high_s > 0 else 0.0),
         goal_ns=goal_ns(chance.q, truth_ns),
     )
     return replace(truth, goal_ns=measured.goals.get(chance.q, truth.goal_ns))

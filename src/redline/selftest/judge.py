@@ -41,7 +41,7 @@ class Truth:
 class Machine:
     """What the machine did at that percentile in the same run, all in nanoseconds but the first.
 
-    - lost_share: of the time, in which it gave engine or server no core
+    - lost_share: of the time, in which it gave engine or server no core, and until a queue had caught up
     - way_ns: the round trip's quantile above its median
     - late_ns: the engine's lateness; sleeper_ns: that of a mere sleeper, outside the cases
     - spread_ns: between the slices of the case
@@ -106,10 +106,14 @@ def _too_large(q: float, above_ns: float, machine: Machine) -> tuple[Judgement, 
     if q >= 1:
         return "too noisy to say", "one request, and too slow: any pause of the machine does that"
     if machine.spoils(q):
-        return "too noisy to say", f"for {percent(machine.lost_share)} of the time the machine gave no core"
+        return "too noisy to say", f"time without a core reaches {_about(machine.lost_share)} of the requests"
     if above_ns <= machine.explained_ns:
         return "too noisy to say", f"this machine strays by {duration(machine.explained_ns)} at this percentile"
     return "off", f"{duration(above_ns)} past the goal, and this machine explains {duration(machine.explained_ns)}"
+
+
+def _about(share: float) -> str:
+    return percent(round(share, 3)) if share >= 0.001 else percent(share)
 
 
 def check_late(name: str, q: float, late_ns: float, limit_ns: float, machine: Machine) -> Check:
@@ -118,7 +122,10 @@ def check_late(name: str, q: float, late_ns: float, limit_ns: float, machine: Ma
     if late_ns > limit_ns:
         own_ns = late_ns - machine.sleeper_ns
         if machine.spoils(q):
-            judgement, reason = "too noisy to say", f"no core for {percent(machine.lost_share)} of the time"
+            judgement, reason = (
+                "too noisy to say",
+                f"time without a core reaches {_about(machine.lost_share)} of the requests",
+            )
         elif own_ns <= limit_ns:
             judgement, reason = "too noisy to say", f"a mere sleeper is late by {duration(machine.sleeper_ns)} here"
         else:
