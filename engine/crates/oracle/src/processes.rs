@@ -3,13 +3,16 @@
 //! A stopped process cannot let itself go on, so the server is a child. Children are killed with their parent, stopped or not
 //! (`PR_SET_PDEATHSIG`), so that nothing stays behind however the parent ends.
 
-use std::io::{self, PipeReader, Read as _};
+use std::io::{self, PipeReader, Read as _, Write as _};
 use std::process::exit;
 
 use crate::lateness::Lateness;
 use crate::pauses::{Change, Pauses};
 use crate::signals::{self, Signal, Signals};
 use crate::sys::{monotonic_ns, realtime_ns};
+
+/// What a child tells first.
+const READY: &[u8] = b"!";
 
 /// Serving processes.
 pub struct Children(Vec<Child>);
@@ -28,13 +31,14 @@ impl Children {
         let parent = std::process::id();
         let mut children = Self(Vec::new());
         for index in 0..count {
-            let (told, telling) = io::pipe()?;
+            let (mut told, mut telling) = io::pipe()?;
             // SAFETY: there is one thread, so the child may do whatever the parent may.
             let id = unsafe { libc::fork() };
             if id == 0 {
                 drop(told);
                 signals::die_with(parent);
-                let ended = serve(index).and_then(|lateness| lateness.write(telling));
+                let ended =
+                    telling.write_all(READY).and_then(|()| serve(index)).and_then(|lateness| lateness.write(telling));
                 if let Err(error) = &ended {
                     eprintln!("cannot serve any more: {error}");
                 }
@@ -43,6 +47,9 @@ impl Children {
             if id < 0 {
                 return Err(io::Error::last_os_error());
             }
+            drop(telling);
+            // One that was stopped before it is tied to its parent would be left behind.
+            told.read_exact(&mut [0; READY.len()])?;
             children.0.push(Child { id, told, ended: false });
         }
         Ok(children)

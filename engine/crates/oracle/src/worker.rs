@@ -177,11 +177,13 @@ impl Worker {
             }
         }
         let mut released = std::mem::take(&mut self.released);
+        // Held while they leave: whoever has an answer and then asks for the lateness finds it counted.
+        let lateness = Arc::clone(&self.lateness);
+        let mut lateness = lateness.lock().unwrap_or_else(PoisonError::into_inner);
         for due in released.drain(..) {
             self.converse(due.token);
             if due.last {
-                let late_ns = monotonic_ns() - self.origin_ns - due.at_ns;
-                self.lateness.lock().unwrap_or_else(PoisonError::into_inner).record(late_ns);
+                lateness.record(monotonic_ns() - self.origin_ns - due.at_ns);
             }
         }
         self.released = released;

@@ -25,17 +25,14 @@ fn a_first_byte_is_late_and_so_is_the_last_of_a_body() {
     let mut first = [0; 1];
     stream.read_exact(&mut first).expect("a byte comes");
     assert!(began.elapsed() >= Duration::from_millis(60));
-    let (mut text, mut reads) = (first.to_vec(), 0);
+    let mut text = first.to_vec();
     while !text.ends_with(&[b'x'; 500]) {
         let mut more = [0; 1000];
         let length = stream.read(&mut more).expect("bytes come");
         assert!(length > 0);
         text.extend_from_slice(&more[..length]);
-        reads += 1;
     }
     assert!(began.elapsed() >= Duration::from_millis(160));
-    // However late this process reads, the oracle waits between its pieces: it came in more than one.
-    assert!(reads > 1, "{reads}");
     let (code, rest) = oracle.terminate();
     assert_eq!(code, Some(0));
     assert!(rest.starts_with(r#"{"answered":1,"#), "{rest}");
