@@ -10,6 +10,7 @@ use libnghttp2_sys as ng;
 
 use crate::MOST_HEAD_BYTES;
 use crate::event::{Asked, Error};
+use crate::slot::Slot;
 use crate::streams::{Place, Streams};
 
 mod callbacks;
@@ -113,7 +114,8 @@ impl Connection {
         token: u32,
     ) -> Result<(), Error> {
         let has_body = body.is_some();
-        let place = self.streams_mut().add(token, body, asked);
+        let head_only = fields.contains(&(b":method", b"HEAD"));
+        let place = self.streams_mut().add(Slot::new(token, head_only, body, asked));
         let data = ng::nghttp2_data_provider2 { source: source_of(place), read_callback: Some(callbacks::read_body) };
         let data = if has_body { &raw const data } else { ptr::null() };
         let mut few = [NO_FIELD; 16];
@@ -203,6 +205,7 @@ fn new_session(streams: NonNull<Streams>) -> Result<NonNull<ng::nghttp2_session>
     unsafe {
         if ng::nghttp2_session_callbacks_new(&raw mut callbacks) == 0 && ng::nghttp2_option_new(&raw mut option) == 0 {
             callbacks::set_on(callbacks);
+            ng::nghttp2_option_set_no_http_messaging(option, 1); // `Message` judges, stream by stream.
             ng::nghttp2_option_set_max_reserved_remote_streams(option, 0);
             ng::nghttp2_option_set_max_outbound_ack(option, MOST_ACKS);
             ng::nghttp2_option_set_max_send_header_block_length(option, 2 * MOST_HEAD_BYTES);

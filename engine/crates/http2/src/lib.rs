@@ -5,6 +5,7 @@
 
 mod event;
 mod ffi;
+mod message;
 mod session;
 mod slot;
 mod streams;

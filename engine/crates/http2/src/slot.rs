@@ -4,15 +4,9 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::MOST_KEPT_BYTES;
 use crate::event::{Asked, Event};
-use crate::{MOST_HEAD_BYTES, MOST_KEPT_BYTES};
-
-/// What to do with a stream after something came on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Fine,
-    Malformed,
-}
+use crate::message::{Message, Verdict};
 
 /// A request that was opened, until its stream is closed.
 #[derive(Debug, Default)]
@@ -20,11 +14,7 @@ pub struct Slot {
     token: u32,
     /// Its outcome was told, or nobody wants to know it.
     told: bool,
-    /// Of the last list of fields; 0 before the first.
-    status: u16,
-    /// Size of the list of fields that is coming.
-    head_bytes: usize,
-    body_length: u64,
+    pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
     /// What is to be sent, and how much of it was.
@@ -33,10 +23,11 @@ pub struct Slot {
 }
 
 impl Slot {
-    pub fn new(token: u32, body: Option<Arc<[u8]>>, asked: Asked) -> Self {
+    pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, asked: Asked) -> Self {
         let hash = asked.hash.then(Sha256::new);
         let kept = asked.keep.then(Vec::new);
-        Self { token, hash, kept, body, ..Self::default() }
+        let message = Message::new(head_only);
+        Self { token, message, hash, kept, body, ..Self::default() }
     }
 
     /// The token, if its outcome may still be told.
@@ -59,29 +50,11 @@ impl Slot {
         self.kept = None;
     }
 
-    /// A list of fields begins: an interim answer, the answer or trailers.
-    pub fn begin_head(&mut self) {
-        self.head_bytes = 0;
-    }
-
-    /// A field came.
-    pub fn field(&mut self, name: &[u8], value: &[u8]) -> Verdict {
-        self.head_bytes += name.len() + value.len() + 32;
-        if self.head_bytes > MOST_HEAD_BYTES {
-            return Verdict::Malformed;
-        }
-        if name == b":status" {
-            match status(value) {
-                Some(status) => self.status = status,
-                None => return Verdict::Malformed,
-            }
-        }
-        Verdict::Fine
-    }
-
     /// A piece of the body came.
     pub fn data(&mut self, bytes: &[u8]) -> Verdict {
-        self.body_length += bytes.len() as u64;
+        if self.message.data(bytes.len()) == Verdict::Malformed {
+            return Verdict::Malformed;
+        }
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
         }
@@ -96,7 +69,7 @@ impl Slot {
 
     /// The peer has ended its side.
     pub fn answer(&mut self, events: &mut Vec<Event>) {
-        let (status, body_length) = (self.status, self.body_length);
+        let (status, body_length) = (self.message.status(), self.message.body_length());
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
         self.tell(events, |token| Event::Answer { token, status, body_length, body_sha256, body });
@@ -114,10 +87,4 @@ impl Slot {
             self.sent += length;
         }
     }
-}
-
-/// Three digits, 100 to 599.
-fn status(value: &[u8]) -> Option<u16> {
-    let &[first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9'] = value else { return None };
-    Some(u16::from(first - b'0') * 100 + u16::from(second - b'0') * 10 + u16::from(third - b'0'))
 }

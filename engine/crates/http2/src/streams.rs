@@ -1,15 +1,14 @@
 //! The streams of one connection, as nghttp2 tells of them.
 
-use std::sync::Arc;
-
-use crate::event::{Asked, Event};
-use crate::slot::{Slot, Verdict};
+use crate::event::Event;
+use crate::message::Verdict;
+use crate::slot::Slot;
 
 /// RFC 9113, section 7.
 const REFUSED_STREAM: u32 = 7;
 
 /// Where a request stands among [`Streams`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place(pub u32);
 
 /// The requests under way, the events not yet taken and the bytes not yet taken.
@@ -18,6 +17,7 @@ pub struct Streams {
     /// With the stream's number; 0 where nothing is.
     slots: Vec<(i32, Slot)>,
     free: Vec<u32>,
+    recent: Place,
     pub events: Vec<Event>,
     pub out: Vec<u8>,
     /// How long `out` may become before the sending of bodies pauses.
@@ -33,8 +33,7 @@ impl Streams {
     }
 
     /// A request is about to be opened.
-    pub fn add(&mut self, token: u32, body: Option<Arc<[u8]>>, asked: Asked) -> Place {
-        let slot = Slot::new(token, body, asked);
+    pub fn add(&mut self, slot: Slot) -> Place {
         if let Some(place) = self.free.pop() {
             self.slots[place as usize] = (0, slot);
             return Place(place);
@@ -70,12 +69,27 @@ impl Streams {
         &mut self.slots[place.0 as usize].1
     }
 
+    /// The place of the stream that something came on last, if it is this one: most frames follow one of their own.
+    pub fn recent(&self, stream: i32) -> Option<Place> {
+        let recent = self.slots.get(self.recent.0 as usize)?;
+        (recent.0 == stream && stream != 0).then_some(self.recent)
+    }
+
+    pub fn set_recent(&mut self, place: Place) {
+        self.recent = place;
+    }
+
     pub fn begin_head(&mut self, place: Place) {
-        self.slot(place).begin_head();
+        self.slot(place).message.begin_head();
     }
 
     pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
-        let verdict = self.slot(place).field(name, value);
+        let verdict = self.slot(place).message.field(name, value);
+        self.judged(place, verdict)
+    }
+
+    pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
+        let verdict = self.slot(place).message.end_head(last);
         self.judged(place, verdict)
     }
 
@@ -96,9 +110,14 @@ impl Streams {
         self.slots[place.0 as usize].1.tell(&mut self.events, |token| Event::Malformed { token });
     }
 
-    /// The peer has ended its side: whether the rest of the request's body is not worth sending.
+    /// The peer has ended its side: whether the stream is to be reset, because the answer is malformed or the rest of the
+    /// request's body is not worth sending.
     pub fn answered(&mut self, place: Place) -> bool {
         let slot = &mut self.slots[place.0 as usize].1;
+        if slot.message.end() == Verdict::Malformed {
+            self.malformed(place);
+            return true;
+        }
         slot.answer(&mut self.events);
         slot.unsent() > 0
     }

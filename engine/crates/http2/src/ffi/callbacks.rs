@@ -7,7 +7,7 @@ use std::slice;
 use libnghttp2_sys as ng;
 
 use super::place_from;
-use crate::slot::Verdict;
+use crate::message::Verdict;
 use crate::streams::{Place, Streams};
 
 /// The length of a frame's head (RFC 9113, section 4.1).
@@ -40,11 +40,25 @@ unsafe fn streams<'a>(user: *mut c_void) -> &'a mut Streams {
     unsafe { &mut *user.cast() }
 }
 
+/// The streams and the place of one of them, for the length of one callback.
+///
 /// # Safety
-/// The session is the one that the callback was called with.
-unsafe fn place_of(session: *mut ng::nghttp2_session, stream: i32) -> Option<Place> {
-    // SAFETY: the caller's promise.
-    place_from(unsafe { ng::nghttp2_session_get_stream_user_data(session, stream) })
+/// As for [`streams`], and the session is the one that the callback was called with.
+unsafe fn find<'a>(
+    session: *mut ng::nghttp2_session,
+    stream: i32,
+    user: *mut c_void,
+) -> Option<(&'a mut Streams, Place)> {
+    // SAFETY: the caller's promise; asking for a stream's user data runs no callback.
+    unsafe {
+        let streams = streams(user);
+        if let Some(place) = streams.recent(stream) {
+            return Some((streams, place));
+        }
+        let place = place_from(ng::nghttp2_session_get_stream_user_data(session, stream))?;
+        streams.set_recent(place);
+        Some((streams, place))
+    }
 }
 
 /// Bytes that may be none, and then be nowhere.
@@ -63,8 +77,8 @@ unsafe extern "C" fn on_begin_headers(
 ) -> c_int {
     // SAFETY: nghttp2 passes its session, a frame (whose head is always there) and our user data.
     unsafe {
-        if let Some(place) = place_of(session, (*frame).hd.stream_id) {
-            streams(user).begin_head(place);
+        if let Some((streams, place)) = find(session, (*frame).hd.stream_id, user) {
+            streams.begin_head(place);
         }
     }
     0
@@ -82,8 +96,8 @@ unsafe extern "C" fn on_header(
 ) -> c_int {
     // SAFETY: nghttp2 passes its session, a frame, a name and a value as long as it says, and our user data.
     let verdict = unsafe {
-        place_of(session, (*frame).hd.stream_id).map_or(Verdict::Fine, |place| {
-            streams(user).field(place, bytes(name, name_length), bytes(value, value_length))
+        find(session, (*frame).hd.stream_id, user).map_or(Verdict::Fine, |(streams, place)| {
+            streams.field(place, bytes(name, name_length), bytes(value, value_length))
         })
     };
     match verdict {
@@ -103,8 +117,8 @@ unsafe extern "C" fn on_data(
 ) -> c_int {
     // SAFETY: nghttp2 passes its session, data as long as it says, and our user data. Resetting runs no callback.
     unsafe {
-        if let Some(place) = place_of(session, stream)
-            && streams(user).data(place, bytes(data, length)) == Verdict::Malformed
+        if let Some((streams, place)) = find(session, stream, user)
+            && streams.data(place, bytes(data, length)) == Verdict::Malformed
         {
             ng::nghttp2_submit_rst_stream(session, 0, stream, ng::NGHTTP2_CANCEL);
         }
@@ -122,16 +136,18 @@ unsafe extern "C" fn on_frame(
     unsafe {
         let head = (*frame).hd;
         match u32::from(head.type_) {
-            ng::NGHTTP2_HEADERS | ng::NGHTTP2_DATA if u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0 => {
-                if let Some(place) = place_of(session, head.stream_id)
-                    && streams(user).answered(place)
-                {
-                    ng::nghttp2_submit_rst_stream(session, 0, head.stream_id, ng::NGHTTP2_CANCEL);
+            kind @ (ng::NGHTTP2_HEADERS | ng::NGHTTP2_DATA) => {
+                if let Some((streams, place)) = find(session, head.stream_id, user) {
+                    let last = u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
+                    let malformed = kind == ng::NGHTTP2_HEADERS && streams.end_head(place, last) == Verdict::Malformed;
+                    if malformed || (last && streams.answered(place)) {
+                        ng::nghttp2_submit_rst_stream(session, 0, head.stream_id, ng::NGHTTP2_CANCEL);
+                    }
                 }
             }
             ng::NGHTTP2_RST_STREAM => {
-                if let Some(place) = place_of(session, head.stream_id) {
-                    streams(user).reset(place, (*frame).rst_stream.error_code);
+                if let Some((streams, place)) = find(session, head.stream_id, user) {
+                    streams.reset(place, (*frame).rst_stream.error_code);
                 }
             }
             ng::NGHTTP2_GOAWAY => streams(user).go_away((*frame).goaway.error_code),
@@ -149,8 +165,8 @@ unsafe extern "C" fn on_invalid_frame(
 ) -> c_int {
     // SAFETY: nghttp2 passes its session, a frame (whose head is always there) and our user data.
     unsafe {
-        if let Some(place) = place_of(session, (*frame).hd.stream_id) {
-            streams(user).malformed(place);
+        if let Some((streams, place)) = find(session, (*frame).hd.stream_id, user) {
+            streams.malformed(place);
         }
     }
     0
@@ -159,8 +175,8 @@ unsafe extern "C" fn on_invalid_frame(
 unsafe extern "C" fn on_close(session: *mut ng::nghttp2_session, stream: i32, code: u32, user: *mut c_void) -> c_int {
     // SAFETY: nghttp2 passes its session, where the stream still is, and our user data.
     unsafe {
-        if let Some(place) = place_of(session, stream) {
-            streams(user).closed(place, stream, code);
+        if let Some((streams, place)) = find(session, stream, user) {
+            streams.closed(place, stream, code);
         }
     }
     0

@@ -1,0 +1,122 @@
+//! One answer as HTTP sees it (RFC 9113, section 8.1). nghttp2 could judge this too, but it ends the whole connection, and
+//! every other request on it, over one malformed answer.
+
+use crate::MOST_HEAD_BYTES;
+
+/// What to do with a stream after something came on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Fine,
+    Malformed,
+}
+
+impl Verdict {
+    fn fine_if(fine: bool) -> Self {
+        if fine { Self::Fine } else { Self::Malformed }
+    }
+}
+
+/// An answer that is coming: interim ones, then the one that counts, its body and perhaps trailers.
+#[derive(Debug, Default)]
+pub struct Message {
+    /// The request was HEAD: a length is told, and no body comes.
+    head_only: bool,
+    /// Size of the list of fields that is coming.
+    head_bytes: usize,
+    /// The status in the list of fields that is coming; 0 before it.
+    coming: u16,
+    /// An ordinary field came in this list: no pseudo field may follow.
+    ordinary: bool,
+    /// Of the answer that counts; 0 before it.
+    status: u16,
+    content_length: Option<u64>,
+    body_length: u64,
+}
+
+impl Message {
+    pub fn new(head_only: bool) -> Self {
+        Self { head_only, ..Self::default() }
+    }
+
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub fn body_length(&self) -> u64 {
+        self.body_length
+    }
+
+    /// A list of fields begins: an interim answer, the answer or trailers.
+    pub fn begin_head(&mut self) {
+        (self.head_bytes, self.coming, self.ordinary) = (0, 0, false);
+        if self.status == 0 {
+            self.content_length = None;
+        }
+    }
+
+    /// A field came.
+    pub fn field(&mut self, name: &[u8], value: &[u8]) -> Verdict {
+        self.head_bytes += name.len() + value.len() + 32;
+        if self.head_bytes > MOST_HEAD_BYTES {
+            return Verdict::Malformed;
+        }
+        if name.first() == Some(&b':') {
+            let expected = name == b":status" && self.status == 0 && self.coming == 0 && !self.ordinary;
+            self.coming = status(value).unwrap_or_default();
+            return Verdict::fine_if(expected && self.coming != 0);
+        }
+        self.ordinary = true;
+        if self.status == 0 && name == b"content-length" {
+            let earlier = self.content_length;
+            self.content_length = number(value);
+            return Verdict::fine_if(
+                self.content_length.is_some() && (earlier.is_none() || earlier == self.content_length),
+            );
+        }
+        Verdict::fine_if(!name.is_empty() && !name.iter().any(u8::is_ascii_uppercase))
+    }
+
+    /// The list of fields is whole.
+    pub fn end_head(&mut self, last: bool) -> Verdict {
+        match (self.status, self.coming) {
+            (0, 0 | 101) => Verdict::Malformed,
+            (0, 100..=199) => Verdict::fine_if(!last),
+            (0, coming) => {
+                self.status = coming;
+                Verdict::Fine
+            }
+            _ => Verdict::fine_if(last),
+        }
+    }
+
+    /// A piece of the body came.
+    pub fn data(&mut self, length: usize) -> Verdict {
+        self.body_length += length as u64;
+        Verdict::fine_if(self.status != 0 && self.right_length().is_none_or(|most| self.body_length <= most))
+    }
+
+    /// The peer has ended its side.
+    pub fn end(&self) -> Verdict {
+        Verdict::fine_if(self.status != 0 && self.right_length().is_none_or(|length| self.body_length == length))
+    }
+
+    /// What the body's length has to be, as far as that is known.
+    fn right_length(&self) -> Option<u64> {
+        if self.head_only || matches!(self.status, 204 | 304) { Some(0) } else { self.content_length }
+    }
+}
+
+/// Three digits, 100 to 599.
+fn status(value: &[u8]) -> Option<u16> {
+    let &[first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9'] = value else { return None };
+    Some(u16::from(first - b'0') * 100 + u16::from(second - b'0') * 10 + u16::from(third - b'0'))
+}
+
+/// Digits that fit 64 bits.
+fn number(value: &[u8]) -> Option<u64> {
+    let digit = |number: u64, byte: &u8| match byte {
+        b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
+        _ => None,
+    };
+    if value.is_empty() { None } else { value.iter().try_fold(0, digit) }
+}

@@ -1,0 +1,333 @@
+//! What a session tells of each thing that a server may do.
+
+mod peer;
+
+use std::sync::Arc;
+
+use peer::{
+    ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, Sent, Windows,
+    answer, block, feed, frame, frames, go_away, headers, met, open, plain, request, reset, written,
+};
+use redline_http2::{Asked, Error, Event, Session};
+
+const HASH: Asked = Asked { hash: true, keep: false };
+const KEEP: Asked = Asked { hash: false, keep: true };
+const COUNT: Asked = Asked { hash: false, keep: false };
+
+#[test]
+fn the_preface_comes_first_and_settings_are_answered() {
+    let mut session = Session::new().unwrap();
+    assert!(session.wants_write());
+    let mut bytes = Vec::new();
+    session.output(&mut bytes, usize::MAX);
+    assert!(bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    assert_eq!(frames(&bytes)[0].kind, SETTINGS);
+    assert!(!session.wants_write());
+    feed(&mut session, &peer::settings(&[(3, 7)])).unwrap();
+    assert_eq!(written(&mut session), [Sent { kind: SETTINGS, flags: ACK, stream: 0, payload: vec![] }]);
+    assert_eq!(session.room(), 7);
+}
+
+#[test]
+fn answers_are_told_with_what_was_asked() {
+    let mut session = met(&[]);
+    for (token, asked) in [(7, COUNT), (8, HASH), (9, KEEP)] {
+        session.open(&request("GET"), None, asked, token).unwrap();
+    }
+    assert_eq!(written(&mut session).iter().filter(|sent| sent.kind == HEADERS).count(), 3);
+    let bytes = [answer(5, b"abc"), answer(3, b"abc"), answer(1, b"abc")].concat();
+    let events = feed(&mut session, &bytes).unwrap();
+    let sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let kept = Some(Box::from(*b"abc"));
+    assert_eq!(events[0], Event::Answer { token: 9, status: 200, body_length: 3, body_sha256: None, body: kept });
+    let Event::Answer { token: 8, body_sha256: Some(hash), .. } = &events[1] else { panic!("{events:?}") };
+    assert_eq!(hash.map(|byte| format!("{byte:02x}")).concat(), sha);
+    assert_eq!(events[2], plain(7, 200, 3));
+    assert_eq!(session.room(), 100.max(session.room()));
+}
+
+#[test]
+fn interim_answers_are_passed_over_and_trailers_taken() {
+    let mut session = met(&[]);
+    open(&mut session, 1, KEEP);
+    written(&mut session);
+    let bytes = [
+        headers(1, &[(":status", "103"), ("link", "</style.css>")], 0),
+        headers(1, &[(":status", "100")], 0),
+        headers(1, &[(":status", "404")], 0),
+        frame(DATA, 0, 1, b"no"),
+        headers(1, &[("checksum", "1")], END_STREAM),
+    ]
+    .concat();
+    let body = Some(Box::from(*b"no"));
+    let told = Event::Answer { token: 0, status: 404, body_length: 2, body_sha256: None, body };
+    assert_eq!(feed(&mut session, &bytes), Ok(vec![told]));
+}
+
+#[test]
+fn some_answers_have_a_length_and_no_body() {
+    let mut session = met(&[]);
+    session.open(&request("HEAD"), None, KEEP, 1).unwrap();
+    session.open(&request("GET"), None, COUNT, 2).unwrap();
+    session.open(&request("GET"), None, COUNT, 3).unwrap();
+    written(&mut session);
+    let bytes = [
+        headers(1, &[(":status", "200"), ("content-length", "5000")], END_STREAM),
+        headers(3, &[(":status", "204")], END_STREAM),
+        headers(5, &[(":status", "304"), ("content-length", "12")], END_STREAM),
+    ]
+    .concat();
+    let head = Event::Answer { token: 1, status: 200, body_length: 0, body_sha256: None, body: Some(Box::default()) };
+    assert_eq!(feed(&mut session, &bytes), Ok(vec![head, plain(2, 204, 0), plain(3, 304, 0)]));
+}
+
+#[test]
+fn what_is_not_http_is_malformed_and_the_connection_goes_on() {
+    let head = |fields: &[(&str, &str)], flags| headers(1, fields, flags);
+    let cases: [(&str, Vec<u8>); 13] = [
+        ("status 99", head(&[(":status", "099")], END_STREAM)),
+        ("status 600", head(&[(":status", "600")], END_STREAM)),
+        ("status abc", head(&[(":status", "abc")], END_STREAM)),
+        ("status 101", head(&[(":status", "101")], 0)),
+        ("an interim end", head(&[(":status", "103")], END_STREAM)),
+        ("no status", head(&[("server", "x")], END_STREAM)),
+        ("two", head(&[(":status", "200"), (":status", "200")], END_STREAM)),
+        ("upper case", head(&[(":status", "200"), ("Server", "x")], END_STREAM)),
+        ("a length of letters", head(&[(":status", "200"), ("content-length", "x")], END_STREAM)),
+        (
+            "too short",
+            [head(&[(":status", "200"), ("content-length", "3")], 0), frame(DATA, END_STREAM, 1, b"ab")].concat(),
+        ),
+        ("too long", [head(&[(":status", "200"), ("content-length", "1")], 0), frame(DATA, 0, 1, b"ab")].concat()),
+        ("no body", head(&[(":status", "200"), ("content-length", "1")], END_STREAM)),
+        ("trailers without end", [head(&[(":status", "200")], 0), head(&[("sum", "1")], 0)].concat()),
+    ];
+    for (what, bytes) in cases {
+        let mut session = met(&[]);
+        open(&mut session, 2, COUNT);
+        written(&mut session);
+        assert_eq!(feed(&mut session, &bytes), Ok(vec![Event::Malformed { token: 0 }]), "{what}");
+        assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM && sent.stream == 1), "{what}");
+        assert_eq!(feed(&mut session, &answer(3, b"ok")), Ok(vec![plain(1, 200, 2)]), "{what}");
+    }
+}
+
+#[test]
+fn a_long_list_of_fields_is_malformed() {
+    let mut session = met(&[]);
+    open(&mut session, 1, COUNT);
+    written(&mut session);
+    let value = "v".repeat(1000);
+    let fields = [vec![(":status", "200")], vec![("name", value.as_str()); 70]].concat();
+    let block = block(&fields);
+    let mut pieces = block.chunks(16_384).peekable();
+    let mut bytes = frame(HEADERS, END_STREAM, 1, pieces.next().unwrap());
+    while let Some(piece) = pieces.next() {
+        bytes.extend(frame(CONTINUATION, if pieces.peek().is_none() { END_HEADERS } else { 0 }, 1, piece));
+    }
+    assert_eq!(feed(&mut session, &bytes), Ok(vec![Event::Malformed { token: 0 }]));
+}
+
+#[test]
+fn a_body_past_what_is_kept_is_malformed() {
+    let mut session = met(&[]);
+    open(&mut session, 1, KEEP);
+    written(&mut session);
+    let mut events = feed(&mut session, &headers(1, &[(":status", "200")], 0)).unwrap();
+    for _ in 0..65 {
+        events.extend(feed(&mut session, &frame(DATA, 0, 1, &[0; 16_384])).unwrap());
+    }
+    assert_eq!(events, [Event::Malformed { token: 0 }]);
+    assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM));
+}
+
+#[test]
+fn a_reset_is_told_by_its_code() {
+    let mut session = met(&[]);
+    open(&mut session, 2, COUNT);
+    written(&mut session);
+    let events = feed(&mut session, &[reset(1, 11), reset(3, 7)].concat());
+    assert_eq!(events, Ok(vec![Event::Refused { token: 0, code: 11 }, Event::Unprocessed { token: 1 }]));
+    assert_eq!(feed(&mut session, &reset(1, 11)), Ok(vec![]));
+}
+
+#[test]
+fn past_the_last_stream_of_a_goaway_nothing_was_processed() {
+    let mut session = met(&[]);
+    open(&mut session, 3, COUNT);
+    written(&mut session);
+    session.open(&request("GET"), None, COUNT, 3).unwrap(); // Not written when the GOAWAY comes.
+    let mut events = feed(&mut session, &go_away(3, 0)).unwrap();
+    assert_eq!(events.remove(0), Event::GoAway { code: 0 });
+    events.sort_by_key(|event| format!("{event:?}"));
+    assert_eq!(events, [Event::Unprocessed { token: 2 }, Event::Unprocessed { token: 3 }]);
+    assert_eq!(session.room(), 0);
+    assert_eq!(session.open(&request("GET"), None, COUNT, 4), Err(Error::NoRoom));
+    assert!(!session.is_finished());
+    assert_eq!(feed(&mut session, &[answer(1, b"a"), answer(3, b"b")].concat()).unwrap().len(), 2);
+    assert!(session.is_finished());
+}
+
+#[test]
+fn a_graceful_goaway_leaves_what_was_sent() {
+    let mut session = met(&[]);
+    open(&mut session, 1, COUNT);
+    written(&mut session);
+    session.open(&request("GET"), None, COUNT, 1).unwrap();
+    let events = feed(&mut session, &go_away(0x7fff_ffff, 0)).unwrap();
+    assert_eq!(events, [Event::GoAway { code: 0 }, Event::Unprocessed { token: 1 }]);
+    assert_eq!(feed(&mut session, &answer(1, b"a")), Ok(vec![plain(0, 200, 1)]));
+    assert!(session.is_finished());
+}
+
+#[test]
+fn a_cancelled_token_is_never_told() {
+    let mut session = met(&[]);
+    open(&mut session, 2, COUNT);
+    written(&mut session);
+    session.cancel(0);
+    session.cancel(77);
+    assert_eq!(feed(&mut session, &[answer(1, b"late"), answer(3, b"ok")].concat()), Ok(vec![plain(1, 200, 2)]));
+    assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM && sent.stream == 1));
+    // One that was not even written leaves no trace.
+    session.open(&request("GET"), None, COUNT, 2).unwrap();
+    session.cancel(2);
+    assert_eq!(written(&mut session), []);
+    assert_eq!(feed(&mut session, b""), Ok(vec![]));
+    let room = session.room();
+    session.open(&request("GET"), None, COUNT, 3).unwrap();
+    assert_eq!(session.room(), room - 1);
+}
+
+#[test]
+fn room_follows_the_peers_settings() {
+    let mut session = met(&[(3, 2)]);
+    open(&mut session, 2, COUNT);
+    assert_eq!(session.room(), 0);
+    assert_eq!(session.open(&request("GET"), None, COUNT, 9), Err(Error::NoRoom));
+    written(&mut session);
+    feed(&mut session, &peer::settings(&[(3, 5)])).unwrap();
+    assert_eq!(session.room(), 3);
+    feed(&mut session, &answer(1, b"")).unwrap();
+    assert_eq!(session.room(), 4);
+    feed(&mut session, &peer::settings(&[(3, 0)])).unwrap();
+    assert_eq!(session.room(), 0);
+}
+
+#[test]
+fn pings_are_answered_and_floods_end_the_connection() {
+    let mut session = met(&[]);
+    feed(&mut session, &frame(PING, 0, 0, b"12345678")).unwrap();
+    assert_eq!(written(&mut session), [Sent { kind: PING, flags: ACK, stream: 0, payload: b"12345678".to_vec() }]);
+    for flood in [frame(PING, 0, 0, b"12345678"), peer::settings(&[])] {
+        let mut session = met(&[]);
+        let fed = (0..20_000).find_map(|_| feed(&mut session, &flood).err());
+        assert_eq!(fed, Some(Error::Malformed), "nobody reads, and the peer goes on");
+    }
+}
+
+#[test]
+fn continuations_without_end_end_the_connection() {
+    let mut session = met(&[]);
+    open(&mut session, 1, COUNT);
+    written(&mut session);
+    feed(&mut session, &frame(HEADERS, 0, 1, &block(&[(":status", "200")]))).unwrap();
+    let piece = frame(CONTINUATION, 0, 1, &block(&[("a", "b")]));
+    let fed = (0..1000).find_map(|_| feed(&mut session, &piece).err());
+    assert_eq!(fed, Some(Error::Malformed));
+}
+
+#[test]
+fn who_breaks_the_connection_is_malformed_once_and_for_all() {
+    let cases: [(&str, Vec<u8>); 7] = [
+        ("data before a head", frame(DATA, 0, 1, b"ab")),
+        ("HTTP/1.1", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+        (
+            "a push",
+            frame(peer::PUSH_PROMISE, END_HEADERS, 1, &[&[0, 0, 0, 2][..], &block(&[(":method", "GET")])].concat()),
+        ),
+        ("data on no stream", frame(DATA, 0, 9, b"x")),
+        ("a frame that is too large", frame(DATA, 0, 1, &vec![0; 16_385])),
+        ("a block that is not HPACK", frame(HEADERS, END_HEADERS, 1, &[0xff; 40])),
+        ("after a GOAWAY", [go_away(1, 0), frame(DATA, 0, 9, b"x")].concat()),
+    ];
+    for (what, bytes) in cases {
+        let mut session = if what == "HTTP/1.1" { Session::new().unwrap() } else { met(&[]) };
+        open(&mut session, 1, COUNT);
+        if what != "HTTP/1.1" {
+            written(&mut session);
+        }
+        assert_eq!(feed(&mut session, &bytes), Err(Error::Malformed), "{what}");
+        assert_eq!(feed(&mut session, &answer(1, b"")), Err(Error::Malformed), "{what}");
+        assert_eq!((session.room(), session.is_finished()), (0, true), "{what}");
+    }
+}
+
+#[test]
+fn a_long_body_keeps_to_small_windows() {
+    let body: Arc<[u8]> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let initial = 1000;
+    let mut session = met(&[(4, initial)]);
+    let mut windows = Windows::new(initial);
+    let length = body.len().to_string();
+    let fields = [&request("POST")[..], &[(b"content-length", length.as_bytes())]].concat();
+    session.open(&fields, Some(body.clone()), COUNT, 4).unwrap();
+    let mut received = Vec::new();
+    let mut ended = false;
+    for round in 0..2_000_000 {
+        if ended {
+            break;
+        }
+        let mut bytes = Vec::new();
+        session.output(&mut bytes, 20_000);
+        assert!(bytes.len() <= 20_000 + 16_384 + 9, "{} bytes pile up", bytes.len());
+        for sent in frames(&bytes).iter().filter(|sent| sent.kind == DATA) {
+            windows.spend(sent);
+            received.extend_from_slice(&sent.payload);
+            ended |= sent.flags & END_STREAM != 0;
+        }
+        // The windows open in turn, by sizes that fit nothing, and one of them always lags.
+        let grants = [windows.grant(round % 2, 7919), windows.grant(1, 1)];
+        feed(&mut session, &grants.concat()).unwrap();
+    }
+    assert!(ended && received == *body);
+    assert_eq!(feed(&mut session, &answer(1, b"thanks")), Ok(vec![plain(4, 200, 6)]));
+}
+
+#[test]
+fn an_answer_before_the_body_is_sent_ends_the_request() {
+    let mut session = met(&[]);
+    session.open(&request("POST"), Some(vec![0; 1_000_000].into()), COUNT, 1).unwrap();
+    written(&mut session); // As much as the windows allow.
+    let bytes = headers(1, &[(":status", "413")], END_STREAM);
+    assert_eq!(feed(&mut session, &bytes), Ok(vec![plain(1, 413, 0)]));
+    let sent = written(&mut session);
+    assert!(sent.iter().any(|sent| sent.kind == RST_STREAM) && sent.iter().all(|sent| sent.kind != DATA), "{sent:?}");
+    assert_eq!(session.room(), met(&[]).room());
+}
+
+#[test]
+fn received_bodies_replenish_the_windows() {
+    let mut session = met(&[]);
+    open(&mut session, 1, COUNT);
+    written(&mut session);
+    feed(&mut session, &headers(1, &[(":status", "200")], 0)).unwrap();
+    let (piece, mut left) = (frame(DATA, 0, 1, &[0; 16_384]), 16_i64 << 20);
+    for _ in 0..4096 {
+        assert_eq!(feed(&mut session, &piece), Ok(vec![]));
+        left -= 16_384;
+        assert!(left >= 0, "the client forgot to open its window");
+        for sent in written(&mut session).iter().filter(|sent| sent.stream == 1) {
+            left += i64::from(u32::from_be_bytes(sent.payload[..].try_into().unwrap()));
+        }
+    }
+    assert_eq!(feed(&mut session, &frame(DATA, END_STREAM, 1, b"")), Ok(vec![plain(0, 200, 4096 * 16_384)]));
+}
+
+#[test]
+fn the_output_ends_with_a_goaway_when_the_peer_is_wrong() {
+    let mut session = met(&[]);
+    feed(&mut session, &frame(DATA, 0, 9, b"x")).unwrap_err();
+    assert_eq!(written(&mut session).last().map(|sent| sent.kind), Some(GOAWAY));
+    assert!(!session.wants_write());
+}
