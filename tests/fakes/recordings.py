@@ -9,8 +9,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from redline.model import (
+    AgreedTls,
     Body,
     Build,
     Cell,
@@ -25,6 +27,7 @@ from redline.model import (
     Load,
     Manifest,
     Objective,
+    OneWay,
     Open,
     Outcomes,
     Plan,
@@ -36,6 +39,7 @@ from redline.model import (
     Series,
     ServerEntry,
     ServerFacts,
+    Signed,
     Start,
     Subject,
     Suite,
@@ -96,6 +100,12 @@ class Behaviour:
     ended: Literal["complete", "interrupted", "deadline"] = "complete"
     measured: float = 1.0
     """Share of the planned measurement that was made."""
+    exhausted: int = 0
+    """Of the outcomes `connect`, those for want of something on the engine's side."""
+    handshake_ns: float | None = None
+    """Mean time of a TLS handshake, on every connection before the load; without TLS when None."""
+    clock_ahead_ns: float | None = None
+    """By how much the server's clock is ahead of ours; answers do not tell it when None."""
     failure: Failure | None = None
 
 
@@ -276,6 +286,8 @@ def _traffic(cell: Cell, behaviour: Behaviour, rng: Generator, started_unix_ns: 
         response=Histogram.merged(interval.response for interval in measured),
         service=Histogram.merged(interval.service for interval in measured),
         lateness=Histogram.merged(interval.lateness for interval in measured),
+        one_way=OneWay.merged(interval.one_way for interval in measured if interval.one_way),
+        tls=None if behaviour.handshake_ns is None else AgreedTls(version="1.3", cipher="simulated", alpn="http/1.1"),
         engine_cpu_ns=int(behaviour.engine_busy * measured_ns),
         intervals=tuple(intervals),
     )
@@ -307,6 +319,7 @@ def _interval(
         bytes_sent=due * 64,
         bytes_received=due * 120,
         status={"2xx": due - sum(bad.values())},
+        exhausted=behaviour.exhausted if first else 0,
         outcomes=Outcomes(**{"ok": due - sum(bad.values()), **bad}),
     )
     return Interval(
@@ -318,8 +331,27 @@ def _interval(
         response=Histogram.of(shape),
         service=Histogram.of(shape * 0.97),
         lateness=Histogram.of(late),
+        handshake=_handshakes(cell, behaviour, rng, first=start_ns == 0),
+        one_way=_one_way(behaviour, shape),
         engine_cpu_ns=int(behaviour.engine_busy * (end_ns - start_ns)),
     )
+
+
+def _handshakes(cell: Cell, behaviour: Behaviour, rng: Generator, *, first: bool) -> Histogram | None:
+    if behaviour.handshake_ns is None:
+        return None
+    return Histogram.of(rng.exponential(behaviour.handshake_ns, cell.load.connections if first else 0))
+
+
+def _one_way(behaviour: Behaviour, response_ns: NDArray[np.float64]) -> OneWay | None:
+    ahead = behaviour.clock_ahead_ns
+    if ahead is None:
+        return None
+
+    def signed(values: NDArray[np.float64]) -> Signed:
+        return Signed(negative=Histogram.of(-values[values < 0]), positive=Histogram.of(values[values >= 0]))
+
+    return OneWay(to_server=signed(response_ns / 2 + ahead), from_server=signed(response_ns / 2 - ahead))
 
 
 def _rate_and_mean(cell: Cell, behaviour: Behaviour, progress: float, noise: float) -> tuple[float, float]:
@@ -328,7 +360,8 @@ def _rate_and_mean(cell: Cell, behaviour: Behaviour, progress: float, noise: flo
     shape = cell.load.shape
     if isinstance(shape, Closed):
         rate = behaviour.rate_per_s * growth * noise
-        return rate, shape.users * shape.depth / rate * 1e9 * behaviour.littles_law
+        users = shape.mean_users(cell.load.duration_ns)
+        return rate, users * shape.depth / rate * 1e9 * behaviour.littles_law
     assert shape.rate_per_s is not None, "replayed arrivals are not simulated"
     return shape.rate_per_s, behaviour.response_ns * growth * noise
 

@@ -120,12 +120,12 @@ def test_a_plain_job_says_no_more_than_it_must() -> None:
             },
         ),
         (
-            Open(arrivals="replayed", replayed_ns=(0, 1500), connections=2, connections_at_start=0),
+            Open(arrivals="replayed", replayed_ns=(0, 1500), connections=2, connections_at_start=1),
             {
                 "open": {
                     "arrivals": {"replayed_ns": [0, 1500]},
                     "connections": 2,
-                    "connections_at_start": 0,
+                    "connections_at_start": 1,
                     "depth": 1,
                 }
             },

@@ -13,7 +13,20 @@ from scipy import stats
 
 from redline.findings import RULES, is_valid, judge, judge_cell, usable
 from redline.findings.steadiness import trend
-from redline.model import Cell, Counts, Failure, FindingKind, Grade, Histogram, Load, Open, Recording, Stage
+from redline.model import (
+    Cell,
+    Closed,
+    Counts,
+    Failure,
+    FindingKind,
+    Grade,
+    Histogram,
+    Load,
+    Open,
+    Recording,
+    Stage,
+    Tls,
+)
 from redline.quantities import percent
 from tests.fakes.recordings import (
     GOOD,
@@ -29,6 +42,17 @@ DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "findings.md"
 CLOSED = simulated_cell(load=SATURATE)
 OPEN = simulated_cell(load=STEADY)
 SLOW_OPEN = simulated_cell(load=Load(name="slow", shape=Open(rate_per_s=200, connections=16), duration_ns=MEASURE_NS))
+
+
+def closed(**told: object) -> Cell:
+    shape = Closed.model_validate({"users": 64, **told})
+    return simulated_cell(load=Load(name="other", shape=shape, duration_ns=MEASURE_NS))
+
+
+DEEP = closed(depth=16)
+PACED = closed(pace_per_s=400)
+RAMPED = closed(users=32, stages=[{"to": 96, "over_ns": MEASURE_NS}])
+INSECURE = CLOSED.model_copy(update={"variant": CLOSED.variant.model_copy(update={"tls": Tls(insecure=True)})})
 
 Why = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 Raised = dict[FindingKind, Grade]
@@ -73,6 +97,21 @@ def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
         (CLOSED, {"outcomes": {"timeout": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
         (CLOSED, {"outcomes": {"reset": 40, "connect": 3}}, {FindingKind.ERRORS: Grade.WARN}),
         (CLOSED, {"outcomes": {"closed": 400}}, {FindingKind.ERRORS: Grade.INVALID}),
+        (CLOSED, {"outcomes": {"tls": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
+        (CLOSED, {"outcomes": {"refused": 400}}, {FindingKind.ERRORS: Grade.INVALID}),
+        (CLOSED, {"outcomes": {"connect": 3}, "exhausted": 3}, {FindingKind.EXHAUSTED: Grade.NOTE}),
+        (CLOSED, {"outcomes": {"connect": 40}, "exhausted": 40}, {FindingKind.EXHAUSTED: Grade.WARN}),
+        (CLOSED, {"outcomes": {"connect": 400}, "exhausted": 400}, {FindingKind.EXHAUSTED: Grade.INVALID}),
+        (
+            CLOSED,
+            {"outcomes": {"connect": 5}, "exhausted": 3},
+            {FindingKind.EXHAUSTED: Grade.NOTE, FindingKind.ERRORS: Grade.NOTE},
+        ),
+        (DEEP, {}, {}),
+        (DEEP, {"littles_law": 2.0}, {FindingKind.LITTLES_LAW: Grade.INVALID}),
+        (INSECURE, {}, {FindingKind.TLS_INSECURE: Grade.NOTE}),
+        (RAMPED, {"trend": 0.5}, {}),
+        (PACED, {"littles_law": 0.5}, {}),
         (CLOSED, {"outcomes": {"unexpected_status": 10}}, {FindingKind.WRONG_ANSWERS: Grade.WARN}),
         (CLOSED, {"outcomes": {"unexpected_status": 400}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
         (CLOSED, {"outcomes": {"unexpected_body": 1}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),

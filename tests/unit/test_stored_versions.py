@@ -1,37 +1,76 @@
-"""Runs that were stored by every version of the format are still read, and give the same report."""
+"""Runs that were stored by every version of the format are still read, and give the same report.
 
-import os
-import shutil
+A stored run is never made anew: it stands for what is on somebody's disk. Only one whose folder is gone is made.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
+from redline.model import Body, Closed, Expected, Load, LoadStage, Open, Request, Scenario, Timestamp
 from redline.report import build_report
 from redline.report.renderers import RENDERERS
 from redline.store import RunStore
-from tests.fakes.recordings import SATURATE, simulated_run
+from tests.fakes.recordings import GOOD, MEASURE_NS, simulated_run
 from tests.golden import FOLDER, check
+
+EXCHANGE = Scenario(
+    name="Mixed",
+    request=Request(
+        weight=3,
+        path="/items/{pick:ids.txt}?n={seq}",
+        headers={"Cookie": ("a=1", "b={rand:1..9}")},
+        expect=Expected(json_values={"/total": 3}),
+        timestamp=Timestamp(pointer="/now", unit="ms"),
+    ),
+    others=(Request(method="POST", body=Body(text='{"n": {seq}}'), timestamp=Timestamp(pointer="/now", unit="us")),),
+    picks={"ids.txt": ("1", "2")},
+)
+STAGED = Closed(users=1, depth=2, requests_per_connection=100, stages=(LoadStage(to=3, over_ns=MEASURE_NS),))
+REPLAYED = Open(rate_per_s=200, connections=4, connections_at_start=2, stages=(LoadStage(to=100, over_ns=0),))
+LOADS = (
+    Load(name="staged", shape=STAGED, duration_ns=MEASURE_NS, count=100_000),
+    Load(name="stepped", shape=REPLAYED, duration_ns=MEASURE_NS),
+)
 
 
 def test_a_run_of_version_1_is_read() -> None:
-    folder = FOLDER / "run-1"
-    if os.environ.get("RENEW_GOLDEN"):
-        _store_anew(folder)
-    run = RunStore(folder).run()
+    run = RunStore(FOLDER / "run-1").run()
     assert run.complete
     assert {recording.format for recording in run.recordings} == {"redline.recording/1"}
     for recording in run.recordings:
         assert recording.traffic is not None
         assert recording.traffic.response.count == recording.traffic.counts.outcomes.total
+        assert recording.traffic.tls is None
+        assert recording.traffic.all_handshakes is None
+        assert recording.traffic.measured_one_way is None
+    assert all(cell_id == cell.id for cell_id, cell in run.manifest.plan.cells.items())
     check("run-1.csv", RENDERERS["csv"].render(build_report(run)))
 
 
-def test_what_it_was_stored_with_is_in_the_checkout() -> None:
-    """Without its directory the test above could not fail."""
+def test_a_run_of_version_1_with_its_later_words_is_read() -> None:
+    folder = FOLDER / "run-1-later-words"
+    if not folder.exists():
+        _store(folder)
+    run = RunStore(folder).run()
+    assert run.complete
+    assert all(cell.scenario == EXCHANGE for cell in run.manifest.plan.cells.values())
+    assert [cell.load for cell in run.manifest.plan.cells.values()] == list(LOADS)
+    (staged, *_) = build_report(run).cells
+    assert [time.name for time in staged.other_times] == ["handshake", "to server", "from server"]
+    check("run-1-later-words.csv", RENDERERS["csv"].render(build_report(run)))
+
+
+def test_what_they_were_stored_with_is_in_the_checkout() -> None:
+    """Without their directories the tests above could not fail."""
     assert len(list((FOLDER / "run-1" / "recordings").glob("*.json"))) == 4
+    assert len(list((FOLDER / "run-1-later-words" / "recordings").glob("*.json"))) == 2
 
 
-def _store_anew(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    run, store = simulated_run(trials=2, loads=(SATURATE,), ceiling=None), RunStore(folder)
+def _store(folder: Path) -> None:
+    behaviour = replace(GOOD, rate_per_s=500.0, handshake_ns=1.5e6, clock_ahead_ns=2e6)
+    servers = {"rust.hyper": behaviour}
+    run = simulated_run(servers, trials=1, scenarios=(EXCHANGE,), loads=LOADS, ceiling=None)
+    store = RunStore(folder)
     store.create(run.manifest)
     for recording in run.recordings:
         store.save(recording, run.manifest.plan.cells[recording.cell_id])

@@ -5,7 +5,20 @@ from typing import Literal
 from pydantic import Field
 
 from redline.doctor import Advice
-from redline.model import Comparison, Counts, Engine, Environment, Estimate, Finding, Frozen, Percentile, Plan, Skipped
+from redline.model import (
+    AgreedTls,
+    Comparison,
+    Counts,
+    Engine,
+    Environment,
+    Estimate,
+    Finding,
+    Frozen,
+    OtherTime,
+    Percentile,
+    Plan,
+    Skipped,
+)
 from redline.selftest.results import SelftestResult
 
 
@@ -50,6 +63,8 @@ class LoadResult(Frozen):
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
     service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
+    other_times: tuple[OtherTime, ...] = Field(default=(), description="handshakes, where the load went over TLS")
+    tls: AgreedTls | None = Field(default=None, description="what the first handshake agreed on")
     counts: Counts
     engine: Engine
     findings: tuple[Finding, ...]

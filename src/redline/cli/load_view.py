@@ -7,9 +7,9 @@ from rich.text import Text
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge
-from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
-from redline.report import load_text, percentiles
-from redline.report.format import duration, integer, rate
+from redline.model import AgreedTls, Cell, Estimate, Grade, Interval, Recording, Traffic
+from redline.report import load_text, other_times, percentiles
+from redline.report.format import duration, integer, other_time, rate
 
 _STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 _METHOD = "one trial: no interval"
@@ -46,6 +46,8 @@ def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
         response=percentiles(traffic.response),
         service=percentiles(traffic.service),
         lateness=percentiles(traffic.lateness),
+        other_times=other_times([traffic], cell.scenario.clock_resolution_ns),
+        tls=traffic.tls,
         counts=traffic.counts,
         engine=traffic.engine,
         findings=findings,
@@ -67,10 +69,18 @@ def print_load(result: LoadResult, console: Console) -> None:
     if result.valid:
         console.print(f"throughput  {rate(result.throughput.value)}", highlight=False)
         console.print(_percentiles(result))
+        for time in result.other_times:
+            console.print(other_time(time), highlight=False)
+    if result.tls:
+        console.print(Text(f"TLS {result.tls.version}, {result.tls.cipher}{_alpn(result.tls)}"))
     console.print(_outcomes(result), highlight=False)
     for finding in sorted(result.findings, key=lambda found: -found.grade.weight):
         console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
         console.print(Text(f"  → {finding.advice}", style="dim"))
+
+
+def _alpn(tls: AgreedTls) -> str:
+    return f", {tls.alpn}" if tls.alpn else ""
 
 
 def _percentiles(result: LoadResult) -> Table:
@@ -92,6 +102,11 @@ def _outcomes(result: LoadResult) -> str:
     counts = result.counts
     kinds = {kind: n for kind, n in counts.outcomes.model_dump().items() if n}
     told = ", ".join(f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in kinds.items()) or "no request"
-    extra = {"late": counts.late, "waited for a connection": counts.waited, "reconnects": counts.reconnects}
+    extra = {
+        "late": counts.late,
+        "waited for a connection": counts.waited,
+        "retried": counts.retried,
+        "reconnects": counts.reconnects,
+    }
     more = "".join(f"; {integer(n)} {name}" for name, n in extra.items() if n)
     return f"outcomes    {told}{more}"

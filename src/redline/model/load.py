@@ -68,7 +68,7 @@ class Open(Frozen):
     arrivals: Literal["uniform", "poisson", "replayed"] = "poisson"
     connections: int = Field(ge=1)
     replayed_ns: tuple[int, ...] = when_said((), description="due times, not decreasing")
-    connections_at_start: int | None = when_said(None, ge=0, description="all of them when not said")
+    connections_at_start: int | None = when_said(None, ge=1, description="all of them when not said")
     depth: int = when_said(1, ge=1, description="the most requests in flight on one connection")
     requests_per_connection: int | None = when_said(None, ge=1)
     stages: tuple[LoadStage, ...] = when_said(())

@@ -33,7 +33,8 @@ class OtherTime(Frozen):
     name: Literal["handshake", "to server", "from server"]
     count: int
     p50_ns: int
-    p99_ns: int
+    p99_ns: int | None = Field(description="null when fewer than 10 lie beyond it")
+    max_ns: int
     resolution_ns: int | None = None
 
 

@@ -3,6 +3,7 @@
 from redline.report.build import build_report
 from redline.report.compare import RunsCompared, compare_runs
 from redline.report.load_words import load_text
+from redline.report.others import other_times
 from redline.report.views import percentiles
 
-__all__ = ["RunsCompared", "build_report", "compare_runs", "load_text", "percentiles"]
+__all__ = ["RunsCompared", "build_report", "compare_runs", "load_text", "other_times", "percentiles"]

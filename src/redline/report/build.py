@@ -4,6 +4,7 @@ from redline.model import CellReport, Estimate, Histogram, Metric, Report, Run, 
 from redline.report.compare import compare_with_baseline, is_baseline
 from redline.report.judged import JudgedCell, judge_run
 from redline.report.load_words import load_text
+from redline.report.others import other_times
 from redline.report.views import (
     objective_results,
     percentiles,
@@ -70,6 +71,7 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
+        other_times=other_times(used, cell.scenario.clock_resolution_ns),
         timeline=timeline(judged.used),
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives, response),

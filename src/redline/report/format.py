@@ -6,7 +6,7 @@ All functions are pure. The exact values stand in the JSON and CSV forms of a re
 import math
 from datetime import UTC, datetime
 
-from redline.model import Estimate, Grade, Metric, Verdict
+from redline.model import Estimate, Grade, Metric, OtherTime, Verdict
 from redline.quantities import amount, duration, integer, percent, rate, ratio, scale_of, size
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "interval",
     "label",
     "one_line",
+    "other_time",
     "percent",
     "rate",
     "ratio",
@@ -68,6 +69,15 @@ def spread(estimate: Estimate) -> str:
 def instant(unix_ns: int) -> str:
     """`2026-11-21 01:22:06 UTC`."""
     return datetime.fromtimestamp(unix_ns // 1_000_000_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def other_time(time: OtherTime) -> str:
+    """`handshake: p50 1.24 ms, p99 3.10 ms, max 4.20 ms (1,024 of them)`; of one-way times how fine they are."""
+    p99 = "" if time.p99_ns is None else f", p99 {duration(time.p99_ns)}"
+    told = f"{time.name}: p50 {duration(time.p50_ns)}{p99}, max {duration(time.max_ns)} ({integer(time.count)} of them"
+    if time.resolution_ns is None:
+        return f"{told})"
+    return f"{told}, by two clocks, the server's told to {duration(time.resolution_ns)})"
 
 
 def one_line(text: str) -> str:

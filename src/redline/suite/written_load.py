@@ -173,7 +173,7 @@ class WrittenOpen(Written):
         examples=[64],
     )
     connections_at_start: int | None = Field(
-        default=None, ge=0, description="connections that are open at the start; all when not said", examples=[8]
+        default=None, ge=1, description="connections that are open at the start; all when not said", examples=[8]
     )
     depth: Depth = Field(default=1, description="the most requests in flight on one connection", examples=[4])
     requests_per_connection: PerConnection | None = Field(

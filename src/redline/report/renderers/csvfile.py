@@ -37,6 +37,7 @@ COLUMNS = (
     "runtime_version",
 )
 
+_POOLED = "all used trials together: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 Field = str | int | float | bool | None
 
@@ -45,7 +46,7 @@ class CsvRenderer:
     """Report -> CSV: header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe."""
 
     def render(self, report: Report) -> bytes:
-        """Seven rows for each cell, in the order of the metrics, then one for each cell that was skipped."""
+        """Seven rows for each cell, one a metric, and three for each of its other times; then one for each skipped."""
         sheet = io.StringIO(newline="")
         writer = csv.writer(sheet, lineterminator="\r\n")
         writer.writerow(COLUMNS)
@@ -61,6 +62,10 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         compared = comparisons.get(cell.cell_id, {})
         for metric in Metric:
             yield about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.valid)
+        for time in cell.other_times if cell.valid else ():
+            for name, value in (("p50", time.p50_ns), ("p99", time.p99_ns), ("max", time.max_ns)):
+                metric_name = f"{time.name.replace(' ', '-')}-{name}"
+                yield about | {"metric": metric_name, "unit": "ns", "value": value, "method": _POOLED}
     for skipped in report.skipped:
         yield {
             "run": report.run.name,

@@ -67,7 +67,16 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
     for cell in group.cells:
         columns = _columns(cell, compared.get(cell.cell_id, {}))
         lines.append(f"| {' | '.join([_name(cell), *columns])} |")
+    others = [
+        f"{_safe(cell.server)}, {_safe(_others(cell))}" for cell in group.cells if cell.valid and cell.other_times
+    ]
+    if others:
+        lines += ["", "<br>".join(others)]
     return "\n".join(lines)
+
+
+def _others(cell: CellReport) -> str:
+    return "; ".join(fmt.other_time(time) for time in cell.other_times)
 
 
 def _name(cell: CellReport) -> str:

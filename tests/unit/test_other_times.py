@@ -1,0 +1,109 @@
+"""Handshakes and one-way times: signed distributions keep their sign, and every form of a report tells them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import CellReport, Histogram, OneWay, Request, Scenario, Signed, Timestamp
+from redline.report import build_report, other_times
+from redline.report.format import other_time
+from redline.report.renderers import RENDERERS
+from tests.fakes.recordings import GOOD, SATURATE, simulated_run
+
+CLOCK = Scenario(name="Clock", request=Request(path="/now", timestamp=Timestamp(pointer="/now", unit="ms")))
+TOLD = simulated_run(
+    {"rust.hyper": replace(GOOD, handshake_ns=1.5e6, clock_ahead_ns=-3e6)},
+    trials=2,
+    scenarios=(CLOCK,),
+    loads=(SATURATE,),
+    ceiling=None,
+)
+PLAIN = simulated_run(trials=2, loads=(SATURATE,), ceiling=None)
+
+differences = st.lists(st.integers(-(10**12), 10**12).filter(bool), min_size=1, max_size=50)
+
+
+def signed(values: list[int]) -> Signed:
+    return Signed(
+        negative=Histogram.of([-value for value in values if value < 0]),
+        positive=Histogram.of([value for value in values if value > 0]),
+    )
+
+
+@given(differences, st.floats(0.01, 1))
+def test_signed_quantiles_are_those_of_the_values(values: list[int], q: float) -> None:
+    (found,) = signed(values).quantiles_ns((q,))
+    exact = float(np.quantile(values, q, method="inverted_cdf"))
+    assert found == pytest.approx(exact, rel=2e-3, abs=1)
+
+
+@given(differences, differences)
+def test_merging_signed_distributions_loses_nothing(one: list[int], other: list[int]) -> None:
+    merged = Signed.merged([signed(one), signed(other)])
+    assert merged == signed(one + other)
+    assert merged.count == len(one) + len(other)
+
+
+def test_nothing_merges_to_nothing() -> None:
+    assert OneWay.merged([]) is None
+    assert Signed.merged([]).quantiles_ns((0.5, 1.0)) == (0, 0)
+
+
+def cells(told: bool) -> tuple[CellReport, ...]:
+    return build_report(TOLD if told else PLAIN).cells
+
+
+def test_they_are_told_where_they_are_known() -> None:
+    (cell,) = cells(told=True)
+    handshake, to_server, from_server = cell.other_times
+    # Handshakes are over before the measurement, and are told all the same: one for each of the users of both trials.
+    assert (handshake.name, handshake.count, handshake.resolution_ns) == ("handshake", 128, None)
+    assert handshake.p99_ns is None
+    assert handshake.max_ns > handshake.p50_ns > 0
+    assert to_server.count == from_server.count == cell.response.count
+    assert to_server.resolution_ns == from_server.resolution_ns == 1_000_000
+    assert to_server.p50_ns < 0 < from_server.p50_ns
+    assert to_server.p99_ns is not None
+    assert to_server.p50_ns <= to_server.p99_ns <= to_server.max_ns
+
+
+def test_where_they_are_not_known_nothing_is_said() -> None:
+    assert all(cell.other_times == () for cell in cells(told=False))
+    for form in ("html", "md", "csv", "json"):
+        text = RENDERERS[form].render(build_report(PLAIN)).decode()
+        assert "other_times" not in text
+        assert "one-way" not in text.lower()
+
+
+def test_every_form_tells_them() -> None:
+    report = build_report(TOLD)
+    (cell,) = report.cells
+    text = {form: RENDERERS[form].render(report).decode() for form in ("html", "md", "csv", "json")}
+    assert "Handshakes and one-way times" in text["html"]
+    assert text["html"].count("<td>to server</td>") == 1
+    assert "handshake: p50" in text["md"]
+    assert "the server's told to 1.00 ms" in text["md"]
+    rows = [line.split(",") for line in text["csv"].splitlines() if "-server-" in line or "handshake-" in line]
+    assert len(rows) == 9
+    assert str(cell.other_times[1].p50_ns) in text["csv"]
+    assert f'"p50_ns": {cell.other_times[0].p50_ns}' in text["json"]
+
+
+def test_in_words() -> None:
+    handshake, to_server, _ = cells(told=True)[0].other_times
+    assert other_time(handshake.model_copy(update={"p50_ns": 1_240_000, "max_ns": 3_100_000})) == (
+        "handshake: p50 1.24 ms, max 3.10 ms (128 of them)"
+    )
+    short = to_server.model_copy(update={"p50_ns": -2_000_000, "p99_ns": -1_000, "max_ns": 5, "count": 1000})
+    assert other_time(short) == (
+        "to server: p50 -2.00 ms, p99 -1.00 µs, max 5 ns (1,000 of them, by two clocks, the server's told to 1.00 ms)"
+    )
+
+
+def test_of_a_trial_without_a_handshake_there_is_no_time() -> None:
+    traffic = PLAIN.recordings[0].traffic
+    assert traffic is not None
+    assert other_times([traffic.model_copy(update={"handshake": Histogram()})], None) == ()
