@@ -1,0 +1,195 @@
+//! How a job is dealt to processes: pure arithmetic.
+//!
+//! A shard is given the whole job and told which of all workers are its own; each worker takes its share of users, rate,
+//! count and numbers by its number among all. So the load is the same whatever the number of processes.
+
+use std::net::SocketAddr;
+
+use redline_pacing::MOST_WORKERS;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What one process may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// The hard limit of descriptors.
+    pub descriptors: u64,
+    /// Descriptors that are neither connections nor a worker's.
+    pub others: u64,
+    /// Descriptors that each worker has besides its connections.
+    pub per_worker: u64,
+}
+
+impl Room {
+    /// How many connections fit in a process of one worker.
+    pub fn connections(&self) -> u64 {
+        self.descriptors.saturating_sub(self.others + self.per_worker)
+    }
+
+    /// The most processes: each has a worker, and the coordinator, which has the same limit, three pipes to it.
+    pub fn processes(&self) -> u64 {
+        let pipes = self.descriptors.saturating_sub(self.others + STARTING);
+        u64::from(MOST_WORKERS).min(pipes / 3).max(1)
+    }
+}
+
+/// Descriptors that the coordinator has for a moment while it starts a process: the other ends of its pipes, and one by which
+/// it hears whether it could be started.
+const STARTING: u64 = 8;
+
+/// How many processes do a job, with how many workers in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub processes: u32,
+    pub workers: u32,
+}
+
+impl Plan {
+    /// The fewest processes that a job needs; a job of too few workers is given as many as there are processes. `None` when
+    /// no number of processes is enough.
+    pub fn new(connections: u32, workers: u32, room: Room) -> Option<Self> {
+        let least = u64::from(connections).div_ceil(room.connections().max(1)).max(1);
+        (least..=room.processes())
+            .map(|processes| Self { processes: processes as u32, workers: workers.max(processes as u32) })
+            .find(|plan| plan.fits(connections, room))
+    }
+
+    /// The first process has at least as many workers and connections as any other.
+    fn fits(self, connections: u32, room: Room) -> bool {
+        let (_, workers) = self.workers_of(0);
+        self.connections_of(0, connections) + room.others + room.per_worker * u64::from(workers) <= room.descriptors
+    }
+
+    /// The first worker of a process, by its number among all, and how many it has.
+    pub fn workers_of(self, process: u32) -> (u32, u32) {
+        let (each, more) = (self.workers / self.processes, self.workers % self.processes);
+        (process * each + process.min(more), each + u32::from(process < more))
+    }
+
+    /// How many of the job's connections a process has.
+    pub fn connections_of(self, process: u32, connections: u32) -> u64 {
+        let (each, more) = (connections / self.workers, connections % self.workers);
+        let (first, workers) = self.workers_of(process);
+        u64::from(workers) * u64::from(each) + u64::from(more.saturating_sub(first).min(workers))
+    }
+}
+
+/// What the job of a shard says under `shard`.
+#[derive(Serialize)]
+struct Shard {
+    first_worker: u32,
+    all_workers: u32,
+    /// The address that the target's name stands for, the same for all.
+    target: SocketAddr,
+}
+
+/// A job that is dealt to shards.
+pub struct Deal {
+    job: Value,
+    plan: Plan,
+    target: SocketAddr,
+}
+
+impl Deal {
+    /// A job as it was read, all shards of which have so many nanoseconds from now.
+    ///
+    /// # Errors
+    /// When it is not JSON.
+    pub fn new(text: &str, plan: Plan, target: SocketAddr, deadline_ns: u64) -> serde_json::Result<Self> {
+        let mut job: Value = serde_json::from_str(text)?;
+        job["deadline_ns"] = deadline_ns.into();
+        Ok(Self { job, plan, target })
+    }
+
+    /// The job of one shard, which is a line: the whole job, with the workers of this process. One at a time, because bodies
+    /// may be long.
+    ///
+    /// # Panics
+    /// Never: a job that was checked is an object.
+    pub fn line_of(&mut self, process: u32) -> String {
+        let (first_worker, workers) = self.plan.workers_of(process);
+        let shard = Shard { first_worker, all_workers: self.plan.workers, target: self.target };
+        self.job["workers"] = workers.into();
+        self.job["shard"] = serde_json::to_value(shard).expect("numbers and an address are JSON");
+        format!("{}\n", self.job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const ROOM: Room = Room { descriptors: 20_000, others: 12, per_worker: 2 };
+
+    fn plan(connections: u32, workers: u32) -> Option<(u32, u32)> {
+        Plan::new(connections, workers, ROOM).map(|plan| (plan.processes, plan.workers))
+    }
+
+    #[test]
+    fn there_are_as_many_processes_as_it_takes() {
+        assert_eq!(plan(1, 1), Some((1, 1)));
+        assert_eq!(plan(19_986, 1), Some((1, 1)));
+        assert_eq!(plan(19_984, 2), Some((1, 2)));
+        assert_eq!(plan(19_985, 2), Some((2, 2)));
+        assert_eq!(plan(19_987, 1), Some((2, 2)));
+        assert_eq!(plan(250_000, 1), Some((13, 13)));
+        // With 13 processes one would have two of the 14 workers, and so too many connections.
+        assert_eq!(plan(250_000, 14), Some((14, 14)));
+        assert_eq!(plan(250_000, 64), Some((13, 64)));
+        assert_eq!(plan(10_000_000, 1), Some((501, 501)));
+        let none = Room { descriptors: 14, ..ROOM };
+        assert_eq!(Plan::new(1, 1, none), None);
+        // 100 descriptors are 26 processes with three pipes each, of 86 connections.
+        let few = Room { descriptors: 100, ..ROOM };
+        let most = Plan { processes: 26, workers: 26 };
+        assert_eq!((Plan::new(26 * 86, 1, few), Plan::new(26 * 86 + 1, 1, few)), (Some(most), None));
+    }
+
+    proptest! {
+        #[test]
+        fn every_connection_has_one_process_and_fits(
+            connections in 1_u32..2_000_000, workers in 1_u32..100, descriptors in 3000_u64..100_000
+        ) {
+            let room = Room { descriptors, ..ROOM };
+            let workers = workers.min(connections);
+            let plan = Plan::new(connections, workers, room).unwrap();
+            prop_assert!(plan.workers >= workers && plan.workers >= plan.processes);
+            let mut next_worker = 0;
+            let mut sum = 0;
+            for process in 0..plan.processes {
+                let (first, count) = plan.workers_of(process);
+                prop_assert_eq!(first, next_worker);
+                prop_assert!(count >= 1);
+                next_worker += count;
+                let share = |worker: u32| {
+                    u64::from(connections / plan.workers + u32::from(worker < connections % plan.workers))
+                };
+                let own: u64 = (first..first + count).map(share).sum();
+                prop_assert_eq!(own, plan.connections_of(process, connections));
+                prop_assert!(own + room.others + room.per_worker * u64::from(count) <= descriptors);
+                sum += own;
+            }
+            prop_assert_eq!((next_worker, sum), (plan.workers, u64::from(connections)));
+        }
+    }
+
+    #[test]
+    fn a_shard_has_the_whole_job_and_its_own_workers() {
+        let job = json!({"load": {"closed": {"users": 250_000}}, "workers": 1, "deadline_ns": 9, "body": "a\nb"});
+        let plan = Plan { processes: 2, workers: 3 };
+        let mut deal = Deal::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7).unwrap();
+        let lines = [deal.line_of(0), deal.line_of(1)];
+        assert!(lines.iter().all(|line| line.matches('\n').count() == 1 && line.ends_with('\n')));
+        let read: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let shard = |first| json!({"first_worker": first, "all_workers": 3, "target": "127.0.0.1:80"});
+        for (line, workers, first) in [(&read[0], 2, 0), (&read[1], 1, 2)] {
+            assert_eq!(line["load"], job["load"]);
+            assert_eq!(line["body"], job["body"]);
+            assert_eq!((&line["workers"], &line["deadline_ns"]), (&json!(workers), &json!(7)));
+            assert_eq!(line["shard"], shard(first));
+        }
+    }
+}
