@@ -49,14 +49,17 @@ pub struct Exchange<'a> {
 }
 
 impl Respondent for Exchange<'_> {
+    #[inline]
     fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
         self.behaviour.content.body(name)
     }
 
+    #[inline]
     fn resets(&mut self) -> bool {
         self.behaviour.faults.resets.draw()
     }
 
+    #[inline]
     fn release(&mut self, head: usize, body: usize) -> Release {
         let Behaviour { discipline, faults, .. } = &mut *self.behaviour;
         let ready_ns = discipline.completion_ns(self.arrival_ns);

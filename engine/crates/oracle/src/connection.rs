@@ -55,6 +55,7 @@ impl Connection {
     }
 
     /// Writes what may leave, at most `most` bytes at a time, and reads once.
+    #[inline]
     pub fn step(&mut self, input: &mut [u8], most: usize) -> io::Result<Step> {
         self.send(most)?;
         if self.conversation.is_reset() {
@@ -79,6 +80,7 @@ impl Connection {
     }
 
     /// Reads once; 0 when there is nothing to tell.
+    #[inline]
     fn read(&mut self, input: &mut [u8]) -> io::Result<usize> {
         let skippable = self.conversation.body_to_skip().min(PASS_BYTES) as usize;
         let passes = skippable > input.len();
@@ -96,6 +98,7 @@ impl Connection {
         Ok(length)
     }
 
+    #[inline]
     fn send(&mut self, most: usize) -> io::Result<()> {
         while !self.conversation.outgoing().is_empty() {
             let outgoing = self.conversation.outgoing();

@@ -32,6 +32,7 @@ impl Content {
     }
 
     /// The body of the answer to a request for `name`, which has just arrived.
+    #[inline]
     pub fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Name => name,

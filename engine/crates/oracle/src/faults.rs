@@ -70,6 +70,7 @@ impl Resets {
     }
 
     /// Whether the next answer is one.
+    #[inline]
     pub fn draw(&mut self) -> bool {
         self.share > 0.0 && self.random.chance(self.share)
     }

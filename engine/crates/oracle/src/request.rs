@@ -30,6 +30,7 @@ pub struct Request<'a> {
 }
 
 /// Reads one request head from the start of `bytes`.
+#[inline]
 pub fn read_head(bytes: &[u8]) -> Head<'_> {
     let mut lines = Lines { bytes, at: 0 };
     let line = loop {
@@ -63,6 +64,7 @@ fn unfinished(bytes: &[u8]) -> Head<'_> {
     if bytes.len() > HEAD_LIMIT { Head::Refused(431) } else { Head::Partial }
 }
 
+#[inline]
 fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
     let mut parts = line.splitn(3, |&byte| byte == b' ');
     let (Some(method), Some(target), Some(version)) = (parts.next(), parts.next(), parts.next()) else {
@@ -82,6 +84,7 @@ fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
     Ok(Request { name, post, body_length: 0, close, head_length: 0 })
 }
 
+#[inline]
 fn field_line(line: &[u8], request: &mut Request<'_>) -> Result<(), u16> {
     let colon = memchr::memchr(b':', line).ok_or(400_u16)?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);
@@ -105,6 +108,7 @@ struct Lines<'a> {
 impl<'a> Iterator for Lines<'a> {
     type Item = &'a [u8];
 
+    #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let end = memchr::memchr(b'\n', rest)?;
