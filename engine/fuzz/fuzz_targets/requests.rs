@@ -131,6 +131,9 @@ fuzz_target!(|input: Input| {
         bytes.extend(template.fixed_body().iter().flat_map(|body| body.iter()));
         body = Some(read_back(&bytes, &input.spec(false)));
     }
+    if let (Some(body), false) = (&body, input.text) {
+        assert_eq!(body, input.body.as_bytes(), "bytes are sent as they are");
+    }
     if let Ok(template) = &http2 {
         let same = check_fields(&input, template);
         // Where `Host` is moved to the front, the draws come in another order.
