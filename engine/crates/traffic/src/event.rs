@@ -51,9 +51,9 @@ pub struct Connected {
     /// What the first handshake agreed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsTold>,
-    /// The last reason why one could not be opened.
+    /// Why the work cannot be done if the other shards have no connection either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub trouble: Option<Trouble>,
 }
 
 /// The connections are open and the epoch is now.

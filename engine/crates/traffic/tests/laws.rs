@@ -217,12 +217,13 @@ fn read(event: &Event<'_>) -> Told {
 #[test]
 fn what_is_not_a_distribution_is_read_back_too() {
     let tls = TlsTold { version: "1.3".into(), cipher: "TLS13_AES_128_GCM_SHA256".into(), alpn: None, insecure: true };
+    let trouble = Trouble { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
     let connected = Connected {
         connections: 7,
         connect_ns: 8,
         backend: "epoll".into(),
         tls: Some(tls.clone()),
-        why: Some("Connection refused".into()),
+        trouble: Some(trouble.clone()),
     };
     assert_eq!(read(&Event::Connected(connected.clone())), Told::Connected(connected));
     let engine = Engine {
@@ -244,7 +245,6 @@ fn what_is_not_a_distribution_is_read_back_too() {
         };
         assert_eq!(read(&Event::Started(started.clone())), Told::Started(started));
     }
-    let trouble = Trouble { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
     assert_eq!(read(&Event::Error(&trouble)), Told::Error(trouble.clone()));
 }
 

@@ -136,16 +136,10 @@ fn wait_for_connections(crew: &mut Crew, order: &Order<'_>, stop: &Stop) -> Resu
             Heard { shard, told } => return Err(failed(crew, shard, told)),
         }
     }
-    let all = all.ok_or_else(silent)?;
-    if all.connections > 0 {
-        return Ok(Some(all));
+    match all.ok_or_else(silent)? {
+        Connected { connections: 0, trouble: Some(trouble), .. } => Err(trouble),
+        all => Ok(Some(all)),
     }
-    let why = all.why.unwrap_or_else(|| "no answer in time".to_owned());
-    Err(Trouble {
-        kind: ErrorKind::Connect,
-        message: format!("not one connection to {} could be opened: {why}", order.target),
-        hint: "check that the server is running and listens on that address and port".to_owned(),
-    })
 }
 
 fn together(all: Connected, one: Connected) -> Connected {
@@ -154,7 +148,7 @@ fn together(all: Connected, one: Connected) -> Connected {
         connect_ns: all.connect_ns.max(one.connect_ns),
         backend: all.backend,
         tls: all.tls.or(one.tls),
-        why: all.why.or(one.why),
+        trouble: all.trouble.or(one.trouble),
     }
 }
 
