@@ -19,6 +19,7 @@ PAGES = sorted(
 )
 SHORT_RUN = ["-d", "200ms", "--trials", "1"]
 SHORT_LOAD = ["-d", "200ms", "--warmup", "50ms"]
+SHORT_SELFTEST = ["--seconds", "0.5", "--case", "fixed"]
 
 
 def commands(text: str) -> list[list[str]]:
@@ -34,7 +35,7 @@ DOCUMENTED = sorted({shlex.join(args) for page in PAGES for args in commands((CH
 
 def test_the_documentation_shows_every_command() -> None:
     shown = {command.split()[0] for command in DOCUMENTED}
-    assert shown == {"run", "check", "load", "report", "compare", "list", "doctor"}
+    assert shown == {"run", "check", "load", "report", "compare", "list", "doctor", "selftest"}
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,8 @@ def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path) ->
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
         redline = Redline(tmp_path)
         (tmp_path / "mine.yaml").write_text(_first_suite())
+    if args[0] == "selftest":
+        args = [args[0], *(arg for arg in args if arg in {"--peers", "--json"}), *SHORT_SELFTEST]
     if args[0] == "run" and "--resume" not in args:
         args += SHORT_RUN
     with targets.target(targets.healthy) as url:
@@ -73,7 +76,7 @@ def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path) ->
             args = [url if arg.startswith("http://") else arg for arg in args] + SHORT_LOAD
         done = redline(*args)
     # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.
-    depends = "--fail-on" in args or args[0] in {"run", "load"}
+    depends = "--fail-on" in args or args[0] in {"run", "load", "selftest"}
     assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
     assert "Traceback" not in done.err
     assert done.out

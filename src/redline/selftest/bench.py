@@ -17,6 +17,7 @@ from redline.model import Cell, Closed, Expected, Interval, Load, Open, Recordin
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Drive, Endpoint
+from redline.selftest.cores import on_cores
 from redline.selftest.oracle import Oracle, own_lateness
 from redline.selftest.results import Quantile
 
@@ -180,10 +181,7 @@ class Stopper:
 @contextlib.contextmanager
 def _recorder(cpus: tuple[int, ...]) -> Iterator[tuple["subprocess.Popen[str]", Endpoint]]:
     """The recorder on these cores (empty: any); ended whatever happens. Raises LaunchError."""
-    before = os.sched_getaffinity(0)
-    if cpus:
-        os.sched_setaffinity(0, cpus)  # a child begins where its parent is
-    try:
+    with on_cores(cpus):
         process = subprocess.Popen(
             [sys.executable, "-m", "redline.selftest.recorder"],
             stdin=subprocess.PIPE,
@@ -191,8 +189,6 @@ def _recorder(cpus: tuple[int, ...]) -> Iterator[tuple["subprocess.Popen[str]", 
             text=True,
             process_group=0,
         )
-    finally:
-        os.sched_setaffinity(0, before)
     try:
         assert process.stdout is not None
         port = process.stdout.readline().strip()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from redline.model import Open
+from redline.selftest.results import QUANTILES
 from redline.selftest.truth import (
     Alone,
     Bimodal,
@@ -17,6 +18,7 @@ from redline.selftest.truth import (
 
 ARRIVALS = "arrivals"
 STOPPED_SHARE = 0.05
+_IDLES_BELOW_PER_S = 5000
 _PARALLEL = ("--servers", "4096")
 
 
@@ -41,11 +43,17 @@ class Case:
     whole_periods: bool = False
     goals: dict[float, float] = field(default_factory=dict)
     late_p99_goal_ns: float | None = None
+    quantiles: tuple[float, ...] = QUANTILES
 
     @property
     def requests(self) -> int:
         """How many fall due, about."""
         return max(1, round(self.rate_per_s * self.seconds))
+
+    @property
+    def idles(self) -> bool:
+        """Whether the cores go to sleep between two requests, as the round trip's do not."""
+        return self.rate_per_s < _IDLES_BELOW_PER_S
 
     @property
     def rate_per_s(self) -> float:
@@ -172,5 +180,6 @@ def _stop(seconds: float) -> Case:
         seconds,
         Held(seconds, stop_s),
         stop_s=stop_s,
+        quantiles=(0.5, 0.9, 0.95, 0.99, 0.999, 1.0),
         whole_periods=True,
     )

@@ -11,6 +11,7 @@ from redline.selftest.results import QUANTILES, Noise, Point, Quantile
 
 SLICES = 3
 _SHARED_CORES = 2
+_WOKEN = 2
 
 
 def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
@@ -106,6 +107,7 @@ class Measured:
     spreads: float
     burst_ns: float
     goals: dict[float, float]
+    idles: bool = False
 
     def machine(self, ground: Ground, q: float) -> Machine:
         """The evidence at one percentile."""
@@ -116,6 +118,7 @@ class Measured:
             sleeper_ns=ground.sleeper.quantile_ns(q),
             spread_ns=spread_ns(self.slices, q),
             drift_ns=ground.drift_ns,
+            woken_ns=_WOKEN * ground.sleeper.quantile_ns(0.5) if self.idles else 0.0,
         )
 
 

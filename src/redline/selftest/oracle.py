@@ -42,7 +42,7 @@ def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: C
     if entry is None:
         raise UsageError(
             f"{catalogue} has no {_ENTRY}, the server with known answers",
-            hint="run it inside a checkout of Redline, or outside of any folder with a `catalogue/` of its own",
+            hint="run it inside a checkout of Redline",
         )
     launcher, null = ProcessLauncher(catalogue, cache), Variant(entry=entry)
     launcher.build(null, progress)

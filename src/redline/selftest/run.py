@@ -20,7 +20,6 @@ from redline.selftest.judge import check_answers, check_fit, check_late, worst
 from redline.selftest.peers import Peer, ask
 from redline.selftest.peers.adapter import Asked
 from redline.selftest.results import (
-    QUANTILES,
     CaseResult,
     MachineFacts,
     PeerAnswer,
@@ -120,12 +119,13 @@ def _burst(order: Order, bench: Bench) -> float:
 
 
 def _ask(peers: tuple[Peer, ...], case: Case, bench: Bench, begin: Callable[[str], None]) -> tuple[PeerAnswer, ...]:
-    answers = []
+    answers, cpus = [], bench.oracle.placement.engine_cpus
     for peer in peers if compares(case) else ():
         begin(f"{case.name} by {peer.adapter.name}")
         after_s = peer.adapter.settles_s + STOPPED_AFTER_SHARE * case.seconds
         with bench.server(case.oracle, stop_s=case.stop_s, after_s=after_s) as url:
-            answers.append(ask(peer, Asked(url, case.rate_per_s, case.load.connections, case.seconds, bench.scratch)))
+            asked = Asked(url, case.rate_per_s, case.load.connections, case.seconds, bench.scratch, cpus)
+            answers.append(ask(peer, asked))
     return tuple(answers)
 
 
@@ -139,6 +139,7 @@ def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:
         spreads=case.spreads,
         burst_ns=_held_together(case) * each_ns,
         goals=case.goals,
+        idles=case.idles,
     )
     checks = [check_answers(traffic.counts.outcomes.errors)]
     if case.late_p99_goal_ns is not None:
@@ -166,9 +167,9 @@ def _held_together(case: Case) -> float:
 def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
     """The truth; of a server that was stopped, with the stop as long as it really was."""
     if case.law is None:
-        return tuple(Chance(q, 0.0, 0.0, 0.0) for q in QUANTILES)
+        return tuple(Chance(q, 0.0, 0.0, 0.0) for q in case.quantiles)
     law = Held(case.seconds, observed.stopped_s) if case.stop_s else case.law
-    return expected(law, observed.traffic.counts.due, QUANTILES)
+    return expected(law, observed.traffic.counts.due, case.quantiles)
 
 
 def _record_arrivals(

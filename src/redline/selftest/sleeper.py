@@ -1,13 +1,13 @@
 """How late this machine wakes one who does nothing but sleep: what no load engine can be better than."""
 
 import gc
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.model import Histogram
+from redline.selftest.cores import on_cores
 
 _PERIOD_S = 0.001
 _SLACK = Path("/proc/self/timerslack_ns")
@@ -16,7 +16,7 @@ _SLACK = Path("/proc/self/timerslack_ns")
 def wake_ups(seconds: float, cpus: tuple[int, ...]) -> Histogram:
     """The lateness of a wake-up every millisecond, on these cores (empty: any), by absolute due times."""
     late_ns = []
-    with _precise(cpus):
+    with on_cores(cpus), _precise():
         due_ns = time.monotonic_ns()
         for _ in range(max(1, round(seconds / _PERIOD_S))):
             due_ns += round(_PERIOD_S * 1e9)
@@ -28,19 +28,16 @@ def wake_ups(seconds: float, cpus: tuple[int, ...]) -> Histogram:
 
 
 @contextmanager
-def _precise(cpus: tuple[int, ...]) -> Iterator[None]:
-    """On these cores, with timers to the nanosecond (the kernel groups them by 50 us otherwise), and no collector."""
-    before, slack = os.sched_getaffinity(0), ""
+def _precise() -> Iterator[None]:
+    """With timers to the nanosecond (the kernel groups them by 50 us otherwise), and no collector."""
+    slack = ""
     with suppress(OSError):
         slack = _SLACK.read_text()
         _SLACK.write_text("1")
-    if cpus:
-        os.sched_setaffinity(0, cpus)
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-        os.sched_setaffinity(0, before)
         with suppress(OSError):
             _SLACK.write_text(slack)

@@ -13,13 +13,14 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 
 @dataclass(frozen=True)
 class Asked:
-    """The load that a peer is asked for. `scratch` is a folder for what it writes."""
+    """The load that a peer is asked for, on these cores (empty: any). `scratch` is a folder for what it writes."""
 
     url: str
     rate_per_s: float
     connections: int
     seconds: float
     scratch: Path
+    cpus: tuple[int, ...] = ()
 
     @property
     def whole_seconds(self) -> int:

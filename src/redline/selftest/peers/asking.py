@@ -8,13 +8,14 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from redline.selftest.cores import on_cores
 from redline.selftest.peers.adapter import LONGEST_OUTPUT, Adapter, Asked
 from redline.selftest.peers.h2load import H2load
 from redline.selftest.peers.k6 import K6
 from redline.selftest.peers.oha import Oha
 from redline.selftest.peers.vegeta import Vegeta
 from redline.selftest.peers.wrk import Wrk, Wrk2
-from redline.selftest.results import QUANTILES, PeerAnswer, Quantile
+from redline.selftest.results import PeerAnswer, Quantile
 
 ADAPTERS: tuple[Adapter, ...] = (Wrk2(), Oha(), Vegeta(), K6(), H2load(), Wrk())
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
@@ -43,7 +44,7 @@ def ask(peer: Peer, asked: Asked) -> PeerAnswer:
     output, note = "", peer.adapter.note
     for arguments in peer.adapter.commands(asked):
         try:
-            output = _call([peer.binary, *arguments], asked.whole_seconds + _SPARE_S)
+            output = _call([peer.binary, *arguments], asked.whole_seconds + _SPARE_S, asked.cpus)
         except (OSError, subprocess.SubprocessError) as error:
             output, note = "", f"gave no answer: {type(error).__name__}"
             break
@@ -55,7 +56,7 @@ def ask(peer: Peer, asked: Asked) -> PeerAnswer:
         version=peer.version,
         tried_with=peer.adapter.tried_with,
         loop=peer.adapter.loop,
-        points=tuple(Quantile(q=q, ns=found[q]) for q in QUANTILES if q in found),
+        points=tuple(Quantile(q=q, ns=ns) for q, ns in sorted(found.items())),
         note=note,
     )
 
@@ -76,10 +77,11 @@ def _version(adapter: Adapter, binary: str) -> str:
     return match[0] if match else ""
 
 
-def _call(command: list[str], within_s: float) -> str:
+def _call(command: list[str], within_s: float, cpus: tuple[int, ...]) -> str:
     """The start of its standard output, with a limit in time. Raises OSError and SubprocessError."""
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL)
+        with on_cores(cpus):
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL)
         try:
             code = process.wait(within_s)
         finally:

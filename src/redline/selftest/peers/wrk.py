@@ -28,7 +28,7 @@ class Wrk:
 
     def read(self, output: str) -> dict[float, float]:
         """The distribution, and the largest from the statistics of threads."""
-        found = {float(share) / 100: time_ns(text) for share, text in _LINE.findall(output)}
+        found = {round(float(share) / 100, 9): time_ns(text) for share, text in _LINE.findall(output)}
         largest = _LARGEST.search(output)
         if largest is not None and 1.0 not in found:
             found[1.0] = time_ns(largest[1])
