@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -72,6 +73,21 @@ def breaks_off(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npath0")
 
 
+def tells_json(connection: socket.socket) -> None:
+    """Answers each request with its clock and a total, and with how many bytes the request had."""
+    while asked := connection.recv(65536):
+        body = (
+            f'{{"now": 1790000000000.5, "total": 3, "asked": {len(asked)}, "list": [null, {{"a/b": true}}]}}'.encode()
+        )
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+def echoes(connection: socket.socket) -> None:
+    """Answers each request with the request."""
+    while asked := connection.recv(65536):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(asked), asked))
+
+
 def chunks(connection: socket.socket) -> None:
     """Answers rightly, in chunks."""
     while connection.recv(65536):
@@ -85,15 +101,15 @@ def fails(connection: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def target(habit: Habit) -> Iterator[str]:
-    """A server with this habit, as a URL; it ends with the block."""
+def target(habit: Habit, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """A server with this habit, over TLS with a context, as a URL; it ends with the block."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         listener.settimeout(0.2)
         over = threading.Event()
-        thread = threading.Thread(target=_accept, args=(listener, habit, over), daemon=True)
+        thread = threading.Thread(target=_accept, args=(listener, habit, tls, over), daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/path0"
+            yield f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}/path0"
         finally:
             over.set()
             thread.join(5)
@@ -107,14 +123,15 @@ def unused_port() -> int:
         return port
 
 
-def _accept(listener: socket.socket, habit: Habit, over: threading.Event) -> None:
+def _accept(listener: socket.socket, habit: Habit, tls: ssl.SSLContext | None, over: threading.Event) -> None:
     while not over.is_set():
         with contextlib.suppress(TimeoutError, OSError):
             connection, _ = listener.accept()
-            threading.Thread(target=_serve, args=(connection, habit), daemon=True).start()
+            threading.Thread(target=_serve, args=(connection, habit, tls), daemon=True).start()
 
 
-def _serve(connection: socket.socket, habit: Habit) -> None:
-    with connection, contextlib.suppress(OSError):
+def _serve(connection: socket.socket, habit: Habit, tls: ssl.SSLContext | None) -> None:
+    with contextlib.suppress(OSError), connection:
         connection.settimeout(30)
-        habit(connection)
+        with tls.wrap_socket(connection, server_side=True) if tls else connection as spoken:
+            habit(spoken)

@@ -11,20 +11,23 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
-from redline.cli.load_target import Arrivals, read_request, read_shape, read_url, running_server
+from redline.cli.load_shape import Arrivals, Pressure, read_load
+from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
 from redline.cli.selection import AsJson, at_least_one, duration_ns
-from redline.model import Cell, Load, Recording, Scenario, Variant
+from redline.model import Cell, Recording, Scenario, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Drive, Endpoint
 
 
 def load(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Such as http://127.0.0.1:8080/path.", show_default=False)],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Such as http://127.0.0.1:8080/path, or https://.", show_default=False)
+    ],
     connections: Annotated[
-        int, typer.Option("-c", "--connections", metavar="N", help="Connections; users in a closed load.")
+        int, typer.Option("-c", "--connections", "--users", metavar="N", help="Connections; users in a closed load.")
     ] = 64,
     duration: Annotated[str, typer.Option("-d", "--duration", metavar="TIME", help="How long is measured.")] = "10s",
     rate: Annotated[
@@ -33,6 +36,35 @@ def load(
     arrivals: Annotated[
         Arrivals, typer.Option("--arrivals", metavar="poisson|uniform", help="Open load: when requests fall due.")
     ] = Arrivals.POISSON,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="FILE", help="Open load: due times, one a line, in place of -R.")
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", metavar="N", help="Requests in flight on a connection: pipelined, or streams.")
+    ] = 1,
+    think: Annotated[
+        str | None, typer.Option("--think", metavar="TIME|exp:TIME", help="Closed load: from an answer to the next.")
+    ] = None,
+    pace: Annotated[
+        str | None, typer.Option("--pace", metavar="N", help="Closed load: requests per second of each user.")
+    ] = None,
+    stages: Annotated[
+        list[str] | None,
+        typer.Option("--stage", metavar="TO:TIME", help="Go to so many users, or such a rate, in that time."),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", help="End it when so many requests have fallen due.")
+    ] = None,
+    requests_per_connection: Annotated[
+        int | None, typer.Option("--requests-per-connection", metavar="N", help="Then a connection is replaced.")
+    ] = None,
+    http2: Annotated[bool, typer.Option("--http2", metavar="", help="Speak HTTP/2: by ALPN, or at once.")] = False,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", metavar="", help="Take any certificate; the result says so.")
+    ] = False,
+    cacert: Annotated[
+        Path | None, typer.Option("--cacert", metavar="FILE", help="PEM: trusted in place of the system's.")
+    ] = None,
     threads: Annotated[int, typer.Option("-t", "--threads", metavar="N", help="Engine workers.")] = 1,
     headers: Annotated[
         list[str] | None, typer.Option("-H", "--header", metavar="'K: V'", help="A request header.")
@@ -49,14 +81,25 @@ def load(
 ) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
     endpoint, path = read_url(url)
+    tls = read_tls(url, cacert, insecure=insecure)
     request = read_request(path, method, headers or [], body, status)
     cell = Cell(
-        variant=Variant(entry=running_server(endpoint)),
-        scenario=Scenario(name="load", request=request),
-        load=Load(
-            name="load",
-            shape=read_shape(connections, rate, arrivals),
-            duration_ns=duration_ns("-d", duration),
+        variant=Variant(entry=running_server(endpoint, tls), http="2" if http2 else "1.1", tls=tls),
+        scenario=Scenario(name="load", request=request, picks=read_picks(request)),
+        load=read_load(
+            Pressure(
+                connections=connections,
+                duration_ns=duration_ns("-d", duration),
+                rate=rate,
+                arrivals=arrivals,
+                replay=replay,
+                depth=depth,
+                think=think,
+                pace=pace,
+                stages=tuple(stages or ()),
+                requests_per_connection=requests_per_connection,
+                count=count,
+            )
         ),
         warmup_ns=duration_ns("--warmup", warmup, least_ns=0),
         timeout_ns=duration_ns("--timeout", timeout),

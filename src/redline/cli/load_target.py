@@ -1,48 +1,64 @@
-"""What `redline load` is asked for: where to, which request, how hard."""
+"""What `redline load` is asked for: where to, over what, and which request."""
 
-from enum import StrEnum
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from pydantic import ValidationError
 
-from redline.cli.selection import at_least_one
 from redline.errors import UsageError
-from redline.model import Body, Build, Closed, Expected, Open, Request, ServerEntry, Start
+from redline.model import Body, Build, Expected, Request, ServedTls, ServerEntry, Start, Tls
+from redline.model.template import Pick, for_each_literal, malformed, placeholders
 from redline.ports import Endpoint
-from redline.suite import WrongValueError, parse_rate
+from redline.suite import read_data, read_entries
 
-_DEFAULT_PORT = 80
+_SAFE = "!#$%&'()*+,/:;=?@[]~"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL_HINT = "write it like http://127.0.0.1:8080/path"
 _FLAGS = {"method": "-X", "path": "URL", "status": "--status"}
-
-
-class Arrivals(StrEnum):
-    """When the requests of an open load fall due."""
-
-    POISSON = "poisson"
-    UNIFORM = "uniform"
 
 
 def read_url(url: str) -> tuple[Endpoint, str]:
     """Host and port, and the path with its query. Raises UsageError for what the engine cannot reach."""
     try:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        port = _DEFAULT_PORT if parts.port is None else parts.port
+        parts = _split(url)
+        port = _DEFAULT_PORTS.get(parts.scheme, 80) if parts.port is None else parts.port
     except ValueError as error:
         raise UsageError(f"{url}: {error}", hint=_URL_HINT) from None
-    if parts.scheme != "http":
-        raise UsageError(f"{url}: cannot load {parts.scheme}://", hint="the engine speaks plain HTTP/1.1: use http://")
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise UsageError(
+            f"{url}: cannot load {parts.scheme}://", hint="the engine speaks HTTP: use http:// or https://"
+        )
     if not parts.hostname or port == 0:
         raise UsageError(f"{url}: no {'port' if parts.hostname else 'host'} to connect to", hint=_URL_HINT)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Endpoint(parts.hostname, port), quote(path, safe="!#$%&'()*+,/:;=?@[]~")
+    return Endpoint(parts.hostname, port), for_each_literal(path, lambda text: quote(text, safe=_SAFE))
+
+
+def read_tls(url: str, cacert: Path | None, *, insecure: bool) -> Tls | None:
+    """How TLS is spoken for an https URL, None for another. Raises UsageError for flags that mean nothing there."""
+    if _split(url).scheme != "https":
+        if insecure or cacert is not None:
+            flag = "--insecure" if insecure else "--cacert"
+            raise UsageError(f"{flag} means nothing without TLS", hint=f"leave it out, or use https:// in {url}")
+        return None
+    if cacert is None:
+        return Tls(insecure=insecure)
+    if insecure:
+        raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give one of the two")
+    ca_pem = read_data(cacert)
+    if "-----BEGIN CERTIFICATE-----" not in ca_pem:
+        raise UsageError(f"--cacert {cacert} holds no certificate", hint="name a PEM file")
+    return Tls(ca_pem=ca_pem)
+
+
+def _split(url: str) -> SplitResult:
+    return urlsplit(url if "//" in url else f"http://{url}")
 
 
 def read_request(path: str, method: str | None, headers: list[str], body: str | None, status: int) -> Request:
     """The request and its right status. Raises UsageError, naming the flag."""
     try:
-        return Request(
+        request = Request(
             method=(method or ("GET" if body is None else "POST")).upper(),
             path=path,
             headers=_headers(headers),
@@ -55,21 +71,20 @@ def read_request(path: str, method: str | None, headers: list[str], body: str | 
         raise UsageError(
             f"{flag} {first['input']}: {first['msg']}", hint="`redline load --help` shows each flag"
         ) from None
+    for text in request.texts:
+        if (wrong := malformed(text)) is not None:
+            hint = "write {seq}, {rand:1..100} or {pick:file.txt}, or double the braces"
+            raise UsageError(f"`{wrong}` cannot be filled in", hint=hint)
+    return request
 
 
-def read_shape(connections: int, rate: str | None, arrivals: Arrivals) -> Closed | Open:
-    """Closed, or open when there is a rate. Raises UsageError."""
-    at_least_one("-c", connections)
-    if rate is None:
-        return Closed(users=connections)
-    try:
-        rate_per_s = parse_rate(rate)
-    except WrongValueError as error:
-        raise UsageError(f"-R {rate}: {error.message}", hint=error.hint) from None
-    return Open(rate_per_s=rate_per_s, arrivals=arrivals.value, connections=connections)
+def read_picks(request: Request) -> dict[str, tuple[str, ...]]:
+    """The entries of the files that the request picks from. Raises UsageError."""
+    named = {part.name for text in request.texts for part in placeholders(text) if isinstance(part, Pick)}
+    return {name: read_entries(read_data(Path(name)), name) for name in sorted(named)}
 
 
-def running_server(endpoint: Endpoint) -> ServerEntry:
+def running_server(endpoint: Endpoint, tls: Tls | None) -> ServerEntry:
     """The entry of a server that somebody else built and runs."""
     theirs = ("already running",)
     return ServerEntry(
@@ -79,21 +94,20 @@ def running_server(endpoint: Endpoint) -> ServerEntry:
         family_folder="",
         build=Build(run=theirs, inputs=theirs, outputs=theirs),
         start=Start(command=theirs),
+        http=("1.1", "2"),
+        tls=ServedTls() if tls else None,
     )
 
 
-def _headers(lines: list[str]) -> dict[str, str]:
-    headers: dict[str, str] = {}
+def _headers(lines: list[str]) -> dict[str, str | tuple[str, ...]]:
+    """By name; one that is given several times is sent as often, under the name that it was first given."""
+    found: dict[str, tuple[str, list[str]]] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise UsageError(f"-H {line!r} is not a header", hint="write it like -H 'Accept: text/plain'")
-        if name.strip().lower() in {known.lower() for known in headers}:
-            raise UsageError(
-                f"-H {name.strip()} is given twice", hint="give a header once, its values joined by commas"
-            )
-        headers[name.strip()] = value.strip()
-    return headers
+        found.setdefault(name.strip().lower(), (name.strip(), []))[1].append(value.strip())
+    return {name: values[0] if len(values) == 1 else tuple(values) for name, values in found.values()}
 
 
 def _body(text: str) -> Body:

@@ -65,7 +65,12 @@ def malformed(text: str) -> str | None:
 
 def for_engine(text: str) -> str:
     """The text with all literal braces doubled, as the engine's protocol wants them."""
-    return _built(text, lambda literal: literal.replace("{", "{{").replace("}", "}}"), _written)
+    return for_each_literal(text, lambda literal: literal.replace("{", "{{").replace("}", "}}"))
+
+
+def for_each_literal(text: str, change: Callable[[str], str]) -> str:
+    """The text with all but its placeholders changed."""
+    return _built(text, change, _written)
 
 
 def first_of(text: str, picks: Mapping[str, tuple[str, ...]]) -> str:

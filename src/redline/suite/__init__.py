@@ -1,7 +1,8 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
+from redline.suite.beside import read_entries, read_times
 from redline.suite.catalogue import Catalogue
-from redline.suite.loading import files_beside, load_catalogue, load_suite, read_text
+from redline.suite.loading import files_beside, load_catalogue, load_suite, read_data, read_text
 from redline.suite.overrides import Overrides
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_plan
 from redline.suite.resolve import read_suite
@@ -22,6 +23,9 @@ __all__ = [
     "parse_rate",
     "parse_share",
     "parse_size",
+    "read_data",
+    "read_entries",
     "read_suite",
     "read_text",
+    "read_times",
 ]

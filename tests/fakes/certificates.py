@@ -1,0 +1,32 @@
+"""A certificate that signs itself, made for one test run; nothing of it is kept."""
+
+import ssl
+import subprocess
+from pathlib import Path
+
+
+class Certificate:
+    """For `localhost` and 127.0.0.1: what a server shows, and what a client trusts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._certificate, self._key = folder / "certificate.pem", folder / "key.pem"
+        subprocess.run(
+            [
+                *("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+                *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                *("-keyout", str(self._key), "-out", str(self._certificate)),
+            ],
+            check=True,
+            capture_output=True,
+        )
+
+    @property
+    def pem(self) -> str:
+        """The certificate as text."""
+        return self._certificate.read_text()
+
+    def context(self) -> ssl.SSLContext:
+        """A server's side."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(self._certificate, self._key)
+        return made

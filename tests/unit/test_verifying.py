@@ -1,0 +1,201 @@
+"""Before the load each request is asked once, and its whole answer is compared; over TLS, who answers is checked."""
+
+import hashlib
+import json
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Body, Cell, Expected, Ready, Request, Scenario, Timestamp, Tls
+from redline.plugins.drivers.answers import at_pointer, difference, same
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.drivers.verifying import verify, verify_by_load
+from redline.plugins.launchers.readiness import wait_until_ready
+from redline.ports import Drive, Endpoint
+from tests.fakes import targets
+from tests.fakes.certificates import Certificate
+from tests.fakes.recordings import GOOD, Behaviour, simulated_cell, simulated_recording
+
+BODY = b'{"now": 1790000000000, "total": 3, "list": [null, {"a/b": true, "m~n": 1.0}], "text": "soon"}'
+
+
+def told(request: Request, body: bytes = BODY, status: int = 200) -> str:
+    return difference(request, "GET /", status, body) or ""
+
+
+@pytest.mark.parametrize(
+    ("expect", "says"),
+    [
+        (Expected(json_values={"/total": 3.0, "/list/1/a~1b": True, "/list/1/m~0n": 1}), ""),
+        (Expected(json_values={"/list": [None, {"m~n": 1, "a/b": True}]}), ""),
+        (Expected(json_values={"/total": 4}), "3 instead of 4 stands at /total"),
+        (Expected(json_values={"/list/1/a~1b": 1}), "true instead of 1 stands at /list/1/a~1b"),
+        (Expected(json_values={"/list/01": None}), "nothing stands at /list/01"),
+        (Expected(json_values={"/list/2": None}), "nothing stands at /list/2"),
+        (Expected(json_values={"/total/x": None}), "nothing stands at /total/x"),
+        (Expected(json_values={"": 5}), "stands at the root"),
+        (Expected(sha256=hashlib.sha256(BODY).hexdigest()), ""),
+        (Expected(sha256="0" * 64), "the SHA-256 of its body is"),
+        (Expected(status=404), "status 200 instead of 404"),
+        (Expected(length=3), "bytes instead of 3"),
+        (Expected(body="x"), "instead of 'x'"),
+    ],
+)
+def test_all_of_an_answer_is_compared(expect: Expected, says: str) -> None:
+    wrong = told(Request(expect=expect))
+    assert says in wrong
+    assert bool(says) == bool(wrong)
+
+
+def test_what_is_no_json_is_shown() -> None:
+    assert "is not JSON but '<html>'" in told(Request(expect=Expected(json_values={"/a": 1})), b"<html>")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "body", "right"),
+    [
+        ("/now", BODY, True),
+        ("/text", BODY, False),
+        ("/list", BODY, False),
+        ("/none", BODY, False),
+        ("/list/1/a~1b", BODY, False),
+        (None, b" 1790000000.25\n", True),
+        (None, b"now", False),
+        (None, b"\xff", False),
+    ],
+)
+def test_a_timestamp_has_to_be_there(pointer: str | None, body: bytes, right: bool) -> None:
+    wrong = told(Request(timestamp=Timestamp(pointer=pointer, unit="s")), body)
+    assert right == (wrong == "")
+    assert right or "no timestamp stands" in wrong
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(json_values)
+def test_every_value_is_found_by_its_pointer_and_is_the_same(value: Any) -> None:
+    def all_within(part: Any, pointer: str) -> None:
+        assert same(at_pointer(json.loads(json.dumps(value)), pointer), part)
+        items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+        for key, inner in items:
+            all_within(inner, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
+
+    all_within(value, "")
+
+
+def cell_of(*requests: Request, tls: Tls | None = None, http: str = "1.1", **picks: tuple[str, ...]) -> Cell:
+    cell = simulated_cell()
+    scenario = Scenario(name="M", request=requests[0], others=requests[1:], picks=picks)
+    variant = cell.variant.model_copy(update={"tls": tls, "http": http})
+    return cell.model_copy(update={"scenario": scenario, "variant": variant})
+
+
+def asked(
+    habit: targets.Habit, cell: Cell, certificate: Certificate | None = None, ca: str | None = None
+) -> str | None:
+    with targets.target(habit, certificate.context() if certificate else None) as url:
+        return verify(cell, Endpoint("127.0.0.1", urlsplit(url).port or 0, ca))
+
+
+def test_each_request_is_asked() -> None:
+    right = Request(path="/right", timestamp=Timestamp(pointer="/now", unit="ms"))
+    wrong = Request(path="/wrong", expect=Expected(json_values={"/total": 4}))
+    assert asked(targets.tells_json, cell_of(right, right)) is None
+    assert asked(targets.tells_json, cell_of(right, wrong)) == "GET /wrong: 3 instead of 4 stands at /total"
+
+
+def test_placeholders_are_filled_and_headers_stand_several_times() -> None:
+    request = Request(
+        method="POST",
+        path="/{pick:ids}/{rand:5..9}",
+        headers={"Cookie": ("a={seq}", "b=2")},
+        body=Body(text='{"n": {seq}}'),
+        expect=Expected(status=204),
+    )
+    wrong = asked(targets.echoes, cell_of(request, ids=("one", "two")))
+    assert wrong is not None
+    assert wrong.startswith("POST /one/5: status 200 instead of 204, body 'POST /one/5 HTTP/1.1")
+    length = Request(method="POST", headers={"A": ("x", "y")}, body=Body(text="{seq}"), expect=Expected(status=204))
+    shown = asked(targets.echoes, cell_of(length)) or ""
+    assert "A: x" in shown
+    assert "A: y" in shown
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    return Certificate(tmp_path_factory.mktemp("certificate"))
+
+
+def test_over_tls_it_is_checked_who_answers(certificate: Certificate) -> None:
+    request = Request(expect=Expected(body="path0"))
+
+    def said(tls: Tls, ca: str | None = None) -> str | None:
+        return asked(targets.healthy, cell_of(request, tls=tls), certificate, ca)
+
+    assert said(Tls(ca_pem=certificate.pem)) is None
+    assert said(Tls(), ca=certificate.pem) is None
+    assert said(Tls(ca_pem=certificate.pem, server_name="localhost", versions=("1.2",))) is None
+    assert said(Tls(insecure=True)) is None
+    assert "TLS failed: self" in str(said(Tls()))
+    assert "TLS failed" in str(said(Tls(ca_pem=certificate.pem, server_name="example.org")))
+    assert said(Tls(ca_pem="junk")) is not None
+
+
+def test_a_server_without_tls_is_told() -> None:
+    assert "TLS failed" in str(asked(targets.garbage, cell_of(Request(), tls=Tls(insecure=True))))
+
+
+@pytest.mark.parametrize("habit", [targets.stalls, targets.trickles])
+def test_over_tls_nothing_is_waited_for_either(
+    certificate: Certificate, habit: targets.Habit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redline.plugins.drivers.verifying.VERIFY_WITHIN_S", (0.5, 0.5))
+    cell = cell_of(Request(expect=Expected(length=100_000)), tls=Tls(insecure=True))
+    assert asked(habit, cell, certificate) == "GET /: no whole answer within 0.5 s"
+
+
+def test_a_server_over_tls_is_seen_to_be_ready(certificate: Certificate) -> None:
+    with targets.target(targets.healthy, certificate.context()) as url:
+        port = urlsplit(url).port or 0
+        since = time.monotonic_ns()
+        ready = Ready(within_ns=5_000_000_000)
+        assert wait_until_ready("127.0.0.1", port, ready, lambda _: True, since, tls=True).ended == "ready"
+
+
+def drive_to(behaviour: Behaviour, seen: list[Drive]) -> Any:
+    def drive(asked: Drive) -> Any:
+        seen.append(asked)
+        return simulated_recording(asked.cell, behaviour).traffic
+
+    return drive
+
+
+def test_over_http_2_the_engine_asks() -> None:
+    seen: list[Drive] = []
+    cell = cell_of(Request(path="/a", expect=Expected(body="x")), Request(path="/b"), http="2")
+    assert verify_by_load(cell, Endpoint("127.0.0.1", 1), drive_to(GOOD, seen)) is None
+    assert [drive.cell.scenario.request.path for drive in seen] == ["/a", "/b"]
+    assert {drive.cell.load.count for drive in seen} == {1}
+    assert [drive.cell.scenario.request.expect.under_load for drive in seen] == ["hash", "length"]
+    bad = replace(GOOD, outcomes={"unexpected_status": 1})
+    assert verify_by_load(cell, Endpoint("127.0.0.1", 1), drive_to(bad, [])) == "GET /a: unexpected status (status 2xx)"
+
+
+def test_an_engine_that_cannot_ask_is_told(tmp_path: Path) -> None:
+    wrong = EngineDriver(tmp_path / "none").verify(cell_of(Request(), http="2"), Endpoint("127.0.0.1", 1))
+    assert wrong is not None
+    assert "cannot be started" in wrong
