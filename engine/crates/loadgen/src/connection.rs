@@ -1,108 +1,160 @@
-//! One connection to the target: its socket, its parser, and the request that it carries.
+//! One connection to the target: what it carries, what it reads, and what is to be written on it.
 
-use std::io::{self, ErrorKind, Write};
-use std::net::TcpStream;
+use redline_wire::Parser;
 
-use redline_wire::{Answer, Asked, Parser};
+use crate::flights::Line;
+use crate::outbox::{Next, Outbox, Tape};
 
-use crate::sys::socket::is_to_itself;
+/// How much is encrypted or framed at once.
+const SEALED_AT_ONCE: usize = 64 * 1024;
 
-/// How writing went.
-pub enum Wrote {
-    /// So many bytes went to the kernel: all there were, or all that it takes for now.
-    Bytes(usize),
-    /// The connection is broken, and why.
-    Broken(io::Error),
-}
-
-/// A connection's memory, kept from one socket to the next.
+/// A connection's memory, kept from one socket to the next. It is small, for there may be hundreds of thousands.
 pub struct Connection {
-    pub stream: Option<TcpStream>,
+    /// The requests in flight on it.
+    pub line: Line,
+    pub outbox: Outbox,
+    /// Reads HTTP/1.1.
     pub parser: Parser,
-    /// Counts its sockets, so that an event of an earlier one is told from those of the present.
-    pub generation: u32,
-    /// When its request was due.
-    pub due_ns: u64,
-    /// When its request was written, or, while it is being opened, when that began.
-    pub since_ns: u64,
+    /// What TLS and HTTP/2 need.
+    pub layers: Option<Box<Layers>>,
     /// When the opening of the present socket began.
     pub opened_ns: u64,
-    /// Bytes of its request that the kernel has taken.
-    sent: usize,
+    /// Bytes that the kernel has been handed and has not told of.
+    pub in_hand: usize,
+    /// Requests that were put on the present socket.
+    pub carried: u32,
+    /// The socket takes no more for now.
+    pub full: bool,
+    /// No more requests are to be put on the present socket.
+    pub closing: bool,
     /// An earlier socket of it was open: the next one replaces it.
     pub was_open: bool,
     /// An answer came on the present socket.
     pub answered: bool,
 }
 
+/// What lies between the requests and the socket.
+#[derive(Default)]
+pub struct Layers {
+    pub tls: Option<redline_tls::Session>,
+    pub http2: Option<redline_http2::Session>,
+    /// When the handshake began.
+    pub shaking_since_ns: u64,
+    /// What is ready for the socket.
+    sealed: Outbox,
+}
+
 impl Connection {
-    pub fn new(asked: Asked) -> Self {
+    pub fn new() -> Self {
         Self {
-            stream: None,
-            parser: Parser::new(asked),
-            generation: 0,
-            due_ns: 0,
-            since_ns: 0,
+            line: Line::EMPTY,
+            outbox: Outbox::default(),
+            parser: Parser::new(),
+            layers: None,
             opened_ns: 0,
-            sent: 0,
+            in_hand: 0,
+            carried: 0,
+            full: false,
+            closing: false,
             was_open: false,
             answered: false,
         }
     }
 
-    /// Take a socket that is being opened.
-    pub fn begin(&mut self, stream: TcpStream, now_ns: u64) {
-        self.stream = Some(stream);
-        self.since_ns = now_ns;
+    /// A socket of it is being opened.
+    pub fn begin(&mut self, now_ns: u64) {
         self.opened_ns = now_ns;
         self.answered = false;
     }
 
-    /// Let go of the socket, and of everything that came on it.
-    pub fn end(&mut self) -> Option<TcpStream> {
-        self.generation = self.generation.wrapping_add(1);
+    /// Forget the socket, and everything that came or was to go on it.
+    pub fn end(&mut self) {
         self.parser.reset();
-        self.stream.take()
+        self.outbox.clear();
+        self.layers = None;
+        self.in_hand = 0;
+        self.carried = 0;
+        self.full = false;
+        self.closing = false;
     }
 
-    /// Take a request up.
-    pub fn carry(&mut self, due_ns: u64, now_ns: u64) {
-        self.due_ns = due_ns;
-        self.since_ns = now_ns;
-        self.sent = 0;
-    }
-
-    pub fn is_whole_written(&self, request: &[u8]) -> bool {
-        self.sent == request.len()
-    }
-
-    /// Hand the rest of the request to the kernel.
-    pub fn write(&mut self, request: &[u8]) -> Wrote {
-        let Some(stream) = &mut self.stream else {
-            return Wrote::Broken(ErrorKind::NotConnected.into());
+    /// Whether everything that was put on it is in the kernel's hands, or further.
+    pub fn is_written(&self) -> bool {
+        let waits = |layers: &Layers| {
+            !layers.sealed.is_empty() || layers.http2.as_ref().is_some_and(redline_http2::Session::wants_write)
         };
-        let before = self.sent;
-        while self.sent < request.len() {
-            match stream.write(&request[self.sent..]) {
-                Ok(0) => return Wrote::Broken(ErrorKind::WriteZero.into()),
-                Ok(bytes) => self.sent += bytes,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Wrote::Broken(error),
+        self.outbox.is_empty() && !self.layers.as_deref().is_some_and(waits)
+    }
+
+    /// The bytes that are to be written next. Nothing is in the kernel's hands.
+    ///
+    /// # Errors
+    /// Why a layer cannot go on.
+    #[inline]
+    pub fn next_out<'a>(&'a mut self, tapes: &'a [Tape], plain: &mut Vec<u8>) -> Result<Option<Next<'a>>, String> {
+        match &mut self.layers {
+            None => Ok(self.outbox.next(tapes)),
+            Some(layers) => {
+                if layers.sealed.is_empty() {
+                    layers.fill(&mut self.outbox, tapes, plain)?;
+                }
+                Ok(layers.sealed.next(&[]))
             }
         }
-        Wrote::Bytes(self.sent - before)
     }
 
-    /// Why it could not be opened, if it could not. Connected to itself means that nobody listens.
-    pub fn open_error(&self) -> Option<io::Error> {
-        let stream = self.stream.as_ref()?;
-        let failed = stream.take_error().unwrap_or_else(Some);
-        failed.or_else(|| is_to_itself(stream).then(|| io::Error::from_raw_os_error(libc::ECONNREFUSED)))
+    /// So many of the bytes that were to be written next were taken.
+    #[inline]
+    pub fn took(&mut self, bytes: usize) {
+        match &mut self.layers {
+            None => self.outbox.took(bytes),
+            Some(layers) => layers.sealed.took(bytes),
+        }
     }
+}
 
-    /// The answer that the end of the connection makes whole, if there is one.
-    pub fn end_of_stream(&mut self) -> Option<Answer> {
-        self.parser.end()
+impl Layers {
+    /// Make more bytes ready for the socket.
+    fn fill(&mut self, requests: &mut Outbox, tapes: &[Tape], plain: &mut Vec<u8>) -> Result<(), String> {
+        let before = self.sealed.staged.len();
+        let out = &mut self.sealed.staged;
+        if let Some(tls) = &mut self.tls {
+            tls.output(out);
+            if !tls.is_handshaking() {
+                if let Some(http2) = &mut self.http2 {
+                    plain.clear();
+                    http2.output(plain, SEALED_AT_ONCE);
+                    if !plain.is_empty() {
+                        tls.seal(plain, out).map_err(|error| error.to_string())?;
+                    }
+                } else {
+                    seal_requests(tls, requests, tapes, out).map_err(|error| error.to_string())?;
+                }
+            }
+        } else if let Some(http2) = &mut self.http2 {
+            http2.output(out, SEALED_AT_ONCE);
+        }
+        let length = out.len() - before;
+        self.sealed.push_staged(length);
+        Ok(())
     }
+}
+
+fn seal_requests(
+    tls: &mut redline_tls::Session,
+    requests: &mut Outbox,
+    tapes: &[Tape],
+    out: &mut Vec<u8>,
+) -> Result<(), redline_tls::Error> {
+    let mut sealed = 0;
+    while sealed < SEALED_AT_ONCE {
+        let Some(next) = requests.next(tapes) else {
+            break;
+        };
+        let length = next.bytes.len().min(SEALED_AT_ONCE);
+        tls.seal(&next.bytes[..length], out)?;
+        requests.took(length);
+        sealed += length;
+    }
+    Ok(())
 }

@@ -6,15 +6,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use redline_pacing::Schedule;
-use redline_traffic::{ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, Trouble};
+use redline_pacing::{Crowd, Schedule};
+use redline_traffic::{
+    ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, TlsTold, Trouble,
+};
 
-use crate::demand::Demand;
-use crate::job::{Job, Load};
+use crate::demand::{Demand, Users};
+use crate::io::Io;
+use crate::io::epoll::Epoll;
+use crate::io::uring::Uring;
+use crate::job::{Backend, Job, Shape};
 use crate::merge::Merger;
 use crate::output::tell;
-use crate::pool::{Opened, Pool};
+use crate::pool::{Failure, Opened, Pool};
 use crate::reasons::{Kind, Reasons};
+use crate::scenario::Scenario;
 use crate::stop::Stop;
 use crate::sys::process::{exact_timers, give_way, pin, short_slices};
 use crate::sys::time::{now_ns, thread_cpu_ns, unix_ns};
@@ -25,7 +31,7 @@ use crate::worker::{Share, Worker};
 const NOTICE_NS: u64 = 1_000_000;
 
 enum Message {
-    Connected(Opened),
+    Connected(Opened, &'static str),
     Piece(usize, Piece),
     /// When its measurement ended, if it was cut.
     Finished {
@@ -63,23 +69,28 @@ pub fn direct(job: &Arc<Job>, target: SocketAddr, stop: &Arc<Stop>) -> Result<Op
         .collect::<io::Result<Vec<_>>>()
         .map_err(|error| internal(&error))?;
     drop(messages);
-    let connections = wait_for_connections(&hired, &inbox, target, stop)?;
+    let connections = wait_for_connections(&hired, &inbox)?;
     if stop.code().is_some() {
         return Ok(None);
     }
+    if let Some(trouble) = not_connected(job, target, &connections) {
+        return Err(trouble);
+    }
     let epoch_ns = now_ns() + NOTICE_NS;
     tell(&Event::Started(Started {
-        format: ENGINE_FORMAT,
+        format: ENGINE_FORMAT.to_owned(),
         engine: Engine {
-            name: "redline-engine",
-            version: env!("CARGO_PKG_VERSION"),
-            backend: "epoll",
+            name: "redline-engine".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            backend: connections.backend.to_owned(),
             workers: job.workers,
-            cpus: &job.cpus,
+            cpus: job.cpus.clone(),
+            processes: 1,
         },
-        connections,
+        connections: connections.open,
         connect_ns: epoch_ns - NOTICE_NS - begun_ns,
         epoch_unix_ns: unix_ns() + epoch_ns - now_ns(),
+        tls: connections.tls,
     }));
     for worker in &hired {
         // A worker that is gone has said why.
@@ -121,16 +132,36 @@ impl Place {
         exact_timers();
         short_slices();
         if !self.job.cpus.is_empty() {
-            pin(&[self.job.cpus[self.number as usize % self.job.cpus.len()]])?;
+            pin(&[self.job.cpus[self.global() as usize % self.job.cpus.len()]])?;
         }
-        let share = share_of(self.job.load.connections(), self.number, self.job.workers);
-        let mut pool = Pool::new(self.target, share, self.job.asked, &self.stop)?;
+        let scenario = Scenario::new(&self.job, self.global());
+        if self.job.backend != Backend::Epoll {
+            match self.pool::<Uring>(&scenario) {
+                Ok(pool) => return self.work_with(pool, scenario, returned),
+                // An older kernel, a sandbox, or a limit on locked memory.
+                Err(_) if self.job.backend == Backend::Auto => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let pool = self.pool::<Epoll>(&scenario)?;
+        self.work_with(pool, scenario, returned)
+    }
+
+    fn work_with<I: Io>(
+        self,
+        mut pool: Pool<I>,
+        scenario: Scenario,
+        returned: Receiver<Box<redline_traffic::Slice>>,
+    ) -> io::Result<()> {
+        pool.grow(self.at_start());
         let opened = pool.open_all(self.job.timeout_ns, &self.stop)?;
-        let mut reasons = Reasons::new(self.number);
-        if let Some(why) = &opened.error {
-            reasons.tell(Kind::of_connecting(why), why);
+        let mut reasons = Reasons::new(self.global());
+        match &opened.why {
+            Some(why @ Failure::Connect(error)) => reasons.tell(Kind::of_connecting(error), why),
+            Some(why @ Failure::Tls(_)) => reasons.tell(Kind::Tls, why),
+            None => {}
         }
-        let _ = self.messages.send(Message::Connected(opened));
+        let _ = self.messages.send(Message::Connected(opened, I::NAME));
         let Ok(epoch_ns) = self.epoch.recv() else {
             return Ok(());
         };
@@ -142,58 +173,105 @@ impl Place {
             let _ = messages.send(Message::Piece(worker, piece));
         });
         let tally = Tally::new(window, self.job.interval_ns, Outlet { pieces, spare: returned });
-        let demand = self.demand(share, window)?;
-        let share = Share { pool, demand, tally, reasons };
+        let demand = self.demand(window)?;
+        let count = self.job.count.map(|count| self.job.share_of(count, self.number));
+        let share = Share { pool, demand, scenario, tally, reasons, count };
         let cut_ns = Worker::new(share, self.job, self.stop, window.end_ns).run()?;
         let _ = self.messages.send(Message::Finished { worker, cut_ns });
         Ok(())
     }
 
-    fn demand(&self, share: usize, window: Window) -> io::Result<Demand> {
-        Ok(match self.job.load {
-            Load::Closed { .. } => Demand::closed(share, window.epoch_ns, window.end_ns),
-            Load::Open { rate_per_s, arrivals, .. } => {
-                let schedule = Schedule::new(rate_per_s, arrivals, self.job.seed, self.number, self.job.workers)
-                    .map_err(io::Error::other)?;
-                Demand::open(schedule, window.epoch_ns, window.end_ns)
+    /// This worker's number among those of all processes.
+    fn global(&self) -> u32 {
+        self.job.shard.first_worker + self.number
+    }
+
+    fn pool<I: Io>(&self, scenario: &Scenario) -> io::Result<Pool<I>> {
+        let all = u64::from(self.job.load.connections());
+        let mine = self.job.share_of(all, self.number);
+        // Connections are numbered through all workers, so that sources are spread evenly.
+        let first = all / u64::from(self.job.shard.all_workers) * u64::from(self.global());
+        Pool::new(&self.job, scenario.tapes(), self.target, first as u32, mine as usize, &self.stop)
+    }
+
+    /// How many connections are opened before the epoch.
+    fn at_start(&self) -> usize {
+        match &self.job.load.shape {
+            Shape::Closed { .. } => self.users().map_or(0, |users| users.at_start()),
+            Shape::Open { at_start, .. } => self.job.share_of(u64::from(*at_start), self.number).max(1) as usize,
+        }
+    }
+
+    fn users(&self) -> Option<Users> {
+        let Shape::Closed { users, think, pace } = &self.job.load.shape else {
+            return None;
+        };
+        let (worker, workers) = (self.global(), self.job.shard.all_workers);
+        let crowd = Crowd::new(users, worker, workers);
+        let (depth, seed) = (self.job.load.depth, self.job.seed);
+        Some(Users { crowd, think: *think, pace: *pace, depth, seed, worker, workers })
+    }
+
+    fn demand(&self, window: Window) -> io::Result<Demand> {
+        match (&self.job.load.shape, self.users()) {
+            (Shape::Open { rate_per_s, arrivals, .. }, _) => {
+                let (worker, workers) = (self.global(), self.job.shard.all_workers);
+                let schedule = Schedule::new(rate_per_s, arrivals, self.job.seed, worker, workers);
+                Ok(Demand::open(schedule.map_err(io::Error::other)?, window.epoch_ns, window.end_ns))
             }
-        })
+            (_, Some(users)) => Ok(Demand::closed(users, window.epoch_ns, window.end_ns)),
+            (_, None) => Err(io::Error::other("a closed load has users")),
+        }
     }
 }
 
-/// How many of `all` are for this worker.
-fn share_of(all: u32, worker: u32, workers: u32) -> usize {
-    (all / workers + u32::from(worker < all % workers)) as usize
+/// What the workers' connecting came to.
+struct Connections {
+    open: u64,
+    backend: &'static str,
+    tls: Option<TlsTold>,
+    why: Option<Failure>,
 }
 
-/// Wait until every worker has tried; how many connections are open.
-fn wait_for_connections(
-    hired: &[Hired],
-    inbox: &Receiver<Message>,
-    target: SocketAddr,
-    stop: &Stop,
-) -> Result<u64, Trouble> {
-    let mut open = 0;
-    let mut reason = None;
+/// Wait until every worker has tried.
+fn wait_for_connections(hired: &[Hired], inbox: &Receiver<Message>) -> Result<Connections, Trouble> {
+    let mut all = Connections { open: 0, backend: "", tls: None, why: None };
     for _ in hired {
         match inbox.recv() {
-            Ok(Message::Connected(opened)) => {
-                open += opened.open as u64;
-                reason = opened.error.or(reason);
+            Ok(Message::Connected(opened, backend)) => {
+                all.open += opened.open as u64;
+                all.why = opened.why.or(all.why);
+                all.tls = all.tls.or(opened.tls);
+                all.backend = backend;
             }
             Ok(Message::Failed(error)) => return Err(internal(&error)),
             Ok(_) => {}
             Err(error) => return Err(internal(&io::Error::other(error))),
         }
     }
-    if open > 0 || stop.code().is_some() {
-        return Ok(open);
+    Ok(all)
+}
+
+/// That not one connection could be opened, when some were wanted.
+fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Option<Trouble> {
+    let wants_some = match &job.load.shape {
+        Shape::Closed { users, .. } => users.start() >= 1.0,
+        Shape::Open { .. } => true,
+    };
+    if connections.open > 0 || !wants_some {
+        return None;
     }
-    let why = reason.map_or_else(|| "no answer in time".to_owned(), |error| error.to_string());
-    Err(Trouble {
+    let why = connections.why.as_ref().map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
+    let hint = match connections.why {
+        Some(Failure::Tls(_)) => {
+            "check the certificate: give its CA with ca_pem, or trust any with insecure; and that the port speaks TLS"
+        }
+        _ => "check that the server is running and listens on that address and port",
+    };
+    Some(Trouble {
         kind: ErrorKind::Connect,
         message: format!("not one connection to {target} could be opened: {why}"),
-        hint: "check that the server is running and listens on that address and port".to_owned(),
+        hint: hint.to_owned(),
     })
 }
 
@@ -220,7 +298,7 @@ fn conduct(
                 last_cut_ns = last_cut_ns.max(cut_ns);
                 merger.finish(worker);
             }
-            Ok(Message::Connected(_)) => {}
+            Ok(Message::Connected(..)) => {}
             Ok(Message::Failed(error)) => return Err(internal(&error)),
             Err(error) => return Err(internal(&io::Error::other(error))),
         }

@@ -1,50 +1,75 @@
 //! The worker's side of an exchange: connect, send, receive, judge.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 
 use redline_traffic::Outcome;
-use redline_wire::Answer;
+use redline_wire::{Answer, Verdict};
 
-use crate::connection::Wrote;
-use crate::job::Expect;
+use crate::connection::Connection;
+use crate::demand::Task;
+use crate::flights::Flight;
+use crate::io::{Event, Io};
+use crate::pool::{Failure, Opening};
 use crate::reasons::Kind;
-use crate::roster::State;
-use crate::sys::epoll::Ready;
+use crate::scenario::Judged;
+use crate::sys::time::unix_ns;
 use crate::tally::Ending;
 use crate::worker::Worker;
 
-/// How often one connection is read before the others have their turn.
-const READS_AT_ONCE: usize = 16;
+/// How often a request is written in vain before it has failed.
+const MOST_TRIES: u8 = 2;
 
-impl Worker {
+impl<I: Io> Worker<I> {
     /// Open connections that are down, as fast as the target lets us.
     pub fn open_down(&mut self) {
         while self.pool.may_open(self.now_ns) && self.now_ns < self.drain_end_ns {
-            if let Err((connection, why)) = self.pool.begin_next(self.now_ns) {
-                self.opening_failed(connection, &why);
+            if let Err((connection, error)) = self.pool.begin_next(self.now_ns) {
+                self.opening_failed(connection, &Failure::Connect(error));
             }
         }
     }
 
-    pub fn settle_opening(&mut self, connection: u32, event: Ready) {
+    /// Something happened to a connection that is being opened.
+    pub fn advance(&mut self, connection: u32, event: Event) {
         self.tick();
-        if let Some(why) = self.pool.connections[connection as usize].open_error() {
-            return self.opening_failed(connection, &why);
-        }
-        if self.pool.opened(connection) {
-            self.tally.reconnected();
-        }
-        // It speaks before it was asked, or has ended already: of no use.
-        if event.readable() {
-            self.pool.lost(connection, true, self.now_ns);
-            self.reasons.tell(Kind::Connect, &"it was taken, and ended or spoken on before a request came");
-            self.fail_waiting(Kind::Connect);
+        match self.pool.advance(event, self.now_ns) {
+            Opening::Going => {}
+            Opening::Done => {
+                if self.pool.opened(connection) {
+                    self.tally.reconnected();
+                }
+                self.count_handshakes();
+                self.take_up();
+            }
+            Opening::Failed(why) => {
+                self.opening_failed(connection, &why);
+                self.take_up();
+            }
         }
     }
 
-    pub fn opening_failed(&mut self, connection: u32, why: &io::Error) {
-        let kind = Kind::of_connecting(why);
+    pub fn count_handshakes(&mut self) {
+        for shaken in self.pool.shaken.drain(..) {
+            self.tally.handshake(shaken.ns, shaken.resumed);
+        }
+    }
+
+    pub fn opening_timed_out(&mut self, connection: u32) {
+        let shakes = self.pool.connections[connection as usize].layers.is_some();
+        let why = if shakes {
+            Failure::Tls("it took too long".to_owned())
+        } else {
+            Failure::Connect(io::ErrorKind::TimedOut.into())
+        };
+        self.opening_failed(connection, &why);
+    }
+
+    fn opening_failed(&mut self, connection: u32, why: &Failure) {
+        let kind = match why {
+            Failure::Connect(error) => Kind::of_connecting(error),
+            Failure::Tls(_) => Kind::Tls,
+        };
         self.reasons.tell(kind, why);
         self.pool.refused(connection, self.now_ns);
         self.fail_waiting(kind);
@@ -59,83 +84,91 @@ impl Worker {
             if kind == Kind::Exhausted {
                 self.tally.exhausted(self.demand.oldest_due_ns());
             }
-            self.end_oldest_waiting(Outcome::Connect);
+            self.end_oldest_waiting(if kind == Kind::Tls { Outcome::Tls } else { Outcome::Connect });
         }
     }
 
-    /// Write a request on an idle connection.
+    /// Put a request on a connection, to be flushed.
     #[inline]
-    pub fn send(&mut self, connection: u32, due_ns: u64) {
-        self.pool.connections[connection as usize].carry(due_ns, self.now_ns);
-        self.pool.roster.change(connection, State::Busy);
-        self.tally.sent(due_ns);
-        self.send_rest(connection);
+    pub fn put(&mut self, connection: u32, task: Task) {
+        let number = connection;
+        let request = self.scenario.draw();
+        let connection = &mut self.pool.connections[number as usize];
+        connection.carried += 1;
+        let flight = self.flights.take_off(task, self.now_ns, request as u32, number, &mut connection.line);
+        if task.tries == 0 {
+            self.tally.sent(task.due_ns);
+        }
+        if let Err(why) = self.scenario.write(request, flight, connection) {
+            // Nothing of it left this process: the connection is of no use any more.
+            connection.closing = true;
+            self.land_unanswered(flight, Outcome::Closed);
+            self.reasons.tell(Kind::Malformed, &why);
+        }
     }
 
+    /// Write what is to be written.
     #[inline]
-    pub fn send_rest(&mut self, connection: u32) {
-        let carrier = &mut self.pool.connections[connection as usize];
-        if self.pool.roster.state(connection) != State::Busy || carrier.is_whole_written(&self.job.request) {
-            return;
+    pub fn flush(&mut self, connection: u32) {
+        match self.pool.flush(connection) {
+            Ok(bytes) => self.tally.bytes_sent(bytes),
+            Err(why) => self.broken(connection, &why),
         }
-        match carrier.write(&self.job.request) {
-            Wrote::Bytes(bytes) => self.tally.bytes_sent(bytes),
-            Wrote::Broken(why) => {
-                // The peer may have answered before it closed; what it said counts.
-                self.receive(connection, true);
-                if self.pool.roster.state(connection) == State::Busy {
-                    self.reasons.tell(Kind::Reset, &why);
-                    self.fail(connection, Outcome::Reset);
+    }
+
+    /// Bytes came on a connection that is open.
+    pub fn received(&mut self, connection: u32, bytes: &[u8], more: bool) {
+        self.tally.bytes_received(bytes.len());
+        let Some(layers) = self.pool.connections[connection as usize].layers.as_deref_mut() else {
+            return self.take_answers(connection, bytes, more);
+        };
+        let Some(tls) = &mut layers.tls else {
+            return self.take_frames(connection, bytes);
+        };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        match tls.feed(bytes, &mut plain) {
+            Ok(fed) => {
+                if layers.http2.is_some() {
+                    self.take_frames(connection, &plain);
+                } else if !plain.is_empty() {
+                    self.take_answers(connection, &plain, more || fed.closed);
+                }
+                if fed.closed && self.pool.is_open(connection) {
+                    self.end_of_stream(connection);
                 }
             }
+            Err(why) => self.malformed(connection, &why),
         }
+        self.plain = plain;
     }
 
-    /// Read what there is, or so much of it that the other connections have their turn. A read shorter than the buffer was
-    /// all, unless the connection is ending.
-    pub fn receive(&mut self, connection: u32, ending: bool) {
-        for _ in 0..READS_AT_ONCE {
-            let Some(stream) = &mut self.pool.connections[connection as usize].stream else {
-                return;
+    /// Take the HTTP/1.1 answers that came on a connection.
+    fn take_answers(&mut self, connection: u32, mut bytes: &[u8], more: bool) {
+        while !bytes.is_empty() {
+            let reader = &mut self.pool.connections[connection as usize];
+            let Some(index) = reader.line.first() else {
+                // Nobody asked for this.
+                return self.lose(connection, true);
             };
-            match stream.read(&mut self.buffer) {
-                Ok(0) => return self.end_of_stream(connection),
-                Ok(bytes) => {
-                    self.tick();
-                    self.tally.bytes_received(bytes);
-                    self.take(connection, bytes, ending);
-                    if bytes < self.buffer.len() && !ending {
+            let request = self.flights.get(index).request as usize;
+            match reader.parser.feed(bytes, self.scenario.asked(request), &mut self.heads) {
+                Ok(None) => return,
+                Ok(Some(whole)) if whole.used < bytes.len() && reader.line.length == 1 => {
+                    // What follows the answer was not asked for, so where the answer ends is not sure either.
+                    return self.malformed(connection, &"bytes follow the answer that nobody asked for");
+                }
+                Ok(Some(whole)) => {
+                    bytes = &bytes[whole.used..];
+                    if !self.answered(connection, index, &whole.answer, more) {
                         return;
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(why) => {
-                    self.tick();
-                    self.reasons.tell(Kind::Reset, &why);
-                    return self.fail(connection, Outcome::Reset);
-                }
+                Err(why) => return self.malformed(connection, &why),
             }
         }
-        let token = self.pool.token(connection);
-        match self.unread.iter_mut().find(|(known, _)| *known == token) {
-            Some((_, known_ending)) => *known_ending |= ending,
-            None => self.unread.push((token, ending)),
-        }
-    }
-
-    /// Take bytes that came on a connection.
-    fn take(&mut self, connection: u32, bytes: usize, ending: bool) {
-        if self.pool.roster.state(connection) == State::Idle {
-            // Nobody asked for this.
-            return self.pool.lost(connection, true, self.now_ns);
-        }
-        match self.pool.connections[connection as usize].parser.feed(&self.buffer[..bytes]) {
-            Ok(None) => {}
-            Ok(Some(whole)) if whole.used == bytes => self.answered(connection, whole.answer, ending),
-            // What follows the answer was not asked for, so where the answer ends is not sure either.
-            Ok(Some(_)) => self.malformed(connection, &"bytes follow the answer that nobody asked for"),
-            Err(why) => self.malformed(connection, &why),
+        if self.pool.is_open(connection) {
+            self.pool.settle(connection);
         }
     }
 
@@ -144,60 +177,135 @@ impl Worker {
         self.fail(connection, Outcome::Malformed);
     }
 
-    fn answered(&mut self, connection: u32, answer: Answer, ending: bool) {
+    /// An HTTP/1.1 answer is whole; whether the connection can go on.
+    #[inline]
+    fn answered(&mut self, connection: u32, index: u32, answer: &Answer, more: bool) -> bool {
         self.pool.answered(connection);
-        let carrier = &self.pool.connections[connection as usize];
-        let reusable = answer.keep_alive && !ending && carrier.is_whole_written(&self.job.request);
-        let (due_ns, written_ns) = (carrier.due_ns, Some(carrier.since_ns));
-        let outcome = judge(&self.job.expect, &answer);
-        if reusable {
-            self.pool.roster.change(connection, State::Idle);
-        } else {
+        let carrier = &mut self.pool.connections[connection as usize];
+        let flight = self.flights.land(index, &mut carrier.line);
+        let judged = self.scenario.judge(flight.request as usize, answer, carrier.parser.body());
+        let written = carrier.line.length > 0 || carrier.is_written() && carrier.in_hand == 0;
+        let reusable = answer.keep_alive && written;
+        self.judged(&flight, judged, answer.status);
+        if !reusable {
+            self.retry_all(connection);
             // The answer is whole and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
             // a minute; where the peer has ended first, the TIME_WAIT is the peer's anyhow.
-            self.pool.lost(connection, !ending, self.now_ns);
+            self.lose(connection, !more);
         }
-        self.end(Ending { due_ns, written_ns, outcome, status: Some(answer.status) });
+        reusable
     }
 
-    fn end_of_stream(&mut self, connection: u32) {
-        self.tick();
-        if self.pool.roster.state(connection) != State::Busy {
-            return self.pool.lost(connection, false, self.now_ns);
+    /// A request has its answer.
+    #[inline]
+    pub fn judged(&mut self, flight: &Flight, judged: Judged, status: u16) {
+        let Flight { task, written_ns, .. } = *flight;
+        if let Some(clock_ns) = judged.clock_ns {
+            let (ours_ns, theirs_ns) = (i128::from(unix_ns()), i128::from(clock_ns));
+            let since_written_ns = i128::from(self.now_ns.saturating_sub(written_ns));
+            self.tally.one_way(task.due_ns, theirs_ns - (ours_ns - since_written_ns), ours_ns - theirs_ns);
         }
-        match self.pool.connections[connection as usize].end_of_stream() {
-            Some(answer) => self.answered(connection, answer, true),
+        let outcome = outcome(judged.verdict);
+        let ending = Ending { due_ns: task.due_ns, written_ns: Some(written_ns), outcome, status: Some(status) };
+        self.end(task, ending);
+    }
+
+    /// The server will not answer what is on a connection: it is written again on another one.
+    fn retry_all(&mut self, connection: u32) {
+        while let Some(index) = self.pool.connections[connection as usize].line.first() {
+            self.retry(index, Outcome::Closed);
+        }
+    }
+
+    /// A request is to be written again; it has failed so when it was written in vain too often.
+    pub fn retry(&mut self, index: u32, outcome: Outcome) {
+        if self.flights.get(index).task.tries >= MOST_TRIES {
+            return self.land_unanswered(index, outcome);
+        }
+        let flight = self.land(index);
+        self.tally.retried(flight.task.due_ns);
+        self.demand.give_back(flight.task);
+    }
+
+    pub fn land(&mut self, index: u32) -> Flight {
+        let connection = self.flights.get(index).connection;
+        self.flights.land(index, &mut self.pool.connections[connection as usize].line)
+    }
+
+    /// A request has failed.
+    pub fn land_unanswered(&mut self, index: u32, outcome: Outcome) {
+        let Flight { task, written_ns, .. } = self.land(index);
+        self.end(task, Ending { due_ns: task.due_ns, written_ns: Some(written_ns), outcome, status: None });
+    }
+
+    pub fn end_of_stream(&mut self, connection: u32) {
+        self.tick();
+        let reader = &mut self.pool.connections[connection as usize];
+        let Some(index) = reader.line.first() else {
+            return self.lose(connection, false);
+        };
+        let asked = self.scenario.asked(self.flights.get(index).request as usize);
+        let answer = if reader.is_http1() { reader.parser.end(asked) } else { None };
+        match answer {
+            Some(answer) => {
+                self.answered(connection, index, &Answer { keep_alive: false, ..answer }, true);
+            }
             None => self.fail(connection, Outcome::Closed),
         }
     }
 
-    /// The connection is of no more use; its request, if it carries one, ends with this outcome.
+    /// A connection broke.
+    pub fn broken(&mut self, connection: u32, why: &io::Error) {
+        if !self.pool.is_open(connection) {
+            return;
+        }
+        self.tick();
+        if self.pool.connections[connection as usize].line.length > 0 {
+            self.reasons.tell(Kind::Reset, why);
+        }
+        self.fail(connection, Outcome::Reset);
+    }
+
+    /// The oldest request of all was not answered in time. In HTTP/2 it is given up alone; in HTTP/1.1 what was written behind it
+    /// on its connection cannot be answered before it, and ends with it.
+    pub fn time_out(&mut self) {
+        let Some(index) = self.flights.oldest_index() else {
+            return;
+        };
+        let connection = self.flights.get(index).connection;
+        if self.cancel_stream(connection, index) {
+            return;
+        }
+        while let Some(index) = self.pool.connections[connection as usize].line.first() {
+            self.land_unanswered(index, Outcome::Timeout);
+        }
+        // It was we who did not wait any longer: the peer may be slow, but it is there.
+        self.pool.drop_socket(connection, true);
+    }
+
+    /// The connection is of no more use; the requests that it carries end with this outcome.
     pub fn fail(&mut self, connection: u32, outcome: Outcome) {
-        let carrier = &self.pool.connections[connection as usize];
-        let (due_ns, written_ns) = (carrier.due_ns, Some(carrier.since_ns));
-        let was_busy = self.pool.roster.state(connection) == State::Busy;
-        if outcome == Outcome::Timeout {
-            // It was we who did not wait any longer: the peer may be slow, but it is there.
-            self.pool.drop_socket(connection, true);
-        } else {
-            self.pool.lost(connection, true, self.now_ns);
+        while let Some(index) = self.pool.connections[connection as usize].line.first() {
+            self.land_unanswered(index, outcome);
         }
-        if was_busy {
-            self.end(Ending { due_ns, written_ns, outcome, status: None });
-        }
+        self.lose(connection, true);
+    }
+
+    pub fn lose(&mut self, connection: u32, reset: bool) {
+        self.pool.lost(connection, reset, self.now_ns);
     }
 }
 
-/// Compare an answer with what is right.
-#[inline]
-fn judge(expect: &Expect, answer: &Answer) -> Outcome {
-    let length_is_right = expect.body_length.is_none_or(|length| length == answer.body_length);
-    let hash_is_right = expect.body_sha256.is_none() || expect.body_sha256 == answer.body_sha256;
-    if answer.status != expect.status {
-        Outcome::UnexpectedStatus
-    } else if length_is_right && hash_is_right {
-        Outcome::Ok
-    } else {
-        Outcome::UnexpectedBody
+fn outcome(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Right => Outcome::Ok,
+        Verdict::WrongStatus => Outcome::UnexpectedStatus,
+        Verdict::WrongBody => Outcome::UnexpectedBody,
+    }
+}
+
+impl Connection {
+    fn is_http1(&self) -> bool {
+        self.layers.as_deref().is_none_or(|layers| layers.http2.is_none())
     }
 }

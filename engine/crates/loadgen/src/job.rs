@@ -1,11 +1,16 @@
 //! The job: what is read from standard input, checked whole before anything is done.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use redline_pacing::{Arrivals, HIGHEST_RATE_PER_S, LOWEST_RATE_PER_S, MOST_WORKERS};
+mod load;
+mod requests;
+mod target;
+
+use redline_pacing::MOST_WORKERS;
 use redline_traffic::{ErrorKind, Trouble};
-use redline_wire::{Asked, Request, Unsendable};
 use serde::Deserialize;
+
+pub use load::{Load, Shape};
+pub use requests::Request;
+pub use target::{Http, Target};
 
 /// The format of jobs that this engine reads.
 pub const JOB_FORMAT: &str = "redline.job/1";
@@ -13,19 +18,20 @@ pub const JOB_FORMAT: &str = "redline.job/1";
 const LONGEST_NS: u64 = 30 * 24 * 3_600_000_000_000;
 /// Ten milliseconds: the shortest interval.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
-/// The most connections of one job.
-const MOST_CONNECTIONS: u32 = 10_000_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawJob {
     format: String,
-    target: Target,
-    request: RawRequest,
-    expect: RawExpect,
-    load: RawLoad,
+    target: target::RawTarget,
+    requests: Vec<requests::RawRequest>,
+    #[serde(default)]
+    picks: requests::Picks,
+    load: load::RawLoad,
     warmup_ns: u64,
     measure_ns: u64,
+    #[serde(default)]
+    count: Option<u64>,
     drain_ns: u64,
     timeout_ns: u64,
     interval_ns: u64,
@@ -34,117 +40,55 @@ struct RawJob {
     workers: u32,
     #[serde(default)]
     cpus: Vec<u32>,
-}
-
-/// Where the load goes.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    pub host: String,
-    pub port: u16,
-}
-
-impl Target {
-    /// An IPv6 address may stand in brackets, as it does in URLs; here it has none.
-    fn unbracket(&mut self) {
-        if let Some(inner) = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-            self.host = inner.to_owned();
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRequest {
-    method: String,
-    path: String,
     #[serde(default)]
-    headers: Vec<(String, String)>,
+    backend: Backend,
     #[serde(default)]
-    body_base64: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawExpect {
-    status: u16,
+    spin: bool,
     #[serde(default)]
-    body_length: Option<u64>,
-    #[serde(default)]
-    body_sha256: Option<String>,
+    shard: Option<Shard>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum RawLoad {
-    Closed(Closed),
-    Open(Open),
+/// How sockets are driven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// The best that the kernel has.
+    #[default]
+    Auto,
+    Epoll,
+    IoUring,
 }
 
-#[derive(Deserialize)]
+/// Which of all workers are this process's, when several processes do one job.
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Closed {
-    users: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Open {
-    rate_per_s: f64,
-    arrivals: RawArrivals,
-    connections: u32,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RawArrivals {
-    Uniform,
-    Poisson,
-}
-
-/// The answer that is right.
-#[derive(Clone, Copy, Debug)]
-pub struct Expect {
-    pub status: u16,
-    pub body_length: Option<u64>,
-    pub body_sha256: Option<[u8; 32]>,
-}
-
-/// How hard to press.
-#[derive(Clone, Copy, Debug)]
-pub enum Load {
-    Closed { users: u32 },
-    Open { rate_per_s: f64, arrivals: Arrivals, connections: u32 },
-}
-
-impl Load {
-    /// Connections that are held.
-    pub fn connections(&self) -> u32 {
-        match *self {
-            Self::Closed { users } => users,
-            Self::Open { connections, .. } => connections,
-        }
-    }
+pub struct Shard {
+    pub first_worker: u32,
+    pub all_workers: u32,
 }
 
 /// A job that can be done, as far as the job itself can tell.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub target: Target,
-    /// The bytes of the request.
-    pub request: Vec<u8>,
-    pub asked: Asked,
-    pub expect: Expect,
+    pub requests: Vec<Request>,
+    /// Which of several requests is drawn how often.
+    pub weights: redline_pacing::Weights,
     pub load: Load,
     pub warmup_ns: u64,
     pub measure_ns: u64,
+    pub count: Option<u64>,
     pub drain_ns: u64,
     pub timeout_ns: u64,
     pub interval_ns: u64,
     pub deadline_ns: u64,
     pub seed: u64,
+    /// Workers of this process.
     pub workers: u32,
+    pub shard: Shard,
     pub cpus: Vec<u32>,
+    pub backend: Backend,
+    pub spin: bool,
 }
 
 /// A `bad_job` that names the field.
@@ -168,43 +112,69 @@ impl Job {
         json.end().map_err(|error| bad("", &error.to_string(), "write one JSON object and nothing after it"))?;
         raw.check()
     }
+
+    /// How much of a whole number is this worker's, by its number in this process.
+    pub fn share_of(&self, all: u64, worker: u32) -> u64 {
+        let Shard { first_worker, all_workers } = self.shard;
+        all / u64::from(all_workers) + u64::from(u64::from(first_worker + worker) < all % u64::from(all_workers))
+    }
+
+    /// Whether answers tell the server's clock.
+    pub fn has_timestamps(&self) -> bool {
+        self.requests.iter().any(|request| request.timestamp.is_some())
+    }
 }
 
 impl RawJob {
-    fn check(mut self) -> Result<Job, Trouble> {
-        self.target.unbracket();
+    fn check(self) -> Result<Job, Trouble> {
         if self.format != JOB_FORMAT {
             let message = format!("this engine reads {JOB_FORMAT:?}, not {:?}", self.format);
             return Err(bad("format", &message, "use the engine that belongs to your version of the lab"));
         }
-        if self.target.port == 0 {
-            return Err(bad("target.port", "0 is not a port", "give the port that the server listens on"));
-        }
         self.check_durations()?;
-        let load = self.load.check()?;
-        if self.workers == 0 || self.workers > MOST_WORKERS.min(load.connections()) {
-            let most = MOST_WORKERS.min(load.connections());
-            let message = format!("{} is not between 1 and {most}", self.workers);
+        let shard = self.check_workers()?;
+        let target = self.target.check()?;
+        let load = self.load.check(self.warmup_ns)?;
+        if u64::from(shard.all_workers) > u64::from(load.connections()) {
+            let message = format!("{} is not between 1 and {}", shard.all_workers, load.connections());
             return Err(bad("workers", &message, "each worker needs a connection of its own"));
         }
-        let expect = self.expect.check()?;
-        let asked = Asked { head: self.request.method == "HEAD", hash: expect.body_sha256.is_some() };
+        let (requests, weights) = requests::check(self.requests, &self.picks, &target)?;
         Ok(Job {
-            request: self.request.encode(&self.target)?,
-            target: self.target,
-            asked,
-            expect,
+            target,
+            requests,
+            weights,
             load,
             warmup_ns: self.warmup_ns,
             measure_ns: self.measure_ns,
+            count: self.count,
             drain_ns: self.drain_ns,
             timeout_ns: self.timeout_ns,
             interval_ns: self.interval_ns,
             deadline_ns: self.deadline_ns,
             seed: self.seed,
             workers: self.workers,
+            shard,
             cpus: self.cpus,
+            backend: self.backend,
+            spin: self.spin,
         })
+    }
+
+    fn check_workers(&self) -> Result<Shard, Trouble> {
+        if !(1..=MOST_WORKERS).contains(&self.workers) {
+            let message = format!("{} is not between 1 and {MOST_WORKERS}", self.workers);
+            return Err(bad("workers", &message, "one for each core that the engine may use"));
+        }
+        let shard = self.shard.unwrap_or(Shard { first_worker: 0, all_workers: self.workers });
+        let beyond = shard.first_worker.checked_add(self.workers).is_none_or(|end| end > shard.all_workers);
+        if beyond || shard.all_workers > MOST_WORKERS {
+            return Err(bad("shard", "its workers are not among all workers", "this key is the engine's own"));
+        }
+        if self.count == Some(0) {
+            return Err(bad("count", "0 requests are nothing to measure", "give a number, or null to stop by time"));
+        }
+        Ok(shard)
     }
 
     fn check_durations(&self) -> Result<(), Trouble> {
@@ -226,82 +196,10 @@ impl RawJob {
     }
 }
 
-impl RawLoad {
-    fn check(self) -> Result<Load, Trouble> {
-        let (field, connections) = match &self {
-            Self::Closed(closed) => ("load.closed.users", closed.users),
-            Self::Open(open) => ("load.open.connections", open.connections),
-        };
-        if connections == 0 || connections > MOST_CONNECTIONS {
-            let message = format!("{connections} is not between 1 and {MOST_CONNECTIONS}");
-            return Err(bad(field, &message, "a load needs at least one connection"));
-        }
-        match self {
-            Self::Closed(closed) => Ok(Load::Closed { users: closed.users }),
-            Self::Open(Open { rate_per_s, arrivals, connections }) => {
-                if !(LOWEST_RATE_PER_S..=HIGHEST_RATE_PER_S).contains(&rate_per_s) {
-                    let message = format!("{rate_per_s} is not between {LOWEST_RATE_PER_S} and {HIGHEST_RATE_PER_S}");
-                    return Err(bad("load.open.rate_per_s", &message, "give requests per second"));
-                }
-                let arrivals = match arrivals {
-                    RawArrivals::Uniform => Arrivals::Uniform,
-                    RawArrivals::Poisson => Arrivals::Poisson,
-                };
-                Ok(Load::Open { rate_per_s, arrivals, connections })
-            }
-        }
-    }
-}
-
-impl RawExpect {
-    fn check(self) -> Result<Expect, Trouble> {
-        if !(200..=599).contains(&self.status) {
-            let message = format!("{} is not between 200 and 599", self.status);
-            return Err(bad("expect.status", &message, "1xx answers are passed over, so none can be expected"));
-        }
-        let body_sha256 = self.body_sha256.as_deref().map(|hex| {
-            from_hex(hex).ok_or_else(|| {
-                let message = "is not 64 hexadecimal digits";
-                bad("expect.body_sha256", message, "give the SHA-256 of the expected body, or null")
-            })
-        });
-        Ok(Expect { status: self.status, body_length: self.body_length, body_sha256: body_sha256.transpose()? })
-    }
-}
-
 fn from_hex(text: &str) -> Option<[u8; 32]> {
     let digits: Vec<u8> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
     let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or(0)).collect();
     (digits.len() == 64).then(|| bytes.try_into().ok())?
-}
-
-impl RawRequest {
-    fn encode(&self, target: &Target) -> Result<Vec<u8>, Trouble> {
-        if target.host.is_empty() || target.host.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'/') {
-            return Err(bad("target.host", "is not a host", "give a name or an address, without scheme or port"));
-        }
-        let body = STANDARD.decode(self.body_base64.as_deref().unwrap_or_default()).map_err(|error| {
-            bad("request.body_base64", &error.to_string(), "give standard base64 with padding, or null")
-        })?;
-        let request = Request {
-            method: &self.method,
-            path: &self.path,
-            host: &target.host,
-            port: target.port,
-            headers: &self.headers,
-            body: &body,
-        };
-        request.encode().map_err(|why| {
-            let field = match why {
-                Unsendable::Method => "request.method".to_owned(),
-                Unsendable::Path => "request.path".to_owned(),
-                Unsendable::HeaderName(i) | Unsendable::HeaderValue(i) | Unsendable::HeaderFraming(i) => {
-                    format!("request.headers[{i}]")
-                }
-            };
-            bad(&field, &why.to_string(), "see RFC 9110 and 9112")
-        })
-    }
 }
 
 #[cfg(test)]

@@ -7,18 +7,24 @@ mod connection;
 mod demand;
 mod director;
 mod exchange;
+mod flights;
+mod io;
 mod job;
 mod merge;
+mod outbox;
 mod output;
 mod pool;
 mod reasons;
 mod roster;
+mod scenario;
+mod sources;
 mod stop;
+mod streams;
 mod sys;
 mod tally;
 mod worker;
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -86,7 +92,7 @@ fn parent_is_gone() -> bool {
 
 fn run(started_ns: u64) -> Result<u8, Trouble> {
     let mut text = String::new();
-    io::stdin().read_to_string(&mut text).map_err(|error| {
+    std::io::stdin().read_to_string(&mut text).map_err(|error| {
         bad("", &format!("the job cannot be read: {error}"), "write one JSON object in UTF-8 to standard input")
     })?;
     let job = Arc::new(Job::parse(&text)?);
@@ -140,7 +146,7 @@ fn check_open_files(job: &Job) -> Result<(), Trouble> {
     })
 }
 
-fn limit(error: &io::Error) -> Trouble {
+fn limit(error: &std::io::Error) -> Trouble {
     Trouble {
         kind: ErrorKind::Limit,
         message: format!("this machine does not let the engine start: {error}"),

@@ -10,7 +10,11 @@ pub enum Kind {
     Connect,
     /// This side had no port, descriptor or memory for it.
     Exhausted,
+    /// The handshake on it failed.
+    Tls,
     Reset,
+    /// The peer reset an HTTP/2 stream.
+    Refused,
     Malformed,
 }
 
@@ -33,7 +37,9 @@ impl Kind {
         match self {
             Self::Connect => "connect",
             Self::Exhausted => "exhausted",
+            Self::Tls => "tls",
             Self::Reset => "reset",
+            Self::Refused => "refused",
             Self::Malformed => "malformed",
         }
     }
@@ -42,12 +48,12 @@ impl Kind {
 /// What one worker has said.
 pub struct Reasons {
     worker: u32,
-    told: [bool; 4],
+    told: [bool; 6],
 }
 
 impl Reasons {
     pub fn new(worker: u32) -> Self {
-        Self { worker, told: [false; 4] }
+        Self { worker, told: [false; 6] }
     }
 
     /// Say why, if it is the first of its kind.

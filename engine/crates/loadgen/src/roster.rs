@@ -1,21 +1,24 @@
 //! Which connection is in which state, and in which order they came there.
 //!
-//! Four queues over one array of links: every move is O(1) and allocates nothing. As all requests have the same timeout,
-//! the order of the busy queue is the order of their deadlines, and the oldest is always at the front.
+//! Six queues over one array of links: every move is O(1) and allocates nothing.
 
 const NONE: u32 = u32::MAX;
 
 /// The state of a connection. It is in the queue of its state, and in no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// Not wanted now: there are fewer users, or the pool has not grown so far.
+    Parked,
     /// Not open, and nobody is opening it.
     Down,
-    /// Being opened.
+    /// Being opened, its handshake included.
     Opening,
     /// Open, without a request.
     Idle,
-    /// Open, with a request that is not answered.
+    /// Open, with requests in flight, and room for more.
     Busy,
+    /// Open, and no more requests can be put on it for now.
+    Full,
 }
 
 #[derive(Clone, Copy)]
@@ -35,17 +38,17 @@ struct Queue {
 /// All connections of a worker, by their index.
 pub struct Roster {
     links: Vec<Links>,
-    queues: [Queue; 4],
+    queues: [Queue; 6],
 }
 
 impl Roster {
-    /// `connections` connections, all down.
+    /// `connections` connections, all parked.
     pub fn new(connections: usize) -> Self {
         let empty = Queue { front: NONE, back: NONE, length: 0 };
-        let mut roster = Self { links: Vec::with_capacity(connections), queues: [empty; 4] };
+        let mut roster = Self { links: Vec::with_capacity(connections), queues: [empty; 6] };
         for connection in 0..connections {
-            roster.links.push(Links { state: State::Down, previous: NONE, next: NONE });
-            roster.append(connection as u32, State::Down);
+            roster.links.push(Links { state: State::Parked, previous: NONE, next: NONE });
+            roster.append(connection as u32, State::Parked);
         }
         roster
     }
@@ -105,13 +108,14 @@ mod tests {
 
     use super::{Roster, State};
 
-    const STATES: [State; 4] = [State::Down, State::Opening, State::Idle, State::Busy];
+    const STATES: [State; 6] = [State::Parked, State::Down, State::Opening, State::Idle, State::Busy, State::Full];
 
     proptest! {
         #[test]
-        fn it_is_four_queues(moves in prop::collection::vec((0_u32..7, 0_usize..4), 0..200)) {
+        fn it_is_six_queues(moves in prop::collection::vec((0_u32..7, 0_usize..6), 0..200)) {
             let mut roster = Roster::new(7);
-            let mut queues: [VecDeque<u32>; 4] = [(0..7).collect(), VecDeque::new(), VecDeque::new(), VecDeque::new()];
+            let mut queues: [VecDeque<u32>; 6] = Default::default();
+            queues[0].extend(0..7);
             for (connection, to) in moves {
                 roster.change(connection, STATES[to]);
                 for queue in &mut queues {

@@ -9,9 +9,9 @@ use std::thread;
 
 use redline_traffic::Ended;
 
-use crate::sys::epoll::{wake, waker};
 use crate::sys::process::{Signals, end_now};
 use crate::sys::time::now_ns;
+use crate::sys::waker::{wake, waker};
 
 /// Exit code after SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;

@@ -187,6 +187,28 @@ impl Tally {
         self.slice.counts.bytes_received += bytes as u64;
     }
 
+    /// A request that was written in vain is to be written again.
+    pub fn retried(&mut self, due_ns: u64) {
+        self.slice.counts.retried += u64::from(self.is_of_phase(due_ns));
+    }
+
+    /// A TLS handshake has ended well.
+    pub fn handshake(&mut self, ns: u64, resumed: bool) {
+        self.slice.record_handshake(ns);
+        self.slice.counts.handshakes += 1;
+        self.slice.counts.resumed += u64::from(resumed);
+    }
+
+    /// An answer told the server's clock: how far it was ahead of ours when the request was written, and ours ahead of it when
+    /// the answer was whole.
+    pub fn one_way(&mut self, due_ns: u64, to_server_ns: i128, from_server_ns: i128) {
+        if self.is_of_phase(due_ns) {
+            let one_way = self.slice.one_way_mut();
+            let saturated = [one_way.to_server.record(to_server_ns), one_way.from_server.record(from_server_ns)];
+            self.slice.counts.saturated += saturated.iter().filter(|saturated| **saturated).count() as u64;
+        }
+    }
+
     pub fn reconnected(&mut self) {
         self.slice.counts.reconnects += 1;
     }

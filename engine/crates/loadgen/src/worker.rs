@@ -4,72 +4,89 @@ use std::io;
 use std::sync::Arc;
 
 use redline_traffic::Outcome;
+use redline_wire::Heads;
 
-use crate::demand::{Demand, NEVER};
+use crate::demand::{Demand, Fallen, NEVER, Task};
+use crate::flights::Flights;
+use crate::io::{Event, Io};
 use crate::job::Job;
-use crate::pool::{EVENTS, Pool, WAKER};
+use crate::pool::Pool;
 use crate::reasons::Reasons;
 use crate::roster::State;
+use crate::scenario::Scenario;
 use crate::stop::Stop;
-use crate::sys::epoll::Ready;
 use crate::sys::time::now_ns;
 use crate::tally::{Ending, Tally};
 
-/// How much one read takes: what is shorter than this was all there was.
-const BUFFER_BYTES: usize = 64 * 1024;
-
 /// What is a worker's own.
-pub struct Share {
-    pub pool: Pool,
+pub struct Share<I> {
+    pub pool: Pool<I>,
     pub demand: Demand,
+    pub scenario: Scenario,
     pub tally: Tally,
     pub reasons: Reasons,
+    /// How many measured requests may fall due; the measurement ends with the last.
+    pub count: Option<u64>,
 }
 
-pub struct Worker {
+pub struct Worker<I> {
     pub job: Arc<Job>,
     pub stop: Arc<Stop>,
-    pub pool: Pool,
+    pub pool: Pool<I>,
+    pub flights: Flights,
     pub demand: Demand,
+    pub scenario: Scenario,
     pub tally: Tally,
     pub reasons: Reasons,
+    pub heads: Heads,
+    /// For bytes that were decrypted, and for what HTTP/2 made of them.
+    pub plain: Vec<u8>,
+    pub answers: Vec<redline_http2::Event>,
+    count: Option<u64>,
+    measure_ns: u64,
     /// The end of the measurement window, and of the drain after it.
     pub end_ns: u64,
     pub drain_end_ns: u64,
     pub now_ns: u64,
-    pub buffer: Box<[u8]>,
-    /// Sockets, by their tokens, of which more can be read although no event will say so, and whether they are ending.
-    pub unread: Vec<(u64, bool)>,
+    /// The window ended before its time.
     was_cut: bool,
 }
 
-impl Worker {
-    pub fn new(share: Share, job: Arc<Job>, stop: Arc<Stop>, end_ns: u64) -> Self {
+impl<I: Io> Worker<I> {
+    pub fn new(share: Share<I>, job: Arc<Job>, stop: Arc<Stop>, end_ns: u64) -> Self {
         let drain_end_ns = end_ns.saturating_add(job.drain_ns);
-        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        let Share { pool, demand, tally, reasons } = share;
+        let measure_ns = end_ns - job.measure_ns;
+        let Share { pool, demand, scenario, tally, reasons, count } = share;
+        let (heads, plain, answers) = (Heads::new(), Vec::new(), Vec::new());
+        let flights = Flights::new();
+        let now_ns = now_ns();
         Self {
             job,
             stop,
             pool,
+            flights,
             demand,
+            scenario,
             tally,
             reasons,
+            heads,
+            plain,
+            answers,
+            count,
+            measure_ns,
             end_ns,
             drain_end_ns,
-            now_ns: now_ns(),
-            buffer,
-            unread: Vec::new(),
+            now_ns,
             was_cut: false,
         }
     }
 
-    /// Do the whole load; when its measurement ended if it was cut before its time.
+    /// Do the whole load; when its measurement ended if that was before its time.
     ///
     /// # Errors
     /// When the kernel refuses to wait: nothing can be known then.
     pub fn run(mut self) -> io::Result<Option<u64>> {
-        let mut ready = [Ready::NOTHING; EVENTS];
+        self.count_handshakes();
         // A request to stop may have come before the first wait.
         self.heed_stop();
         loop {
@@ -80,12 +97,11 @@ impl Worker {
             if self.is_over() {
                 break;
             }
-            let timeout_ns = self.next_wake_ns().saturating_sub(self.now_ns);
-            let filled = self.pool.poll.wait(&mut ready, timeout_ns)?;
-            for event in &ready[..filled] {
-                self.handle(*event);
+            let timeout_ns = if self.job.spin { 0 } else { self.next_wake_ns().saturating_sub(self.now_ns) };
+            self.pool.io.wait(timeout_ns)?;
+            while let Some(event) = self.pool.io.next() {
+                self.handle(event);
             }
-            self.receive_unread();
         }
         self.finish();
         Ok(self.was_cut.then_some(self.end_ns))
@@ -98,84 +114,112 @@ impl Worker {
         self.tally.advance(self.now_ns);
     }
 
-    /// Everything that is due by now falls due, and goes out when there is an idle connection.
+    /// Everything that is due by now falls due, and goes out when there is a connection for it.
     #[inline]
-    fn take_up(&mut self) {
-        // Those that wait come first: after this nobody waits while a connection is idle, so who falls due and finds one idle
+    pub fn take_up(&mut self) {
+        // Those that wait come first: after this nobody waits while a connection has room, so who falls due and finds room
         // has it, and who finds none waits.
         self.dispatch();
         while self.demand.next_due_ns() <= self.now_ns {
-            let due_ns = self.demand.fall_due();
-            self.tally.due(due_ns, self.now_ns);
-            if self.pool.roster.length(State::Idle) == 0 {
-                if self.demand.is_open() {
-                    self.tally.waited(due_ns);
-                }
-            } else {
-                self.dispatch();
-                self.tick();
+            match self.demand.fall() {
+                Fallen::Due(due_ns) => self.fall_due(due_ns),
+                Fallen::Joined => self.pool.grow(1),
+                Fallen::Left => self.pool.shrink(),
             }
         }
     }
 
-    /// As long as a request waits and a connection is idle, the first goes out on the first.
+    fn fall_due(&mut self, due_ns: u64) {
+        self.tally.due(due_ns, self.now_ns);
+        self.count_down(due_ns);
+        if self.pool.has_room() {
+            self.dispatch();
+            self.tick();
+        } else if self.demand.is_open() {
+            self.tally.waited(due_ns);
+            self.pool.grow_for(self.demand.waiting());
+        }
+    }
+
+    /// A measured request fell due: with the last of those that were asked for the measurement ends.
+    fn count_down(&mut self, due_ns: u64) {
+        if let Some(left) = &mut self.count
+            && due_ns >= self.measure_ns
+        {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.end_at(self.now_ns.max(due_ns + 1));
+            }
+        }
+    }
+
+    /// As long as a request waits and a connection has room, the first goes out. A closed load's users have their own
+    /// connections, so that one is filled before the next; an open load's requests are spread.
     fn dispatch(&mut self) {
-        while let Some(connection) = self.pool.roster.front(State::Idle) {
-            let Some(due_ns) = self.demand.take() else {
+        while self.demand.waiting() > 0 {
+            let Some(connection) = self.pool.next_with_room() else {
                 return;
             };
-            self.send(connection, due_ns);
+            let burst = if self.demand.is_open() { 1 } else { self.pool.room(connection) };
+            for _ in 0..burst {
+                let Some(task) = self.demand.take() else {
+                    break;
+                };
+                self.put(connection, task);
+            }
+            self.pool.settle(connection);
+            self.flush(connection);
             if self.demand.waiting() > 0 {
                 self.tick();
             }
         }
     }
 
-    fn handle(&mut self, event: Ready) {
-        if event.token() == WAKER {
-            return self.heed_stop();
-        }
-        if let Some(connection) = self.pool.of(event) {
-            match self.pool.roster.state(connection) {
-                State::Down => {}
-                State::Opening => self.settle_opening(connection, event),
-                State::Idle | State::Busy => {
-                    if event.writable() {
-                        self.send_rest(connection);
-                    }
-                    if event.readable() {
-                        self.receive(connection, event.ending());
-                    }
+    fn handle(&mut self, event: Event) {
+        let mut more_comes = false;
+        match event {
+            Event::Woken => return self.heed_stop(),
+            Event::Opened(connection) | Event::Refused(connection, _) => self.advance(connection, event),
+            Event::Received { connection, chunk, more } => {
+                if self.pool.roster.state(connection) == State::Opening {
+                    return self.advance(connection, Event::Received { connection, chunk, more });
                 }
+                more_comes = more;
+                self.tick();
+                self.received(connection, chunk.bytes(), more);
+                self.pool.io.release(chunk);
             }
-            self.take_up();
+            Event::Taken(connection, bytes) => match self.pool.taken(connection, bytes) {
+                Ok(bytes) => self.tally.bytes_sent(bytes),
+                Err(why) => self.broken(connection, &why),
+            },
+            Event::Ended(connection) if self.pool.roster.state(connection) == State::Opening => {
+                self.advance(connection, event);
+            }
+            Event::Broken(connection, _) if self.pool.roster.state(connection) == State::Opening => {
+                self.advance(connection, event);
+            }
+            Event::Ended(connection) => self.end_of_stream(connection),
+            Event::Broken(connection, why) => self.broken(connection, &why),
         }
-    }
-
-    /// Go on with what was left unread, once for each connection.
-    fn receive_unread(&mut self) {
-        for _ in 0..self.unread.len() {
-            let (token, ending) = self.unread.remove(0);
-            if let Some(connection) = self.pool.by_token(token) {
-                self.receive(connection, ending);
-                self.take_up();
-            }
+        // What comes next may be the end of this connection: a request that went out on it now would be lost.
+        if !more_comes {
+            self.take_up();
         }
     }
 
     /// What took too long has failed.
     fn expire(&mut self) {
         let timeout_ns = self.job.timeout_ns;
-        let since = |worker: &Self, state| {
-            let connection = worker.pool.roster.front(state)?;
-            let since_ns = worker.pool.connections[connection as usize].since_ns;
-            (since_ns.saturating_add(timeout_ns) <= worker.now_ns).then_some(connection)
-        };
-        while let Some(connection) = since(self, State::Busy) {
-            self.fail(connection, Outcome::Timeout);
+        while let Some(flight) = self.flights.oldest()
+            && flight.written_ns.saturating_add(timeout_ns) <= self.now_ns
+        {
+            self.time_out();
         }
-        while let Some(connection) = since(self, State::Opening) {
-            self.opening_failed(connection, &io::ErrorKind::TimedOut.into());
+        while let Some(connection) = self.pool.roster.front(State::Opening)
+            && self.pool.connections[connection as usize].opened_ns.saturating_add(timeout_ns) <= self.now_ns
+        {
+            self.opening_timed_out(connection);
         }
         while self.demand.oldest_due_ns().saturating_add(timeout_ns) <= self.now_ns {
             self.end_oldest_waiting(Outcome::Timeout);
@@ -184,41 +228,41 @@ impl Worker {
 
     /// The request that waits first in line ends without having been written.
     pub fn end_oldest_waiting(&mut self, outcome: Outcome) {
-        if let Some(due_ns) = self.demand.take() {
-            self.end(Ending { due_ns, written_ns: None, outcome, status: None });
+        if let Some(task) = self.demand.take() {
+            self.end(task, Ending { due_ns: task.due_ns, written_ns: None, outcome, status: None });
         }
     }
 
     /// A request has ended; a closed load's user asks again.
     #[inline]
-    pub fn end(&mut self, ending: Ending) {
+    pub fn end(&mut self, task: Task, ending: Ending) {
         self.tally.ended(ending, self.now_ns);
-        if self.demand.ask_again(self.now_ns) {
-            self.tally.due(self.now_ns, self.now_ns);
+        if let Some(due_ns) = self.demand.ended(task, self.now_ns) {
+            // One that was due while the user waited for its answer was not late by our doing.
+            self.tally.due(due_ns, due_ns);
+            if due_ns < self.now_ns {
+                self.tally.waited(due_ns);
+            }
+            self.count_down(due_ns);
         }
     }
 
     fn next_wake_ns(&self) -> u64 {
-        if !self.unread.is_empty() {
-            return self.now_ns;
-        }
         let timeout_ns = self.job.timeout_ns;
-        let expiry = |state| {
-            let front = self.pool.roster.front(state);
-            front.map_or(NEVER, |front| self.pool.connections[front as usize].since_ns.saturating_add(timeout_ns))
-        };
+        let opening = self.pool.roster.front(State::Opening);
+        let opening_ns = opening.map_or(NEVER, |front| self.pool.connections[front as usize].opened_ns);
+        let written_ns = self.flights.oldest().map_or(NEVER, |flight| flight.written_ns);
         let end_ns = if self.now_ns < self.end_ns { self.end_ns } else { self.drain_end_ns };
+        let since_ns = opening_ns.min(written_ns).min(self.demand.oldest_due_ns());
         end_ns
             .min(self.demand.next_due_ns())
             .min(self.tally.interval_end_ns())
-            .min(expiry(State::Busy))
-            .min(expiry(State::Opening))
-            .min(self.demand.oldest_due_ns().saturating_add(timeout_ns))
+            .min(since_ns.saturating_add(timeout_ns))
             .min(self.pool.next_opening_ns())
     }
 
     fn is_over(&self) -> bool {
-        let all_answered = self.demand.waiting() == 0 && self.pool.roster.length(State::Busy) == 0;
+        let all_answered = self.demand.waiting() == 0 && self.flights.length() == 0;
         self.now_ns >= self.drain_end_ns || self.now_ns >= self.end_ns && all_answered
     }
 
@@ -229,21 +273,27 @@ impl Worker {
         if asked_ns < self.drain_end_ns {
             self.tick();
             let at_ns = asked_ns.max(self.now_ns);
-            self.was_cut = true;
-            self.end_ns = self.end_ns.min(at_ns);
+            self.end_at(at_ns);
             self.drain_end_ns = self.drain_end_ns.min(at_ns);
-            self.demand.cut(at_ns);
-            self.tally.cut(at_ns);
         }
     }
 
-    /// What is still unanswered ends at its age.
+    /// The window ends then, before its time.
+    fn end_at(&mut self, at_ns: u64) {
+        self.was_cut = true;
+        self.end_ns = self.end_ns.min(at_ns);
+        self.drain_end_ns = self.drain_end_ns.min(self.end_ns.saturating_add(self.job.drain_ns));
+        self.demand.cut(at_ns);
+        self.tally.cut(at_ns);
+    }
+
+    /// What is still unanswered ends at its age. With a pace, ending one makes the next fall due that was due in time.
     fn finish(&mut self) {
+        while let Some(flight) = self.flights.oldest_index() {
+            self.land_unanswered(flight, Outcome::InFlight);
+        }
         while self.demand.waiting() > 0 {
             self.end_oldest_waiting(Outcome::Unsent);
-        }
-        while let Some(connection) = self.pool.roster.front(State::Busy) {
-            self.fail(connection, Outcome::InFlight);
         }
         self.tally.finish(self.now_ns);
     }
@@ -256,9 +306,12 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use redline_pacing::{Crowd, Profile, Think};
     use redline_traffic::Phase;
 
     use super::*;
+    use crate::demand::Users;
+    use crate::io::epoll::Epoll;
     use crate::job::tests::job;
     use crate::stop::INTERRUPTED;
     use crate::tally::{Outlet, Piece, Window};
@@ -278,11 +331,19 @@ mod tests {
         let outlet = Outlet { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare: returned };
         let job = Arc::new(job("127.0.0.1"));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let scenario = Scenario::new(&job, 0);
+        let crowd = Crowd::new(&Profile::constant(1.0), 0, 1);
+        let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 1, worker: 0, workers: 1 };
+        let mut pool: Pool<Epoll> =
+            Pool::new(&job, scenario.tapes(), listener.local_addr().unwrap(), 0, 1, &stop).unwrap();
+        pool.grow(1);
         let share = Share {
-            pool: Pool::new(listener.local_addr().unwrap(), 1, job.asked, &stop).unwrap(),
-            demand: Demand::closed(1, epoch_ns, window.end_ns),
+            pool,
+            demand: Demand::closed(users, epoch_ns, window.end_ns),
+            scenario,
             tally: Tally::new(window, job.interval_ns, outlet),
             reasons: Reasons::new(0),
+            count: None,
         };
         let cut_ns = Worker::new(share, job, stop, window.end_ns).run().unwrap().unwrap();
         assert!(cut_ns >= heard_ns);

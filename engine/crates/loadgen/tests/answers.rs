@@ -13,7 +13,7 @@ use support::{complete, job, open_job, run, with};
 #[test]
 fn right_answers_are_ok_and_their_bytes_are_counted() {
     let server = Server::answering(HELLO);
-    let job = with(job(server.port), "/expect", json!({"status": 200, "body_length": 5, "body_sha256": HELLO_SHA256}));
+    let job = with(job(server.port), "/requests/0/expect", json!({"status": 200, "body_length": 5, "body_sha256": HELLO_SHA256}));
     let result = complete(&job);
     result.are_all("ok");
     assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));
@@ -35,9 +35,9 @@ fn a_wrong_status_a_wrong_length_and_a_wrong_hash_are_told_apart() {
     assert_eq!(result.count("completed"), 0);
 
     let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhellO");
-    complete(&with(job(server.port), "/expect/body_length", json!(6))).are_all("unexpected_body");
-    complete(&with(job(server.port), "/expect/body_sha256", json!(HELLO_SHA256))).are_all("unexpected_body");
-    complete(&with(job(server.port), "/expect/body_length", json!(5))).are_all("ok");
+    complete(&with(job(server.port), "/requests/0/expect/body_length", json!(6))).are_all("unexpected_body");
+    complete(&with(job(server.port), "/requests/0/expect/body_sha256", json!(HELLO_SHA256))).are_all("unexpected_body");
+    complete(&with(job(server.port), "/requests/0/expect/body_length", json!(5))).are_all("ok");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn chunked_answers_and_interim_answers_are_read_through() {
         }
         Ok(())
     });
-    let job = with(job(server.port), "/expect/body_sha256", json!(HELLO_SHA256));
+    let job = with(job(server.port), "/requests/0/expect/body_sha256", json!(HELLO_SHA256));
     let result = complete(&job);
     result.are_all("ok");
     assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));
@@ -59,7 +59,7 @@ fn chunked_answers_and_interim_answers_are_read_through() {
 #[test]
 fn a_head_request_has_no_body_to_wait_for() {
     let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-    complete(&with(job(server.port), "/request/method", json!("HEAD"))).are_all("ok");
+    complete(&with(job(server.port), "/requests/0/method", json!("HEAD"))).are_all("ok");
 }
 
 #[test]
@@ -71,8 +71,9 @@ fn a_large_request_is_written_in_parts() {
         }
         Ok(())
     });
-    let request = json!({"method": "POST", "path": "/", "body_base64": "QUFB".repeat(2_000_000)});
-    let job = with(with(job(server.port), "/request", request), "/expect/body_length", json!(7));
+    let expect = json!({"status": 200, "body_length": 7});
+    let request = json!({"method": "POST", "path": "/", "body_base64": "QUFB".repeat(2_000_000), "expect": expect});
+    let job = with(job(server.port), "/requests", json!([request]));
     let result = complete(&with(job, "/timeout_ns", json!(30_000_000_000_u64)));
     assert!(result.outcome("ok") > 0);
     assert_eq!(result.outcome("ok") + result.outcome("in_flight"), result.total(), "{}", result.event["counts"]);
@@ -192,7 +193,7 @@ fn an_answer_that_closes_its_connection_is_ok_and_the_next_takes_a_new_one() {
         peer.request()?;
         peer.say("HTTP/1.0 200 OK\r\n\r\nhello")
     });
-    let job = with(job(until_close.port), "/expect/body_sha256", json!(HELLO_SHA256));
+    let job = with(job(until_close.port), "/requests/0/expect/body_sha256", json!(HELLO_SHA256));
     complete(&job).are_all("ok");
 }
 

@@ -89,7 +89,7 @@ fn every_request_is_counted_once_whatever_happens() {
         let closed = with(job(server.port), "/load/closed/users", json!(12));
         for (i, load) in [closed, open_job(server.port, 800, 12)].into_iter().enumerate() {
             let job = with(with(load, "/timeout_ns", json!(40_000_000)), "/workers", json!(1 + seed % 3));
-            let job = with(with(job, "/seed", json!(seed)), "/expect/body_length", json!(5));
+            let job = with(with(job, "/seed", json!(seed)), "/requests/0/expect/body_length", json!(5));
             survives(&with(job, "/drain_ns", json!(100_000_000)), (seed + i as u64).is_multiple_of(2));
         }
     }

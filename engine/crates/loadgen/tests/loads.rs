@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use redline_pacing::{Arrivals, Profile, Schedule};
 use serde_json::json;
 use support::server::{HELLO, Server};
 use support::{complete, job, open_job, run, with};
@@ -29,7 +30,7 @@ fn a_poisson_load_has_the_requests_of_its_seed() {
     let server = Server::answering(HELLO);
     let poisson = with(open_job(server.port, 1000, 4), "/load/open/arrivals", json!("poisson"));
     let due = |seed: u64| complete(&with(poisson.clone(), "/seed", json!(seed))).count("due");
-    let schedule = redline_pacing::Schedule::new(1000.0, redline_pacing::Arrivals::Poisson, 7, 0, 1).unwrap();
+    let schedule = Schedule::new(&Profile::constant(1000.0), &Arrivals::Poisson, 7, 0, 1).unwrap();
     let expected = schedule.take_while(|due| *due < 350_000_000).filter(|due| *due >= 50_000_000).count() as u64;
     assert_eq!(due(7), expected);
     assert_eq!(due(7), expected);

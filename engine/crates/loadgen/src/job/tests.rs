@@ -7,8 +7,7 @@ pub fn job(host: &str) -> Job {
     let job = json!({
         "format": "redline.job/1",
         "target": {"host": host, "port": 8080},
-        "request": {"method": "GET", "path": "/"},
-        "expect": {"status": 200},
+        "requests": [{"method": "GET", "path": "/", "expect": {"status": 200}}],
         "load": {"closed": {"users": 1}},
         "warmup_ns": 0,
         "measure_ns": 1,
@@ -32,6 +31,7 @@ fn an_ipv6_address_is_named_in_one_pair_of_brackets() {
     ] {
         let job = job(host);
         assert_eq!(job.target.host, address);
-        assert_eq!(job.request, format!("GET / HTTP/1.1\r\nHost: {named}\r\n\r\n").into_bytes());
+        let request = job.requests[0].template.fixed().unwrap();
+        assert_eq!(**request, *format!("GET / HTTP/1.1\r\nHost: {named}\r\n\r\n").as_bytes());
     }
 }

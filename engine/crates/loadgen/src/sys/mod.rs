@@ -1,13 +1,13 @@
-//! The few system calls that the standard library does not offer. All `unsafe` of the engine stands here.
+//! The few system calls that the standard library does not offer. Its `unsafe` stands here and in `io`.
 
-pub mod epoll;
 pub mod process;
 pub mod socket;
 pub mod time;
+pub mod waker;
 
 use std::io;
 
 /// The result of a system call that returns −1 and sets `errno`.
-fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -2,50 +2,92 @@
 
 use std::io;
 use std::mem::size_of;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
 
 use super::checked;
 
-/// Begin to connect. The socket does not block and sends without delay; it becomes writable when it is connected or has
-/// failed, and [`TcpStream::take_error`] tells which.
-pub fn begin_connect(target: SocketAddr) -> io::Result<TcpStream> {
-    let family = if target.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is passed; the descriptor returned is ours alone.
-    let stream = unsafe { TcpStream::from_raw_fd(checked(libc::socket(family, kind, 0))?) };
-    stream.set_nodelay(true)?;
-    let connected = match target {
-        SocketAddr::V4(address) => {
-            let name = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
-                sin_zero: [0; 8],
-            };
-            connect(&stream, &name)
-        }
-        SocketAddr::V6(address) => {
-            let name = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: address.port().to_be(),
-                sin6_flowinfo: address.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
-                sin6_scope_id: address.scope_id(),
-            };
-            connect(&stream, &name)
-        }
-    };
-    match connected {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-        _ => Ok(stream),
+/// An address in the form that the kernel takes.
+#[derive(Clone, Copy)]
+pub struct Address {
+    name: Name,
+    pub socket: SocketAddr,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+union Name {
+    v4: libc::sockaddr_in,
+    v6: libc::sockaddr_in6,
+}
+
+impl Address {
+    pub fn new(socket: SocketAddr) -> Self {
+        let name = match socket {
+            SocketAddr::V4(address) => Name {
+                v4: libc::sockaddr_in {
+                    sin_family: libc::AF_INET as libc::sa_family_t,
+                    sin_port: address.port().to_be(),
+                    sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
+                    sin_zero: [0; 8],
+                },
+            },
+            SocketAddr::V6(address) => Name {
+                v6: libc::sockaddr_in6 {
+                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                    sin6_port: address.port().to_be(),
+                    sin6_flowinfo: address.flowinfo(),
+                    sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                    sin6_scope_id: address.scope_id(),
+                },
+            },
+        };
+        Self { name, socket }
+    }
+
+    pub fn name(&self) -> *const libc::sockaddr {
+        (&raw const self.name).cast()
+    }
+
+    pub fn length(&self) -> libc::socklen_t {
+        let length = if self.socket.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
+        length as libc::socklen_t
     }
 }
 
-fn connect<Name>(stream: &TcpStream, name: &Name) -> io::Result<()> {
-    let name: *const Name = name;
-    // SAFETY: called with `sockaddr_in` and `sockaddr_in6` only, whose size is given; the name outlives the call.
-    checked(unsafe { libc::connect(stream.as_raw_fd(), name.cast(), size_of::<Name>() as libc::socklen_t) }).map(drop)
+/// A socket that sends without delay, to be connected to `target` from the local address `source`, or from the one that the
+/// kernel chooses. The port is chosen when it connects, so that one port serves many targets.
+pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -> io::Result<TcpStream> {
+    let family = if target.socket.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if nonblocking { libc::SOCK_NONBLOCK } else { 0 };
+    // SAFETY: no memory is passed; the descriptor returned is ours alone.
+    let stream = unsafe { TcpStream::from_raw_fd(checked(libc::socket(family, kind, 0))?) };
+    stream.set_nodelay(true)?;
+    if let Some(source) = source {
+        let on: libc::c_int = 1;
+        let source = Address::new(SocketAddr::new(source, 0));
+        // SAFETY: the option takes an integer, whose size is given; the name is valid for as many bytes as are told.
+        unsafe {
+            checked(libc::setsockopt(
+                stream.as_raw_fd(),
+                libc::IPPROTO_IP,
+                libc::IP_BIND_ADDRESS_NO_PORT,
+                (&raw const on).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            ))?;
+            checked(libc::bind(stream.as_raw_fd(), source.name(), source.length()))?;
+        }
+    }
+    Ok(stream)
+}
+
+/// Begin to connect. The socket becomes writable when it is connected or has failed, and [`TcpStream::take_error`] tells which.
+pub fn begin_connect(stream: &TcpStream, target: &Address) -> io::Result<()> {
+    // SAFETY: the name is valid for as many bytes as are told, and outlives the call.
+    match checked(unsafe { libc::connect(stream.as_raw_fd(), target.name(), target.length()) }) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Make the next close a reset: what is unanswered is not waited for, and its port is free at once.
@@ -78,23 +120,23 @@ mod tests {
 
     #[test]
     fn a_connection_to_itself_is_told_from_others() {
-        let name = |port: u16| libc::sockaddr_in {
-            sin_family: libc::AF_INET as libc::sa_family_t,
-            sin_port: port.to_be(),
-            sin_addr: libc::in_addr { s_addr: u32::from(std::net::Ipv4Addr::LOCALHOST).to_be() },
-            sin_zero: [0; 8],
-        };
-        // SAFETY: no memory is passed but the name, whose size is given; the descriptor is the stream's alone.
-        let stream = unsafe {
-            let stream = TcpStream::from_raw_fd(checked(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0)).unwrap());
-            let any = name(0);
-            checked(libc::bind(stream.as_raw_fd(), (&raw const any).cast(), size_of_val(&any) as libc::socklen_t))
-                .unwrap();
-            stream
-        };
-        connect(&stream, &name(stream.local_addr().unwrap().port())).unwrap();
+        let address = |port: u16| Address::new(SocketAddr::from(([127, 0, 0, 1], port)));
+        let stream = new_socket(&address(0), None, true).unwrap();
+        let any = address(0);
+        // SAFETY: the name is valid for as many bytes as are told.
+        checked(unsafe { libc::bind(stream.as_raw_fd(), any.name(), any.length()) }).unwrap();
+        begin_connect(&stream, &address(stream.local_addr().unwrap().port())).unwrap();
         assert!(is_to_itself(&stream));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(!is_to_itself(&TcpStream::connect(listener.local_addr().unwrap()).unwrap()));
+    }
+
+    #[test]
+    fn a_connection_starts_from_the_source_that_it_is_given() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Address::new(listener.local_addr().unwrap());
+        let stream = new_socket(&target, Some([127, 0, 0, 7].into()), true).unwrap();
+        begin_connect(&stream, &target).unwrap();
+        assert_eq!(listener.accept().unwrap().1.ip(), IpAddr::from([127, 0, 0, 7]));
     }
 }

@@ -13,13 +13,17 @@ use std::time::{Duration, Instant};
 use redline_traffic::Histogram;
 use serde_json::{Value, json};
 
+/// Which backend the jobs of these tests ask for: the one that is named in `REDLINE_TEST_BACKEND`, or the best.
+pub fn backend() -> String {
+    std::env::var("REDLINE_TEST_BACKEND").unwrap_or_else(|_| "auto".to_owned())
+}
+
 /// A job of 50 ms warm-up and 300 ms measurement: two users who ask for `/`.
 pub fn job(port: u16) -> Value {
     json!({
         "format": "redline.job/1",
         "target": {"host": "127.0.0.1", "port": port},
-        "request": {"method": "GET", "path": "/"},
-        "expect": {"status": 200},
+        "requests": [{"method": "GET", "path": "/", "expect": {"status": 200}}],
         "load": {"closed": {"users": 2}},
         "warmup_ns": 50_000_000_u64,
         "measure_ns": 300_000_000_u64,
@@ -30,6 +34,7 @@ pub fn job(port: u16) -> Value {
         "seed": 1,
         "workers": 1,
         "cpus": [],
+        "backend": backend(),
     })
 }
 
@@ -233,7 +238,7 @@ impl Told {
             }
             assert_eq!(sum, result.histogram(name), "{name}");
         }
-        for counter in ["due", "sent", "waited", "late", "reconnects", "saturated", "exhausted"] {
+        for counter in ["due", "sent", "waited", "late", "retried", "reconnects", "handshakes", "saturated", "exhausted"] {
             let sum: u64 = measured.iter().map(|interval| interval["counts"][counter].as_u64().unwrap()).sum();
             assert_eq!(sum, result.count(counter), "{counter}");
         }

@@ -1,11 +1,10 @@
 //! Waiting for sockets: edge-triggered epoll with timeouts in nanoseconds.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::checked;
-use super::time::timespec;
+use crate::sys::checked;
+use crate::sys::time::timespec;
 
 /// What happened to a socket.
 #[derive(Clone, Copy)]
@@ -114,16 +113,4 @@ impl Poll {
 /// Whether a system call is not there: the kernel is older, or a sandbox refuses what was not known when it was made.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
-}
-
-/// An event descriptor: written once, it wakes every thread that waits for it.
-pub fn waker() -> io::Result<File> {
-    // SAFETY: no memory is passed; the descriptor returned is ours alone.
-    Ok(unsafe { File::from_raw_fd(checked(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?) })
-}
-
-/// Wake all that wait for this waker.
-pub fn wake(mut waker: &File) {
-    // It can only fail when it has been woken 2⁶⁴ − 2 times, and then it is awake.
-    let _ = waker.write(&1_u64.to_ne_bytes());
 }

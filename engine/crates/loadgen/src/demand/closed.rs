@@ -1,0 +1,168 @@
+//! A closed load: users who come, ask, are answered, think or keep a pace, and go.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use redline_pacing::{Change, Crowd, Move, Pace, Think};
+
+use super::{Fallen, NEVER, Task};
+
+/// Who the users of one worker are, and what they do.
+#[derive(Clone)]
+pub struct Users {
+    pub crowd: Crowd,
+    pub think: Think,
+    pub pace: Option<Pace>,
+    /// How many requests each keeps in flight.
+    pub depth: u32,
+    pub seed: u64,
+    /// The worker's number, and of how many: its users are those with this number modulo so many.
+    pub worker: u32,
+    pub workers: u32,
+}
+
+impl Users {
+    /// How many are there when the load begins.
+    pub fn at_start(&self) -> usize {
+        let first = self.crowd.clone().take_while(|change| change.at_ns == 0);
+        let moves = first.map(|change| if matches!(change.change, Move::Join(_)) { 1 } else { -1 });
+        moves.sum::<i64>().unsigned_abs() as usize
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct User {
+    /// When it came, or, with a pace, when its first request is due.
+    start_ns: u64,
+    /// Requests of it that have ended, and had when it came last.
+    turn: u64,
+    turn_at_start: u64,
+    /// Requests of it that are due, or will be.
+    in_play: u32,
+    present: bool,
+}
+
+pub struct Closed {
+    think: Think,
+    pace: Option<Pace>,
+    depth: u32,
+    seed: u64,
+    worker: u32,
+    workers: u32,
+    epoch_ns: u64,
+    /// The next change, and those after it.
+    change: Option<Change>,
+    changes: Crowd,
+    users: Vec<User>,
+    /// When requests will fall due, and whose.
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    pub waiting: VecDeque<Task>,
+}
+
+impl Closed {
+    pub fn new(mut users: Users, epoch_ns: u64) -> Self {
+        let mut closed = Self {
+            think: users.think,
+            pace: users.pace,
+            depth: users.depth,
+            seed: users.seed,
+            worker: users.worker,
+            workers: users.workers,
+            epoch_ns,
+            change: users.crowd.next(),
+            changes: users.crowd,
+            users: Vec::new(),
+            timers: BinaryHeap::new(),
+            waiting: VecDeque::new(),
+        };
+        while let Some(change) = closed.change.filter(|change| change.at_ns == 0) {
+            closed.take_change();
+            closed.apply(change);
+        }
+        closed
+    }
+
+    /// When a user comes or goes, or a request falls due.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        let due_ns = self.timers.peek().map_or(NEVER, |Reverse((due_ns, _))| *due_ns);
+        due_ns.min(self.next_change_ns())
+    }
+
+    fn next_change_ns(&self) -> u64 {
+        self.change.map_or(NEVER, |change| self.epoch_ns.saturating_add(change.at_ns))
+    }
+
+    fn take_change(&mut self) -> Option<Change> {
+        std::mem::replace(&mut self.change, self.changes.next())
+    }
+
+    pub fn fall(&mut self) -> Fallen {
+        let due_ns = self.timers.peek().map_or(NEVER, |Reverse((due_ns, _))| *due_ns);
+        if self.next_change_ns() <= due_ns
+            && let Some(change) = self.take_change()
+        {
+            return self.apply(change);
+        }
+        if let Some(Reverse((due_ns, user))) = self.timers.pop() {
+            self.waiting.push_back(Task { due_ns, user, tries: 0 });
+        }
+        Fallen::Due(due_ns)
+    }
+
+    fn apply(&mut self, change: Change) -> Fallen {
+        let at_ns = self.epoch_ns.saturating_add(change.at_ns);
+        match change.change {
+            Move::Join(number) => {
+                let start_ns = self.pace.map_or(at_ns, |pace| pace.start_of(at_ns, change.rank, change.of));
+                self.join(number / self.workers, start_ns);
+                Fallen::Joined
+            }
+            Move::Leave(number) => {
+                self.users[(number / self.workers) as usize].present = false;
+                Fallen::Left
+            }
+        }
+    }
+
+    fn join(&mut self, index: u32, start_ns: u64) {
+        if self.users.len() <= index as usize {
+            self.users.resize(index as usize + 1, User::default());
+        }
+        let user = &mut self.users[index as usize];
+        // What it asked before it went, and is not answered, goes on.
+        let begins = self.depth - user.in_play;
+        *user = User { start_ns, turn_at_start: user.turn, in_play: self.depth, present: true, ..*user };
+        for _ in 0..begins {
+            self.timers.push(Reverse((start_ns, index)));
+        }
+    }
+
+    /// A request of a user has ended: when its next one is due now, and waits, its due time.
+    #[inline]
+    pub fn ended(&mut self, task: Task, now_ns: u64, end_ns: u64) -> Option<u64> {
+        let user = &mut self.users[task.user as usize];
+        if !user.present {
+            user.in_play -= 1;
+            return None;
+        }
+        user.turn += 1;
+        let due_ns = match self.pace {
+            Some(pace) => pace.due(user.start_ns, user.turn - user.turn_at_start),
+            None if self.think == Think::None => now_ns,
+            None => {
+                let number = task.user * self.workers + self.worker;
+                now_ns.saturating_add(self.think.draw(self.seed, number, user.turn))
+            }
+        };
+        if due_ns >= end_ns {
+            return None;
+        }
+        if due_ns > now_ns {
+            self.timers.push(Reverse((due_ns, task.user)));
+            return None;
+        }
+        self.waiting.push_back(Task { due_ns, user: task.user, tries: 0 });
+        Some(due_ns)
+    }
+}

@@ -1,0 +1,137 @@
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use redline_pacing::{Arrivals, Crowd, Pace, Profile, Schedule, Stage, Think};
+
+use super::{Demand, Fallen, NEVER, Task, Users};
+
+fn schedule(rate_per_s: f64, arrivals: &Arrivals, seed: u64) -> Schedule {
+    Schedule::new(&Profile::constant(rate_per_s), arrivals, seed, 0, 1).unwrap()
+}
+
+fn users(profile: &Profile) -> Users {
+    let crowd = Crowd::new(profile, 0, 1);
+    Users { crowd, think: Think::None, pace: None, depth: 1, seed: 1, worker: 0, workers: 1 }
+}
+
+fn task(due_ns: u64, user: u32) -> Task {
+    Task { due_ns, user, tries: 0 }
+}
+
+proptest! {
+    /// Whatever the order of falling due and taking, the queue is first come, first served, and loses nothing.
+    #[test]
+    fn an_open_queue_is_a_stretch_of_the_schedule(seed: u64, takes in prop::collection::vec(any::<bool>(), 0..300)) {
+        let mut demand = Demand::open(schedule(1e6, &Arrivals::Poisson, seed), 1000, NEVER);
+        let mut due = schedule(1e6, &Arrivals::Poisson, seed).map(|due| due + 1000);
+        let mut queue = VecDeque::new();
+        for take in takes {
+            if take {
+                prop_assert_eq!(demand.take().map(|task| task.due_ns), queue.pop_front());
+            } else {
+                let expected = due.next().unwrap();
+                prop_assert_eq!(demand.next_due_ns(), expected);
+                prop_assert_eq!(demand.fall(), Fallen::Due(expected));
+                queue.push_back(expected);
+            }
+            prop_assert_eq!(demand.waiting(), queue.len() as u64);
+            prop_assert_eq!(demand.oldest_due_ns(), queue.front().copied().unwrap_or(NEVER));
+        }
+    }
+}
+
+#[test]
+fn an_open_load_ends_before_its_end() {
+    let mut demand = Demand::open(schedule(1e7, &Arrivals::Uniform, 0), 50, 251);
+    assert_eq!([demand.fall(), demand.fall(), demand.fall()], [50, 150, 250].map(Fallen::Due));
+    assert_eq!(demand.next_due_ns(), NEVER);
+    assert_eq!(demand.ended(task(50, 0), 51), None);
+}
+
+#[test]
+fn users_begin_together_and_ask_again_until_the_end() {
+    let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
+    assert_eq!(demand.next_due_ns(), 100);
+    assert_eq!([demand.fall(), demand.fall()], [Fallen::Due(100), Fallen::Due(100)]);
+    assert_eq!(demand.next_due_ns(), NEVER);
+    let first = demand.take().unwrap();
+    assert_eq!(demand.ended(first, 500), Some(500));
+    assert_eq!(demand.take().map(|task| task.due_ns), Some(100));
+    assert_eq!(demand.take(), Some(Task { due_ns: 500, ..first }));
+    assert_eq!(demand.take(), None);
+    demand.cut(600);
+    assert_eq!(demand.ended(first, 600), None);
+}
+
+#[test]
+fn what_was_written_in_vain_is_first_in_line_with_its_due_time() {
+    let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
+    (demand.fall(), demand.fall());
+    let first = demand.take().unwrap();
+    demand.give_back(first);
+    assert_eq!((demand.waiting(), demand.oldest_due_ns()), (2, 100));
+    assert_eq!(demand.take(), Some(Task { tries: 1, ..first }));
+}
+
+#[test]
+fn users_think_before_they_ask_again() {
+    let thinking = Users { think: Think::Fixed(50), ..users(&Profile::constant(1.0)) };
+    let mut demand = Demand::closed(thinking, 100, 1000);
+    demand.fall();
+    let first = demand.take().unwrap();
+    assert_eq!(demand.ended(first, 300), None);
+    assert_eq!((demand.next_due_ns(), demand.waiting()), (350, 0));
+    assert_eq!(demand.fall(), Fallen::Due(350));
+    assert_eq!(demand.ended(first, 980), None);
+    assert_eq!(demand.next_due_ns(), NEVER);
+}
+
+/// A user at 10 requests a second who is answered after 250 ms: two more were due meanwhile, at their times.
+#[test]
+fn a_pace_does_not_move_because_an_answer_was_late() {
+    let paced = Users { pace: Some(Pace::new(10.0).unwrap()), ..users(&Profile::constant(1.0)) };
+    let mut demand = Demand::closed(paced, 0, 350_000_000);
+    assert_eq!(demand.fall(), Fallen::Due(0));
+    let first = demand.take().unwrap();
+    assert_eq!(demand.ended(first, 250_000_000), Some(100_000_000));
+    let second = demand.take().unwrap();
+    assert_eq!(demand.ended(second, 260_000_000), Some(200_000_000));
+    let third = demand.take().unwrap();
+    assert_eq!(demand.ended(third, 270_000_000), None);
+    assert_eq!(demand.fall(), Fallen::Due(300_000_000));
+    // What would be due after the end is not.
+    let fourth = demand.take().unwrap();
+    assert_eq!(demand.ended(fourth, 400_000_000), None);
+    assert_eq!((demand.waiting(), demand.next_due_ns()), (0, NEVER));
+}
+
+#[test]
+fn users_come_and_go() {
+    let up_and_down = [Stage { to: 3.0, over_ns: 0 }, Stage { to: 3.0, over_ns: 1000 }, Stage { to: 1.0, over_ns: 0 }];
+    let profile = Profile::new(1.0, &up_and_down, 500);
+    assert_eq!(users(&profile).at_start(), 1);
+    let mut demand = Demand::closed(users(&profile), 0, 10_000);
+    let mut happened = Vec::new();
+    while demand.next_due_ns() != NEVER {
+        happened.push((demand.next_due_ns(), demand.fall()));
+    }
+    let (joined, left) = (Fallen::Joined, Fallen::Left);
+    let due = |at| (at, Fallen::Due(at));
+    assert_eq!(
+        happened,
+        [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]
+    );
+    // The two who went ask no more once they are answered.
+    let asked: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
+    assert_eq!(asked.iter().filter(|task| demand.ended(**task, 2000).is_some()).count(), 1);
+}
+
+#[test]
+fn a_user_keeps_its_depth() {
+    let deep = Users { depth: 4, ..users(&Profile::constant(1.0)) };
+    let mut demand = Demand::closed(deep, 0, 100);
+    while demand.next_due_ns() != NEVER {
+        demand.fall();
+    }
+    assert_eq!(demand.waiting(), 4);
+}

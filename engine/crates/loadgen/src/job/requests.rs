@@ -1,0 +1,189 @@
+//! What is asked, and which answer is right.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use redline_pacing::Weights;
+use redline_traffic::Trouble;
+use redline_wire::{Asked, Body, Expect, Field, Part, Pointer, Spec, Template, Timestamp, Unit};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::target::{Http, Target};
+use super::{bad, from_hex};
+
+/// Lists that requests pick from, by their names.
+pub type Picks = BTreeMap<String, Vec<String>>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawRequest {
+    #[serde(default = "one")]
+    weight: f64,
+    method: String,
+    path: String,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    #[serde(default)]
+    body_base64: Option<String>,
+    #[serde(default)]
+    body_text: Option<String>,
+    expect: RawExpect,
+    #[serde(default)]
+    timestamp: Option<RawTimestamp>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawExpect {
+    status: u16,
+    #[serde(default)]
+    body_length: Option<u64>,
+    #[serde(default)]
+    body_sha256: Option<String>,
+    #[serde(default)]
+    json: Option<Vec<RawField>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawField {
+    pointer: String,
+    equals: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTimestamp {
+    #[serde(default)]
+    pointer: Option<String>,
+    unit: RawUnit,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawUnit {
+    S,
+    Ms,
+    Us,
+    Ns,
+}
+
+/// One of the requests of a job.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub template: Template,
+    pub expect: Expect,
+    pub timestamp: Option<Timestamp>,
+    /// How its answers are to be read.
+    pub asked: Asked,
+}
+
+/// Check all requests; with how often each is drawn.
+pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), Trouble> {
+    if raw.is_empty() {
+        return Err(bad("requests", "there is none", "give at least one request"));
+    }
+    let weights: Vec<f64> = raw.iter().map(|request| request.weight).collect();
+    let weights = Weights::new(&weights).map_err(|why| {
+        let wrong = raw.iter().position(|request| !(0.0..f64::INFINITY).contains(&request.weight));
+        let field = wrong.map_or_else(|| "requests".to_owned(), |i| format!("requests[{i}].weight"));
+        bad(&field, &why.to_string(), "weights are 0 or more, and not all 0")
+    })?;
+    let requests = raw.into_iter().enumerate().map(|(i, request)| request.check(i, picks, target));
+    Ok((requests.collect::<Result<_, _>>()?, weights))
+}
+
+impl RawRequest {
+    fn check(self, i: usize, picks: &Picks, target: &Target) -> Result<Request, Trouble> {
+        let within = |field: &str| format!("requests[{i}].{field}");
+        let is_head = self.method == "HEAD";
+        let text_is_given = self.body_text.is_some();
+        let body = match (self.body_text, self.body_base64) {
+            (Some(_), Some(_)) => {
+                let message = "there is a body_base64, too";
+                return Err(bad(&within("body_text"), message, "give one of them, or none"));
+            }
+            (Some(text), None) => Body::Text(text),
+            (None, base64) => Body::Bytes(STANDARD.decode(base64.unwrap_or_default()).map_err(|error| {
+                bad(&within("body_base64"), &error.to_string(), "give standard base64 with padding, or null")
+            })?),
+        };
+        let spec = Spec {
+            method: &self.method,
+            path: &self.path,
+            host: &target.host,
+            port: target.port,
+            headers: &self.headers,
+            body,
+            tls: target.tls.is_some(),
+            http2: target.http == Http::V2,
+        };
+        let template = Template::compile(spec, picks).map_err(|why| {
+            let field = match why.part() {
+                Part::Method => within("method"),
+                Part::Host => "target.host".to_owned(),
+                Part::Path => within("path"),
+                Part::Header(header) => within(&format!("headers[{header}]")),
+                Part::Body if text_is_given => within("body_text"),
+                Part::Body => within("body_base64"),
+            };
+            bad(&field, &why.to_string(), "see RFC 9110 and 9112, and docs/reference/engine-protocol.md for placeholders")
+        })?;
+        let expect = self.expect.check(&within("expect"))?;
+        let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
+        let asked = expect.asked(is_head);
+        let asked = Asked { keep: asked.keep || timestamp.is_some(), ..asked };
+        Ok(Request { template, expect, timestamp, asked })
+    }
+}
+
+impl RawExpect {
+    fn check(self, place: &str) -> Result<Expect, Trouble> {
+        if !(200..=599).contains(&self.status) {
+            let message = format!("{} is not between 200 and 599", self.status);
+            let hint = "1xx answers are passed over, so none can be expected";
+            return Err(bad(&format!("{place}.status"), &message, hint));
+        }
+        let body_sha256 = self.body_sha256.as_deref().map(|hex| {
+            from_hex(hex).ok_or_else(|| {
+                let hint = "give the SHA-256 of the expected body, or null";
+                bad(&format!("{place}.body_sha256"), "is not 64 hexadecimal digits", hint)
+            })
+        });
+        let fields = self.json.unwrap_or_default().into_iter().enumerate();
+        let json = fields.map(|(i, field)| {
+            let pointer = pointer(&format!("{place}.json[{i}].pointer"), &field.pointer)?;
+            Ok(Field { pointer, equals: field.equals })
+        });
+        Ok(Expect {
+            status: self.status,
+            body_length: self.body_length,
+            body_sha256: body_sha256.transpose()?,
+            json: json.collect::<Result<_, Trouble>>()?,
+        })
+    }
+}
+
+impl RawTimestamp {
+    fn check(self, place: &str) -> Result<Timestamp, Trouble> {
+        let pointer = self.pointer.map(|text| pointer(&format!("{place}.pointer"), &text)).transpose()?;
+        let unit = match self.unit {
+            RawUnit::S => Unit::S,
+            RawUnit::Ms => Unit::Ms,
+            RawUnit::Us => Unit::Us,
+            RawUnit::Ns => Unit::Ns,
+        };
+        Ok(Timestamp { pointer, unit })
+    }
+}
+
+fn pointer(field: &str, text: &str) -> Result<Pointer, Trouble> {
+    let message = format!("{text:?} is not a JSON Pointer");
+    Pointer::parse(text).ok_or_else(|| bad(field, &message, "give \"\" for the whole, or \"/\" before each step: RFC 6901"))
+}

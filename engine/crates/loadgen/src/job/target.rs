@@ -1,0 +1,112 @@
+//! Where the load goes, and how it is spoken to.
+
+use std::net::IpAddr;
+
+use redline_tls::{Client, Settings, Version};
+use redline_traffic::Trouble;
+use serde::Deserialize;
+
+use super::bad;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawTarget {
+    host: String,
+    port: u16,
+    #[serde(default)]
+    http: Http,
+    #[serde(default)]
+    tls: Option<RawTls>,
+    #[serde(default)]
+    sources: Vec<IpAddr>,
+}
+
+/// The version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Http {
+    #[default]
+    #[serde(rename = "1.1")]
+    V1,
+    #[serde(rename = "2")]
+    V2,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTls {
+    #[serde(default)]
+    ca_pem: Option<String>,
+    #[serde(default)]
+    insecure: bool,
+    #[serde(default)]
+    server_name: Option<String>,
+    #[serde(default = "both_versions")]
+    versions: Vec<String>,
+    #[serde(default = "yes")]
+    resumption: bool,
+}
+
+fn both_versions() -> Vec<String> {
+    vec!["1.2".to_owned(), "1.3".to_owned()]
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Where the load goes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub host: String,
+    pub port: u16,
+    pub http: Http,
+    pub tls: Option<Tls>,
+    pub sources: Vec<IpAddr>,
+}
+
+/// How it is spoken to over TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    pub client: Client,
+    pub insecure: bool,
+}
+
+impl RawTarget {
+    pub fn check(self) -> Result<Target, Trouble> {
+        // An IPv6 address may stand in brackets, as it does in URLs; here it has none.
+        let inner = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let host = inner.unwrap_or(&self.host).to_owned();
+        if host.is_empty() || host.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'/') {
+            return Err(bad("target.host", "is not a host", "give a name or an address, without scheme or port"));
+        }
+        if self.port == 0 {
+            return Err(bad("target.port", "0 is not a port", "give the port that the server listens on"));
+        }
+        let tls = self.tls.map(|tls| tls.check(&host, self.http)).transpose()?;
+        Ok(Target { host, port: self.port, http: self.http, tls, sources: self.sources })
+    }
+}
+
+impl RawTls {
+    fn check(self, host: &str, http: Http) -> Result<Tls, Trouble> {
+        let versions = self.versions.iter().enumerate().map(|(i, version)| match version.as_str() {
+            "1.2" => Ok(Version::V1_2),
+            "1.3" => Ok(Version::V1_3),
+            other => {
+                let message = format!("{other:?} is not a version of TLS that this engine speaks");
+                Err(bad(&format!("target.tls.versions[{i}]"), &message, "give \"1.2\", \"1.3\" or both"))
+            }
+        });
+        let settings = Settings {
+            ca_pem: self.ca_pem,
+            insecure: self.insecure,
+            server_name: self.server_name.unwrap_or_else(|| host.to_owned()),
+            alpn: vec![if http == Http::V2 { b"h2".to_vec() } else { b"http/1.1".to_vec() }],
+            versions: versions.collect::<Result<_, _>>()?,
+            resumption: self.resumption,
+        };
+        let client = Client::new(&settings)
+            .map_err(|why| bad(&format!("target.tls.{}", why.field), &why.problem, why.hint))?;
+        Ok(Tls { client, insecure: self.insecure })
+    }
+}

@@ -1,0 +1,176 @@
+//! What of a connection's requests the kernel has not taken yet.
+//!
+//! Requests that never vary are not copied: the outbox says how much of them is left. What was rendered or encrypted for this
+//! connection alone lies in two buffers, because the one that the kernel may be reading must stay where it is.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The bytes of a request that never varies, over and over, so that many of them are one write.
+#[derive(Clone, Debug)]
+pub struct Tape {
+    bytes: Arc<[u8]>,
+    /// The length of one.
+    period: usize,
+}
+
+/// How much of a tape is written out, so that a deep pipeline is one write.
+const TAPE_BYTES: usize = 16 * 1024;
+
+impl Tape {
+    pub fn new(one: &Arc<[u8]>) -> Self {
+        let times = (TAPE_BYTES / one.len().max(1)).max(1);
+        let bytes = if times == 1 { Arc::clone(one) } else { one.repeat(times).into() };
+        Self { bytes, period: one.len() }
+    }
+
+    pub fn period(&self) -> usize {
+        self.period
+    }
+
+    /// The next bytes, when so many are left up to the end of a whole number of requests.
+    fn rest(&self, left: usize) -> &[u8] {
+        let at = (self.period - left % self.period) % self.period;
+        &self.bytes[at..self.bytes.len().min(at + left)]
+    }
+}
+
+enum Piece {
+    /// So many bytes of a tape, up to the end of a request.
+    Tape { tape: u32, left: usize },
+    /// So many bytes of the buffers.
+    Own { left: usize },
+}
+
+#[derive(Default)]
+pub struct Outbox {
+    pieces: VecDeque<Piece>,
+    /// Being written: it does not move.
+    writing: Vec<u8>,
+    written: usize,
+    /// To be written next.
+    pub staged: Vec<u8>,
+}
+
+/// What is to be written next.
+pub struct Next<'a> {
+    pub bytes: &'a [u8],
+    /// They belong to a tape, which lives as long as its worker.
+    pub is_tape: bool,
+}
+
+impl Outbox {
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// One more request of a tape.
+    #[inline]
+    pub fn push_tape(&mut self, tape: u32, length: usize) {
+        if let Some(Piece::Tape { tape: last, left }) = self.pieces.back_mut()
+            && *last == tape
+        {
+            *left += length;
+        } else {
+            self.pieces.push_back(Piece::Tape { tape, left: length });
+        }
+    }
+
+    /// So many bytes were appended to `staged`.
+    pub fn push_staged(&mut self, length: usize) {
+        if length == 0 {
+            return;
+        }
+        if let Some(Piece::Own { left }) = self.pieces.back_mut() {
+            *left += length;
+        } else {
+            self.pieces.push_back(Piece::Own { left: length });
+        }
+    }
+
+    /// What is to be written next; nothing of it is in the kernel's hands.
+    #[inline]
+    pub fn next<'a>(&'a mut self, tapes: &'a [Tape]) -> Option<Next<'a>> {
+        match self.pieces.front()? {
+            Piece::Tape { tape, left } => Some(Next { bytes: tapes[*tape as usize].rest(*left), is_tape: true }),
+            Piece::Own { left } => {
+                if self.written == self.writing.len() {
+                    self.writing.clear();
+                    self.written = 0;
+                    std::mem::swap(&mut self.writing, &mut self.staged);
+                }
+                let end = self.writing.len().min(self.written + left);
+                Some(Next { bytes: &self.writing[self.written..end], is_tape: false })
+            }
+        }
+    }
+
+    /// So many of the next bytes were taken.
+    #[inline]
+    pub fn took(&mut self, bytes: usize) {
+        let Some(front) = self.pieces.front_mut() else {
+            return;
+        };
+        let left = match front {
+            Piece::Tape { left, .. } => left,
+            Piece::Own { left } => {
+                self.written += bytes;
+                left
+            }
+        };
+        *left -= bytes;
+        if *left == 0 {
+            self.pieces.pop_front();
+        }
+    }
+
+    /// Forget everything, and give memory back that is more than a little.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Outbox, Tape};
+
+    proptest! {
+        /// However it is filled and emptied, the bytes come out in the order of the requests.
+        #[test]
+        fn bytes_leave_in_order(steps in prop::collection::vec((0_u8..4, 1_usize..50_000), 0..60)) {
+            let tapes = [Tape::new(&(*b"one").into()), Tape::new(&vec![7_u8; 20_000].into())];
+            let (mut outbox, mut expected, mut out) = (Outbox::default(), Vec::new(), Vec::new());
+            for (step, size) in steps {
+                match step {
+                    0 | 1 => {
+                        let tape = &tapes[usize::from(step)];
+                        expected.extend_from_slice(tape.rest(tape.period()));
+                        outbox.push_tape(step.into(), tape.period());
+                    }
+                    2 => {
+                        let own = vec![size as u8; size % 1000];
+                        expected.extend_from_slice(&own);
+                        outbox.staged.extend_from_slice(&own);
+                        outbox.push_staged(own.len());
+                    }
+                    _ => {
+                        if let Some(next) = outbox.next(&tapes) {
+                            let taken = next.bytes.len().min(size);
+                            out.extend_from_slice(&next.bytes[..taken]);
+                            outbox.took(taken);
+                        }
+                    }
+                }
+            }
+            while let Some(next) = outbox.next(&tapes) {
+                let taken = next.bytes.len();
+                out.extend_from_slice(next.bytes);
+                outbox.took(taken);
+            }
+            prop_assert!(outbox.is_empty());
+            prop_assert!(out == expected);
+        }
+    }
+}

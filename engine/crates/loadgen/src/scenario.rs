@@ -1,0 +1,184 @@
+//! The requests of a job as one worker sends them: which is next, its bytes, and whether its answer is right.
+
+use std::sync::Arc;
+
+use redline_pacing::uniform_between;
+use redline_wire::{Answer, Asked, Fields, Values, Verdict};
+
+use crate::connection::Connection;
+use crate::job::Job;
+use crate::outbox::Tape;
+
+/// Tells the draws for placeholders from others of the same seed.
+const SALT: u64 = 0x7069_636b_0000_0000;
+
+pub struct Scenario {
+    job: Arc<Job>,
+    tapes: Vec<Tape>,
+    scripts: Vec<Script>,
+    draws: Draws,
+    /// Room for the fields of an HTTP/2 request.
+    fields: Fields,
+}
+
+/// Where the bytes of a request that do not vary lie, by the numbers of their tapes.
+#[derive(Clone, Copy, Default)]
+struct Script {
+    whole: Option<u32>,
+    body: Option<u32>,
+}
+
+/// What an answer is, and the server's clock that it tells, in nanoseconds since 1970.
+#[derive(Clone, Copy)]
+pub struct Judged {
+    pub verdict: Verdict,
+    pub clock_ns: Option<u64>,
+}
+
+impl Scenario {
+    /// The requests of the worker with this number among those of all processes.
+    pub fn new(job: &Arc<Job>, worker: u32) -> Self {
+        let mut tapes = Vec::new();
+        let mut tape = |bytes: Option<&Arc<[u8]>>| {
+            bytes.map(|bytes| {
+                tapes.push(Tape::new(bytes));
+                (tapes.len() - 1) as u32
+            })
+        };
+        let scripts = job.requests.iter().map(|request| Script {
+            whole: tape(request.template.fixed()),
+            body: tape(request.template.fixed_body()),
+        });
+        let scripts = scripts.collect();
+        let first = u64::from(worker);
+        let step = u64::from(job.shard.all_workers);
+        let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0 };
+        Self { job: Arc::clone(job), tapes, scripts, draws, fields: Fields::new() }
+    }
+
+    pub fn tapes(&self) -> Vec<Tape> {
+        self.tapes.clone()
+    }
+
+    /// Which request is next.
+    #[inline]
+    pub fn draw(&mut self) -> usize {
+        self.draws.begin();
+        if self.scripts.len() == 1 { 0 } else { self.job.weights.pick(self.draws.seed, self.draws.seq) }
+    }
+
+    pub fn asked(&self, request: usize) -> Asked {
+        self.job.requests[request].asked
+    }
+
+    /// Put the bytes of a request on a connection.
+    ///
+    /// # Errors
+    /// Why HTTP/2 cannot carry it.
+    #[inline]
+    pub fn write(&mut self, request: usize, flight: u32, connection: &mut Connection) -> Result<(), String> {
+        if let Some(layers) = connection.layers.as_deref_mut()
+            && let Some(http2) = &mut layers.http2
+        {
+            return self.open_stream(request, flight, http2);
+        }
+        let script = self.scripts[request];
+        if let Some(whole) = script.whole {
+            connection.outbox.push_tape(whole, self.tapes[whole as usize].period());
+            return Ok(());
+        }
+        let staged = &mut connection.outbox.staged;
+        let before = staged.len();
+        self.job.requests[request].template.render(staged, &mut self.draws);
+        let length = staged.len() - before;
+        connection.outbox.push_staged(length);
+        if let Some(body) = script.body {
+            connection.outbox.push_tape(body, self.tapes[body as usize].period());
+        }
+        Ok(())
+    }
+
+    fn open_stream(&mut self, request: usize, flight: u32, http2: &mut redline_http2::Session) -> Result<(), String> {
+        let Asked { hash, keep, .. } = self.job.requests[request].asked;
+        let asked = redline_http2::Asked { hash, keep };
+        let template = &self.job.requests[request].template;
+        let body = template.fixed_body().cloned();
+        let opened = if let Some(fields) = template.fixed_fields() {
+            open(http2, fields, body, asked, flight)
+        } else {
+            template.render_fields(&mut self.fields, &mut self.draws);
+            let varying = self.fields.body();
+            let body = body.or_else(|| (!varying.is_empty()).then(|| varying.into()));
+            open(http2, &self.fields, body, asked, flight)
+        };
+        opened.map_err(|error| error.to_string())
+    }
+
+    /// Compare an answer with what is right.
+    #[inline]
+    pub fn judge(&self, request: usize, answer: &Answer, body: &[u8]) -> Judged {
+        let request = &self.job.requests[request];
+        let verdict = request.expect.judge(answer, body);
+        match &request.timestamp {
+            Some(timestamp) if verdict == Verdict::Right => {
+                let clock_ns = timestamp.read(body);
+                Judged { verdict: if clock_ns.is_some() { verdict } else { Verdict::WrongBody }, clock_ns }
+            }
+            _ => Judged { verdict, clock_ns: None },
+        }
+    }
+}
+
+/// Open a stream without allocating, unless there are many fields.
+fn open(
+    http2: &mut redline_http2::Session,
+    fields: &Fields,
+    body: Option<Arc<[u8]>>,
+    asked: redline_http2::Asked,
+    token: u32,
+) -> Result<(), redline_http2::Error> {
+    const MOST: usize = 32;
+    let mut few: [(&[u8], &[u8]); MOST] = [(&[], &[]); MOST];
+    let count = fields.iter().len();
+    if count > MOST {
+        return http2.open(&fields.iter().collect::<Vec<_>>(), body, asked, token);
+    }
+    for (place, field) in few.iter_mut().zip(fields.iter()) {
+        *place = field;
+    }
+    http2.open(&few[..count], body, asked, token)
+}
+
+/// What placeholders are filled with: the same for the same seed and number of a request.
+struct Draws {
+    seed: u64,
+    /// The number of the present request among all of the job, and of the next one.
+    seq: u64,
+    next: u64,
+    step: u64,
+    /// How many values of the present one were drawn.
+    drawn: u64,
+}
+
+impl Draws {
+    fn begin(&mut self) {
+        self.seq = self.next;
+        self.next += self.step;
+        self.drawn = 0;
+    }
+}
+
+impl Values for Draws {
+    fn seq(&mut self) -> u64 {
+        self.seq
+    }
+
+    fn between(&mut self, a: i64, b: i64) -> i64 {
+        self.drawn += 1;
+        uniform_between(self.seed, self.seq, SALT + self.drawn, a, b)
+    }
+
+    fn pick(&mut self, n: usize) -> usize {
+        self.between(0, n as i64 - 1) as usize
+    }
+}

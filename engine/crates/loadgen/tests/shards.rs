@@ -1,0 +1,184 @@
+//! More connections than one process may hold: the engine starts as many as it takes, and nobody who reads it can tell.
+
+mod support;
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use support::server::{HELLO, Server};
+use support::{Engine, Told, job, limit_open_files, open_job, with};
+
+/// So few descriptors that 100 connections take three processes.
+const FEW: u64 = 60;
+
+fn start(job: &Value) -> Engine {
+    Engine::start_with(&job.to_string(), |command| limit_open_files(command, FEW))
+}
+
+/// A job of 100 users that goes on for longer than any test of it.
+fn long_job(port: u16) -> Value {
+    let many = with(job(port), "/load/closed/users", json!(100));
+    with(many, "/measure_ns", json!(30_000_000_000_u64))
+}
+
+fn processes(told: &Told) -> u64 {
+    told.events[0]["engine"]["processes"].as_u64().unwrap()
+}
+
+/// The processes that an engine has started.
+fn shards(engine: &Engine) -> Vec<libc::pid_t> {
+    let pid = engine.pid();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+/// Wait until a process is gone, or is only waited for.
+fn is_gone(pid: libc::pid_t) -> bool {
+    let state = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    };
+    (0..500).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        matches!(state(), None | Some('Z' | 'X'))
+    })
+}
+
+fn signal(pid: libc::pid_t, signal: i32) {
+    // SAFETY: no memory is passed; the process is a child of our child, which has not waited for it.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+#[test]
+fn users_are_spread_over_processes_and_told_as_one() {
+    let server = Server::answering(HELLO);
+    let told = start(&with(job(server.port), "/load/closed/users", json!(100))).finish();
+    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
+    assert_eq!((processes(&told), &told.events[0]["connections"]), (3, &json!(100)));
+    assert_eq!(told.events[0]["engine"]["workers"], 3);
+    assert_eq!(told.of_kind("started").count(), 1);
+    assert_eq!(server.accepted.load(SeqCst), 100);
+    told.result().are_all("ok");
+}
+
+/// The schedule is split over workers by their numbers among all, so that it is the same schedule.
+#[test]
+fn an_open_load_has_the_rate_that_was_asked_for() {
+    let server = Server::answering(HELLO);
+    let told = start(&open_job(server.port, 1000, 100)).finish();
+    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
+    assert_eq!(processes(&told), 3);
+    let result = told.result();
+    assert_eq!(result.count("due"), 300);
+    result.are_all("ok");
+}
+
+#[test]
+fn no_two_requests_of_all_processes_have_the_same_number() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let lines = Arc::clone(&seen);
+    let server = Server::start(move |mut peer, _| {
+        while let Some((line, _)) = peer.request()? {
+            lines.lock().unwrap().push(line);
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let numbered = with(open_job(server.port, 500, 100), "/requests/0/path", json!("/{seq}"));
+    let told = start(&numbered).finish();
+    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
+    told.result().are_all("ok");
+    let seen = seen.lock().unwrap();
+    let different: HashSet<_> = seen.iter().collect();
+    // 350 ms of 500 a second.
+    assert_eq!((seen.len(), different.len()), (175, 175));
+}
+
+#[test]
+fn a_signal_ends_all_processes_with_one_result() {
+    let server = Server::answering(HELLO);
+    let mut engine = start(&long_job(server.port));
+    engine.wait_for_measured("/completed");
+    let shards = shards(&engine);
+    assert_eq!(shards.len(), 3);
+    // As who ends a whole group of processes does.
+    for shard in &shards {
+        signal(*shard, libc::SIGTERM);
+    }
+    engine.signal(libc::SIGTERM);
+    let told = engine.finish();
+    assert_eq!(told.code, Some(130), "{:#?}\n{}", told.events.last(), told.log);
+    assert_eq!(told.result().event["ended"], "interrupted");
+    assert!(shards.into_iter().all(is_gone));
+}
+
+#[test]
+fn the_deadline_cuts_all_processes() {
+    let server = Server::answering(HELLO);
+    let told = start(&with(long_job(server.port), "/deadline_ns", json!(5_000_000_000_u64))).finish();
+    assert_eq!(told.code, Some(124), "{:#?}\n{}", told.events.last(), told.log);
+    assert_eq!(told.result().event["ended"], "deadline");
+}
+
+#[test]
+fn a_process_that_is_killed_ends_the_work_and_is_told() {
+    let server = Server::answering(HELLO);
+    let mut engine = start(&long_job(server.port));
+    engine.wait_for_measured("/completed");
+    let shards = shards(&engine);
+    signal(shards[1], libc::SIGKILL);
+    let told = engine.finish();
+    assert_eq!(told.code, Some(1));
+    let error = told.events.last().unwrap();
+    assert_eq!((&error["event"], &error["kind"]), (&json!("error"), &json!("internal")));
+    assert!(error["message"].as_str().unwrap().contains("SIGKILL"), "{error}");
+    assert!(shards.into_iter().all(is_gone));
+}
+
+#[test]
+fn no_process_outlives_the_engine() {
+    let server = Server::answering(HELLO);
+    let mut engine = start(&long_job(server.port));
+    engine.wait_for_measured("/completed");
+    let shards = shards(&engine);
+    engine.signal(libc::SIGKILL);
+    assert_eq!(engine.exit_code(), None);
+    assert!(shards.into_iter().all(is_gone));
+}
+
+#[test]
+fn nobody_listening_is_one_error() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let told = start(&long_job(port)).finish();
+    assert_eq!(told.code, Some(1), "{}", told.log);
+    assert_eq!(told.error()["kind"], "connect");
+    assert!(told.log.contains("shard 1: worker 1: first connect failure"), "{}", told.log);
+}
+
+/// No range of ports is so wide.
+#[test]
+fn more_connections_than_ports_are_refused_before_the_start() {
+    let from_one = with(job(80), "/target/sources", json!(["127.0.0.1"]));
+    let told = support::run(&with(from_one, "/load/closed/users", json!(70_000)));
+    assert_eq!(told.code, Some(1));
+    let error = told.error();
+    assert_eq!(error["kind"], "limit");
+    assert!(error["message"].as_str().unwrap().contains("ip_local_port_range"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("target.sources"), "{error}");
+}
+
+#[test]
+fn too_few_descriptors_for_any_number_of_processes_are_a_limit() {
+    let many = with(job(80), "/load/closed/users", json!(100_000));
+    let told = Engine::start_with(&many.to_string(), |command| limit_open_files(command, FEW)).finish();
+    assert_eq!(told.code, Some(1));
+    let error = told.error();
+    assert_eq!(error["kind"], "limit");
+    assert!(error["message"].as_str().unwrap().contains("ulimit"), "{error}");
+}
