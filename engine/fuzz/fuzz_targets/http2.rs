@@ -1,0 +1,76 @@
+//! Whatever bytes an HTTP/2 server sends, however they are cut: nothing breaks, what is kept is bounded, and each request is
+//! told of at most once.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use redline_http2::{Asked, Event, Session};
+
+/// Requests open at first; one more after each piece, while there is room.
+const OPEN: u32 = 4;
+const BODY: usize = 70_000;
+const MOST_OUT: usize = 4096;
+/// A frame, and its head.
+const FRAME: usize = 16_384 + 9;
+
+/// SETTINGS and their acknowledgement, so that not every input has to find them.
+const MEET: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0];
+
+fn open(session: &mut Session, token: u32) {
+    let method: &[u8] = if token % 4 == 1 { b"HEAD" } else { b"POST" };
+    let fields: [(&[u8], &[u8]); 4] =
+        [(b":method", method), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")];
+    let body = (token % 4 == 2).then(|| Arc::from(vec![7; BODY]));
+    session.open(&fields, body, Asked { hash: token % 2 == 0, keep: token % 3 == 0 }, token).expect("there is room");
+}
+
+fn token_of(event: &Event) -> Option<u32> {
+    match event {
+        Event::Answer { token, .. }
+        | Event::Refused { token, .. }
+        | Event::Unprocessed { token }
+        | Event::Malformed { token } => Some(*token),
+        Event::GoAway { .. } => None,
+    }
+}
+
+// One byte for what is done between pieces, one for the length of the pieces, and the rest is what the server sends.
+fuzz_target!(|data: &[u8]| {
+    let Some((&[habits, length], mut rest)) = data.split_first_chunk() else { return };
+    let mut session = Session::new().expect("a session");
+    let mut events = Vec::new();
+    if habits & 1 == 0 {
+        session.feed(MEET, &mut events).expect("SETTINGS are in order");
+    }
+    for token in 0..OPEN {
+        open(&mut session, token);
+    }
+    let mut told = vec![false; OPEN as usize];
+    let mut out = Vec::new();
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.len().min(1 + usize::from(length)));
+        rest = after;
+        if habits & 2 == 0 {
+            out.clear();
+            session.output(&mut out, MOST_OUT);
+            assert!(out.len() <= MOST_OUT + FRAME, "{} bytes pile up", out.len());
+        }
+        let fed = session.feed(piece, &mut events);
+        for token in events.drain(..).filter_map(|event| token_of(&event)) {
+            assert!(!std::mem::replace(&mut told[token as usize], true), "{token} is told again");
+        }
+        if fed.is_err() {
+            assert!(session.room() == 0 && session.is_finished());
+            break;
+        }
+        if habits & 4 != 0 && !told[0] {
+            session.cancel(0);
+            told[0] = true;
+        }
+        if session.room() > 0 && told.len() < 64 {
+            open(&mut session, told.len() as u32);
+            told.push(false);
+        }
+    }
+});
