@@ -14,6 +14,9 @@ use crate::slot::Slot;
 use crate::streams::{Place, Streams};
 
 mod callbacks;
+mod pool;
+
+use pool::Pool;
 
 /// What a stream may receive before the peer has to wait for us, which takes everything at once: 16 MiB.
 const STREAM_WINDOW: u32 = 16 << 20;
@@ -34,26 +37,25 @@ pub struct Connection {
     session: NonNull<ng::nghttp2_session>,
     /// From `Box::into_raw`; also nghttp2's user data. A reference to it never lives across a call that runs callbacks.
     streams: NonNull<Streams>,
+    /// From `Box::into_raw`; used by nghttp2's memory hooks alone.
+    pool: NonNull<Pool>,
 }
 
-// SAFETY: both pointers are owned by this value alone, and nghttp2 ties a session to no thread.
+// SAFETY: the pointers are owned by this value alone, and nghttp2 ties a session to no thread.
 unsafe impl Send for Connection {}
 
 impl Connection {
     pub fn new() -> Result<Self, Error> {
         let streams = NonNull::from(Box::leak(Box::<Streams>::default()));
-        match new_session(streams) {
-            Ok(session) => {
-                let connection = Self { session, streams };
-                connection.introduce()?;
-                Ok(connection)
-            }
-            Err(error) => {
-                // SAFETY: it came from a box just now, and nobody else has it.
-                drop(unsafe { Box::from_raw(streams.as_ptr()) });
-                Err(error)
-            }
-        }
+        let pool = NonNull::from(Box::leak(Box::<Pool>::default()));
+        let Ok(session) = new_session(streams, pool) else {
+            // SAFETY: they came from boxes just now, and nobody else has them.
+            unsafe { drop((Box::from_raw(streams.as_ptr()), Box::from_raw(pool.as_ptr()))) };
+            return Err(Error::Memory);
+        };
+        let connection = Self { session, streams, pool };
+        connection.introduce()?;
+        Ok(connection)
     }
 
     fn raw(&self) -> *mut ng::nghttp2_session {
@@ -188,20 +190,20 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: both are owned, and are not used after this. nghttp2 goes first, for its callbacks use the streams.
+        // SAFETY: all are owned, and are not used after this. nghttp2 goes first, for it uses the others.
         unsafe {
             ng::nghttp2_session_del(self.raw());
-            drop(Box::from_raw(self.streams.as_ptr()));
+            drop((Box::from_raw(self.streams.as_ptr()), Box::from_raw(self.pool.as_ptr())));
         }
     }
 }
 
-fn new_session(streams: NonNull<Streams>) -> Result<NonNull<ng::nghttp2_session>, Error> {
+fn new_session(streams: NonNull<Streams>, pool: NonNull<Pool>) -> Result<NonNull<ng::nghttp2_session>, Error> {
     let mut callbacks = ptr::null_mut();
     let mut option = ptr::null_mut();
     let mut session = ptr::null_mut();
     // SAFETY: what is made here is used only when it could be made, and freed once; deleting null is allowed. nghttp2
-    // copies callbacks and options.
+    // copies callbacks, options and hooks, and the pool outlives the session.
     unsafe {
         if ng::nghttp2_session_callbacks_new(&raw mut callbacks) == 0 && ng::nghttp2_option_new(&raw mut option) == 0 {
             callbacks::set_on(callbacks);
@@ -210,7 +212,8 @@ fn new_session(streams: NonNull<Streams>) -> Result<NonNull<ng::nghttp2_session>
             ng::nghttp2_option_set_max_outbound_ack(option, MOST_ACKS);
             ng::nghttp2_option_set_max_send_header_block_length(option, 2 * MOST_HEAD_BYTES);
             let streams = streams.as_ptr().cast();
-            ng::nghttp2_session_client_new2(&raw mut session, callbacks, streams, option);
+            let mut hooks = Pool::hooks(pool);
+            ng::nghttp2_session_client_new3(&raw mut session, callbacks, streams, option, &raw mut hooks);
         }
         ng::nghttp2_option_del(option);
         ng::nghttp2_session_callbacks_del(callbacks);
