@@ -78,12 +78,13 @@ impl Connection {
         self.closing = false;
     }
 
-    /// Whether everything that was put on it is in the kernel's hands, or further.
-    pub fn is_written(&self) -> bool {
-        let waits = |layers: &Layers| {
-            !layers.sealed.is_empty() || layers.http2.as_ref().is_some_and(redline_http2::Session::wants_write)
-        };
-        self.outbox.is_empty() && !self.layers.as_deref().is_some_and(waits)
+    /// Whether requests that were put on it wait for the socket to take them, so that those after them would, too. Streams of
+    /// HTTP/2 do not wait for each other.
+    pub fn is_blocked(&self) -> bool {
+        match self.layers.as_deref() {
+            Some(layers) => layers.http2.is_none() && !(self.outbox.is_empty() && layers.sealed.is_empty()),
+            None => !self.outbox.is_empty(),
+        }
     }
 
     /// The bytes that are to be written next. Nothing is in the kernel's hands.

@@ -116,6 +116,18 @@ impl<I: Io> Worker<I> {
         }
     }
 
+    /// The kernel took what it had in hand of a connection.
+    pub fn taken(&mut self, connection: u32, bytes: usize) {
+        match self.pool.taken(connection, bytes) {
+            Ok(bytes) => self.tally.bytes_sent(bytes),
+            Err(why) => return self.broken(connection, &why),
+        }
+        // Its answer may have come before it was written.
+        if self.pool.is_open(connection) && self.pool.connections[connection as usize].line.length == 0 {
+            self.pool.settle(connection);
+        }
+    }
+
     /// Bytes came on a connection that is open.
     pub fn received(&mut self, connection: u32, bytes: &[u8], more: bool) {
         self.tally.bytes_received(bytes.len());
@@ -184,16 +196,15 @@ impl<I: Io> Worker<I> {
         let carrier = &mut self.pool.connections[connection as usize];
         let flight = self.flights.land(index, &mut carrier.line);
         let judged = self.scenario.judge(flight.request as usize, answer, carrier.parser.body());
-        let written = carrier.line.length > 0 || carrier.is_written() && carrier.in_hand == 0;
-        let reusable = answer.keep_alive && written;
+        carrier.parser.forget_body();
         self.judged(&flight, judged, answer.status);
-        if !reusable {
+        if !answer.keep_alive {
             self.retry_all(connection);
             // The answer is whole and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
             // a minute; where the peer has ended first, the TIME_WAIT is the peer's anyhow.
             self.lose(connection, !more);
         }
-        reusable
+        answer.keep_alive
     }
 
     /// A request has its answer.

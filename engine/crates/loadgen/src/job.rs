@@ -118,11 +118,6 @@ impl Job {
         let Shard { first_worker, all_workers } = self.shard;
         all / u64::from(all_workers) + u64::from(u64::from(first_worker + worker) < all % u64::from(all_workers))
     }
-
-    /// Whether answers tell the server's clock.
-    pub fn has_timestamps(&self) -> bool {
-        self.requests.iter().any(|request| request.timestamp.is_some())
-    }
 }
 
 impl RawJob {

@@ -189,10 +189,7 @@ impl<I: Io> Worker<I> {
                 self.received(connection, chunk.bytes(), more);
                 self.pool.io.release(chunk);
             }
-            Event::Taken(connection, bytes) => match self.pool.taken(connection, bytes) {
-                Ok(bytes) => self.tally.bytes_sent(bytes),
-                Err(why) => self.broken(connection, &why),
-            },
+            Event::Taken(connection, bytes) => self.taken(connection, bytes),
             Event::Ended(connection) if self.pool.roster.state(connection) == State::Opening => {
                 self.advance(connection, event);
             }

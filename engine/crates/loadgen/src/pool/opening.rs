@@ -1,0 +1,193 @@
+//! Opening connections: the socket, and what comes on it before a request can.
+
+use std::fmt;
+use std::io;
+
+use redline_traffic::TlsTold;
+
+use super::Pool;
+use crate::connection::Layers;
+use crate::io::{Event, Io};
+use crate::job::Http;
+use crate::roster::State;
+use crate::stop::Stop;
+use crate::sys::time::now_ns;
+
+/// How many connections are being opened at once, so that a server's backlog does not overflow.
+pub const OPENING_AT_ONCE: usize = 128;
+
+/// How the first connecting went.
+pub struct Opened {
+    pub open: usize,
+    /// The last reason why one could not be opened.
+    pub why: Option<Failure>,
+    /// What the first handshake agreed on.
+    pub tls: Option<TlsTold>,
+}
+
+/// Why a connection could not be opened.
+#[derive(Debug)]
+pub enum Failure {
+    Connect(io::Error),
+    /// It was open, and the handshake failed.
+    Tls(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => error.fmt(f),
+            Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
+        }
+    }
+}
+
+/// A handshake that has ended well.
+#[derive(Clone, Copy)]
+pub struct Shaken {
+    pub ns: u64,
+    pub resumed: bool,
+}
+
+/// How far an opening has come.
+pub enum Opening {
+    Going,
+    /// It can carry requests.
+    Done,
+    Failed(Failure),
+}
+
+impl<I: Io> Pool<I> {
+    /// Try each connection that is wanted once, for at most `limit_ns`. Those still being opened then go on.
+    pub fn open_all(&mut self, limit_ns: u64, stop: &Stop) -> io::Result<Opened> {
+        let end_ns = now_ns().saturating_add(limit_ns);
+        let mut untried = self.roster.length(State::Down);
+        let mut why = None;
+        while stop.code().is_none() {
+            while untried > 0 && self.roster.length(State::Opening) < OPENING_AT_ONCE {
+                untried -= 1;
+                why = self.begin_next(now_ns()).err().map(|(_, error)| Failure::Connect(error)).or(why);
+            }
+            let left_ns = end_ns.saturating_sub(now_ns());
+            if self.roster.length(State::Opening) == 0 && untried == 0 || left_ns == 0 {
+                break;
+            }
+            self.io.wait(left_ns)?;
+            while let Some(event) = self.io.next() {
+                why = self.settle_first(event).or(why);
+            }
+        }
+        Ok(Opened { open: self.open(), why, tls: self.tls_told.clone() })
+    }
+
+    /// During the first connecting: a socket is open, or was lost.
+    fn settle_first(&mut self, event: Event) -> Option<Failure> {
+        let (Event::Opened(connection)
+        | Event::Refused(connection, _)
+        | Event::Received { connection, .. }
+        | Event::Taken(connection, _)
+        | Event::Ended(connection)
+        | Event::Broken(connection, _)) = event
+        else {
+            return None;
+        };
+        match self.advance(event, now_ns()) {
+            Opening::Done if self.roster.state(connection) == State::Opening => {
+                self.opened(connection);
+                None
+            }
+            Opening::Failed(why) => {
+                self.drop_socket(connection, false);
+                Some(why)
+            }
+            _ => None,
+        }
+    }
+
+    /// Something happened to a connection that is being opened, or was opened before the load began.
+    pub fn advance(&mut self, event: Event, now_ns: u64) -> Opening {
+        match event {
+            Event::Woken => Opening::Going,
+            Event::Opened(connection) => self.connected(connection, now_ns),
+            Event::Refused(_, error) | Event::Broken(_, error) => Opening::Failed(Failure::Connect(error)),
+            Event::Ended(_) => Opening::Failed(Failure::Connect(io::ErrorKind::UnexpectedEof.into())),
+            Event::Taken(connection, bytes) => match self.taken(connection, bytes) {
+                Ok(_) => Opening::Going,
+                Err(error) => Opening::Failed(Failure::Connect(error)),
+            },
+            Event::Received { connection, chunk, .. } => {
+                let opening = self.shake(connection, chunk.bytes(), now_ns);
+                self.io.release(chunk);
+                opening
+            }
+        }
+    }
+
+    /// The socket is connected: what comes before requests begins.
+    fn connected(&mut self, connection: u32, now_ns: u64) -> Opening {
+        let mut layers = Layers::default();
+        layers.shaking_since_ns = now_ns;
+        if let Some(tls) = &self.target.tls {
+            match tls.client.connect() {
+                Ok(session) => layers.tls = Some(session),
+                Err(error) => return Opening::Failed(Failure::Tls(error.to_string())),
+            }
+        }
+        if self.target.http == Http::V2 {
+            match redline_http2::Session::new() {
+                Ok(session) => layers.http2 = Some(session),
+                Err(error) => return Opening::Failed(Failure::Connect(io::Error::other(error.to_string()))),
+            }
+        }
+        let shakes = layers.tls.is_some();
+        if shakes || layers.http2.is_some() {
+            self.connections[connection as usize].layers = Some(Box::new(layers));
+            if let Err(error) = self.flush(connection) {
+                return Opening::Failed(Failure::Connect(error));
+            }
+        }
+        if shakes { Opening::Going } else { Opening::Done }
+    }
+
+    /// Bytes came on a connection that is being opened.
+    fn shake(&mut self, connection: u32, bytes: &[u8], now_ns: u64) -> Opening {
+        let layers = self.connections[connection as usize].layers.as_deref_mut();
+        let Some((layers, tls)) = layers.and_then(|layers| layers.tls.take().map(|tls| (layers, tls))) else {
+            // It speaks before it was asked: of no use. HTTP/2 has said its preface, and is open.
+            return Opening::Failed(Failure::Connect(io::Error::other("it spoke before a request came")));
+        };
+        let mut tls = tls;
+        self.plain.clear();
+        let fed = tls.feed(bytes, &mut self.plain);
+        let agreed = tls.alpn().map(<[u8]>::to_vec);
+        let told = TlsTold {
+            version: tls.version().to_owned(),
+            cipher: tls.cipher(),
+            alpn: agreed.as_ref().map(|name| String::from_utf8_lossy(name).into_owned()),
+            insecure: self.target.tls.as_ref().is_some_and(|tls| tls.insecure),
+        };
+        let (resumed, since_ns) = (tls.resumed(), layers.shaking_since_ns);
+        layers.tls = Some(tls);
+        // SETTINGS may come with the last bytes of the handshake.
+        if let Some(http2) = &mut layers.http2
+            && let Err(error) = http2.feed(&self.plain, &mut Vec::new())
+        {
+            return Opening::Failed(Failure::Connect(io::Error::other(error.to_string())));
+        }
+        let flushed = self.flush(connection);
+        match fed {
+            Err(error) => Opening::Failed(Failure::Tls(error.to_string())),
+            Ok(fed) if fed.closed => Opening::Failed(Failure::Tls("the peer closed it".to_owned())),
+            Ok(fed) if fed.handshake_done_now => {
+                if self.target.http == Http::V2 && agreed.as_deref() != Some(b"h2") {
+                    let why = "the server does not choose h2 by ALPN";
+                    return Opening::Failed(Failure::Connect(io::Error::other(why)));
+                }
+                self.tls_told.get_or_insert(told);
+                self.shaken.push(Shaken { ns: now_ns.saturating_sub(since_ns), resumed });
+                flushed.map_or_else(|error| Opening::Failed(Failure::Connect(error)), |_| Opening::Done)
+            }
+            Ok(_) => flushed.map_or_else(|error| Opening::Failed(Failure::Connect(error)), |_| Opening::Going),
+        }
+    }
+}
