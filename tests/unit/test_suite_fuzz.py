@@ -49,6 +49,32 @@ KEYS = [
     "arrivals",
     "connections",
     "for",
+    "count",
+    "depth",
+    "think",
+    "exponential",
+    "pace",
+    "requests_per_connection",
+    "connections_at_start",
+    "ramp",
+    "stages",
+    "to",
+    "over",
+    "replay",
+    "requests",
+    "weight",
+    "timestamp",
+    "pointer",
+    "unit",
+    "json",
+    "sha256",
+    "http",
+    "tls",
+    "ca",
+    "insecure",
+    "server_name",
+    "versions",
+    "resumption",
     "runtime",
     "build",
     "run",
@@ -93,6 +119,15 @@ WORDS = [
     "{port}",
     "{folder}",
     "{nothing}",
+    "{seq}",
+    "{{seq}}",
+    "{rand:1..9}",
+    "{rand:9..1}",
+    "{pick:a}",
+    "/{pick:a}",
+    "/a/b",
+    "1.1",
+    "2",
     "native",
     '""',
     "''",
@@ -173,6 +208,30 @@ def test_any_tree(catalogue: Catalogue, tree: object) -> None:
 )
 def test_any_tree_under_the_right_keys(catalogue: Catalogue, tree: object) -> None:
     assert_suite_or_usage_error(lambda: read_suite(json.dumps(tree), "f.yaml", catalogue, Overrides()))
+
+
+LARGE = """\
+servers: [fam.plain, {use: fam.layered, http: 1.1}]
+scenarios:
+  - name: Many
+    requests:
+      - {weight: 3, get: "/a/{rand:1..9}", headers: {A: [b, c]}, expect: {json: {/total: 3}}}
+      - {post: /b, body: "{seq}", timestamp: {pointer: /now, unit: ms}, expect: {status: 201, under_load: status}}
+loads:
+  deep: {closed: {users: 8, depth: 4, requests_per_connection: 9}, for: 1s, count: 5}
+  thought: {closed: {users: 8, think: {exponential: 1s}}, for: 1s}
+  paced: {closed: {users: 8, pace: 2/s}, for: 1s}
+  ramped: {closed: {users: 0, ramp: {to: 9, over: 1s}}, for: 1s}
+  staged: {open: {rate: 0, stages: [{to: 9, over: 1s}], connections: 9, connections_at_start: 1}, for: 1s}
+"""
+
+
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 6), words), max_size=3))
+def test_any_slip_in_a_file_with_every_word(catalogue: Catalogue, slips: list[tuple[int, int, str]]) -> None:
+    text = LARGE
+    for start, length, new in slips:
+        text = splice(text, start, length, new)
+    assert_suite_or_usage_error(lambda: read_suite(text, "f.yaml", catalogue, Overrides()))
 
 
 edits = st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 6), words), min_size=1, max_size=3)

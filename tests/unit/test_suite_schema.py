@@ -77,6 +77,17 @@ def test_shipped_files_fit_and_name_their_schema(path: Path, schema: str) -> Non
         SUITE.replace("closed: {users: 64}", "open: {rate: 300/min, connections: 1}"),
         SUITE.replace("[Get]", "[{name: M, post: /x, body: {size: 5MB}, headers: {A: b}, requires: {routes: 1}}]"),
         SUITE.replace("fam.plain,", "{use: fam.layered, with: {log: [off, server-log], routes: 1}},"),
+        SUITE.replace("fam.plain,", "{use: fam.plain, http: 2, tls: {ca: a.pem, insecure: true, versions: [1.3]}},"),
+        SUITE.replace("{users: 64}", "{users: 0, ramp: {to: 9, over: 1s}}"),
+        SUITE.replace("{users: 64}", "{users: 1, depth: 2, think: {exponential: 1s}, requests_per_connection: 3}"),
+        SUITE.replace("{users: 64}", "{users: 1, think: 1s}").replace("for: 1s", "for: 1s, count: 5"),
+        SUITE.replace("{users: 64}", "{users: 1, pace: 2/s}"),
+        SUITE.replace("closed: {users: 64}", "open: {arrivals: {replay: a.txt}, connections_at_start: 1, depth: 2}"),
+        SUITE.replace("closed: {users: 64}", "open: {rate: 0, stages: [{to: 5/s, over: 1m}]}"),
+        SUITE.replace(
+            "[Get]", "[{name: M, requests: [{weight: 3, get: /a}, {put: /b, timestamp: {pointer: body, unit: s}}]}]"
+        ),
+        SUITE.replace("[Get]", "[{name: M, get: /x, headers: {A: [b, c]}, expect: {json: {/a: [1, null]}}}]"),
     ],
 )
 def test_what_the_parser_takes_fits(text: str) -> None:
@@ -98,6 +109,13 @@ def test_what_the_parser_takes_fits(text: str) -> None:
         SUITE.replace("closed: {users: 64}", "closed: {users: 64}, open: {rate: 1}"),
         SUITE.replace("[Get]", "[{name: M}]"),
         SUITE.replace("[Get]", "[{name: M, get: x}]"),
+        SUITE.replace("[Get]", "[{name: M, get: /x, requests: [{get: /a}]}]"),
+        SUITE.replace("[Get]", "[{name: M, requests: [{weight: 1}]}]"),
+        SUITE.replace("[Get]", "[{name: M, get: /x, expect: {json: {a: 1}}}]"),
+        SUITE.replace("[Get]", "[{name: M, get: /x, timestamp: {pointer: now, unit: s}}]"),
+        SUITE.replace("{users: 64}", "{users: 64, ramp: {to: 5}}"),
+        SUITE.replace("{users: 64}", "{users: 64, think: {exponential: 5}}"),
+        SUITE.replace("fam.plain,", "{use: fam.plain, http: 3},"),
     ],
 )
 def test_what_the_parser_refuses_by_its_form_does_not_fit(text: str) -> None:
@@ -128,3 +146,13 @@ def test_the_example_of_the_reference_page_is_right() -> None:
     assert is_valid(example, "suite.schema.json")
     suite = read_suite(example, "example.yaml", load_catalogue(ROOT / "catalogue"), Overrides())
     assert [variant.slug for variant in suite.variants] == ["rust.hyper", "rust.axum+routes=1", "rust.axum"]
+
+
+def test_every_example_of_the_reference_page_fits() -> None:
+    page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
+    reader = YAML(typ="safe", pure=True)
+    whole = {"servers": ["a.b"], "scenarios": ["A"], "loads": {"a": {"closed": {"users": 1}, "for": "1s"}}}
+    examples = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
+    assert len(examples) == 4
+    for example in examples:
+        jsonschema.validate({**whole, **reader.load(example)}, schemas()["suite.schema.json"])
