@@ -3,7 +3,7 @@
 //! The job is the first line. Signals would do to stop it, but a second signal ends an engine at once, and whoever stops a
 //! whole group of processes sends each its own.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -34,14 +34,19 @@ pub enum Order {
     Stop(u8),
 }
 
-/// The job: the first line of standard input.
+/// The job: all of standard input, or to a shard its first line.
 ///
 /// # Errors
 /// When it cannot be read.
 pub fn read_job() -> io::Result<String> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(line)
+    let mut text = String::new();
+    let mut input = io::stdin().lock();
+    if is_shard() {
+        input.read_line(&mut text)?
+    } else {
+        input.read_to_string(&mut text)?
+    };
+    Ok(text)
 }
 
 /// What the coordinator still has to say.
