@@ -41,6 +41,12 @@ def test_a_poisson_process_passes_and_others_do_not() -> None:
     assert stopped.distance > stopped.critical
 
 
+def test_where_nothing_came_nothing_fits() -> None:
+    nothing = against_uniform(np.zeros(0))
+    assert nothing.distance > nothing.critical
+    assert exponential_gaps(np.asarray([0.5]), 500).distance == 1.0
+
+
 def test_lateness_behind_an_even_schedule() -> None:
     late = np.zeros(100)
     late[7] = 0.0005

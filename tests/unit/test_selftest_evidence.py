@@ -27,7 +27,7 @@ def ground(way_ns: float = WAY_NS) -> Ground:
 
 
 def measured(response_ns: "np.typing.NDArray[np.float64]", seen: Noise = QUIET) -> Measured:
-    return Measured(Histogram.of(response_ns), (), seen, spreads=1.0, burst_ns=0.0, goals={})
+    return Measured(Histogram.of(response_ns), Histogram(), (), seen, spreads=1.0, burst_ns=0.0, goals={})
 
 
 def stopped(seconds: float = 20, stop_s: float = 1, rate: float = 500) -> "np.typing.NDArray[np.float64]":
@@ -77,7 +77,9 @@ def test_lost_time_counts_until_the_queue_has_caught_up() -> None:
     assert lost_share(seen, 1) == pytest.approx(0.04)
     assert lost_share(seen, 5) == pytest.approx(0.2)
     assert lost_share(seen, 100) == 1.0
-    silent = QUIET.model_copy(update={"stolen_share": None, "engine_waited_share": None, "server_waited_share": None})
+    blind = QUIET.model_copy(update={"pressure_share": 0.3})
+    assert lost_share(blind, 1) == pytest.approx(0.3)
+    silent = QUIET.model_copy(update={"stolen_share": None, "engine_waited_share": None, "pressure_share": None})
     assert lost_share(silent, 5) == 0.0
 
 

@@ -97,6 +97,10 @@ def test_where_nothing_is_known_nothing_is_said() -> None:
     wide = replace(TRUTH, low_ns=1 * MS, high_ns=9 * MS)
     assert judged(5 * MS, truth=wide).judgement == "too noisy to say"
     assert judged(0.5 * MS, truth=wide).judgement == "off"  # but so fast cannot be
+    edge = Truth(q=0.95, truth_ns=10 * US, low_ns=10 * US, high_ns=8 * MS, allowance_ns=0, goal_ns=20 * US)
+    assert judged(1 * MS, truth=edge).judgement == "too noisy to say"
+    assert judged(1 * MS, truth=replace(edge, scale_ns=1000 * MS)).judgement == "ok"
+    assert judged(9 * MS, truth=replace(edge, scale_ns=1000 * MS)).judgement == "off"
     late_server = replace(TRUTH, allowance_ns=3 * MS)
     assert judged(5 * MS, truth=late_server).judgement == "too noisy to say"
 
@@ -124,8 +128,31 @@ def test_a_distance_is_held_to_chance_and_to_late_wake_ups() -> None:
 
 
 def test_wrong_answers_are_off_on_any_machine() -> None:
-    assert check_answers(0).judgement == "ok"
-    assert check_answers(1).judgement == "off"
+    assert check_answers(0, 0, QUIET).judgement == "ok"
+    assert check_answers(1, 0, Machine(late_ns=9e9)).judgement == "off"
+    assert check_answers(1, 5, Machine(late_ns=9e9)).judgement == "off"
+
+
+def test_overdue_answers_are_off_unless_the_machine_stood_still() -> None:
+    assert check_answers(0, 3, QUIET).judgement == "off"
+    assert check_answers(0, 3, QUIET).value == 3
+    for machine in (Machine(late_ns=2e9), Machine(sleeper_ns=2e9), Machine(way_ns=2e9)):
+        assert check_answers(0, 3, machine).judgement == "too noisy to say"
+
+
+def test_what_the_law_holds_is_not_what_the_machine_spoils() -> None:
+    """Of the tenth beyond p90 the law holds one half: the machine needs to take half of the other one only."""
+    assert Machine(lost_share=0.03, held_share=0.05).spoils(0.9)
+    assert not Machine(lost_share=0.03).spoils(0.9)
+    assert Machine(lost_share=0.0001, held_share=0.05).spoils(0.95)
+    assert not Machine(lost_share=0.0049, held_share=0.05).spoils(0.99)
+
+
+def test_a_busy_machine_is_told_by_its_pressure() -> None:
+    assert judged(9 * MS, Machine(pressure_share=0.2)).judgement == "too noisy to say"
+    assert judged(9 * MS, Machine(pressure_share=0.19)).judgement == "off"
+    assert judged(1 * MS, Machine(pressure_share=1.0)).judgement == "off"
+    assert check_late("late", 0.99, 5 * MS, 50 * US, Machine(pressure_share=0.2)).judgement == "too noisy to say"
 
 
 def test_the_worst_counts() -> None:

@@ -21,9 +21,11 @@ class Fit:
 
 
 def against_uniform(shares: Floats) -> Fit:
-    """How well numbers between 0 and 1 fit the uniform law."""
+    """How well numbers between 0 and 1 fit the uniform law; none at all do not."""
     ordered = np.sort(shares)
     n = len(ordered)
+    if n == 0:
+        return Fit(1.0, 0.0, 0.0)
     steps = np.arange(n + 1) / n
     distance = float(max(np.max(steps[1:] - ordered), np.max(ordered - steps[:-1])))
     return Fit(distance, _critical(n), kolmogorov(_scaled(distance, n)))

@@ -68,10 +68,11 @@ def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, .
 def lost_share(seen: Noise, spreads: float) -> float:
     """Of the time, in which engine or server had no core, times how much longer a queue takes to catch up.
 
-    Steal is told for all cores together: what matters is what hit the two that engine and server run on.
+    Steal is told for all cores together: what matters is what hit the two that engine and server run on. Of an engine
+    that never waited, the probe, which gives way to it, was itself kept from looking: then the pressure stands for it.
     """
     lost = _SHARED_CORES * (seen.stolen_share or 0.0)
-    lost += (seen.engine_waited_share or 0.0) + (seen.server_waited_share or 0.0)
+    lost += (seen.engine_waited_share or seen.pressure_share or 0.0) + (seen.server_waited_share or 0.0)
     return min(1.0, lost * spreads)
 
 
@@ -102,22 +103,27 @@ class Measured:
     """
 
     response: Histogram
+    lateness: Histogram
     slices: tuple[Histogram, ...]
     seen: Noise
     spreads: float
     burst_ns: float
     goals: dict[float, float]
     idles: bool = False
+    held_share: float = 0.0
+    held_ns: float = 0.0
 
     def machine(self, ground: Ground, q: float) -> Machine:
         """The evidence at one percentile."""
         return Machine(
             lost_share=lost_share(self.seen, self.spreads),
             way_ns=ground.both.quantile_ns(q) - ground.round_trip_ns,
-            late_ns=at(self.seen.engine_late, q),
+            late_ns=self.lateness.quantile_ns(q),
             sleeper_ns=ground.sleeper.quantile_ns(q),
             spread_ns=spread_ns(self.slices, q),
             drift_ns=ground.drift_ns,
+            pressure_share=self.seen.pressure_share or 0.0,
+            held_share=self.held_share,
             woken_ns=_WOKEN * ground.sleeper.quantile_ns(0.5) if self.idles else 0.0,
         )
 
@@ -141,5 +147,6 @@ def _truth(chance: Chance, ground: Ground, measured: Measured) -> Truth:
         high_ns=chance.high_s * 1e9 + way,
         allowance_ns=at(measured.seen.server_late, chance.q) + (measured.burst_ns if chance.high_s > 0 else 0.0),
         goal_ns=goal_ns(chance.q, truth_ns),
+        scale_ns=measured.held_ns if chance.high_s > 0 else 0.0,
     )
     return replace(truth, goal_ns=measured.goals.get(chance.q, truth.goal_ns))

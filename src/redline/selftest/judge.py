@@ -4,11 +4,13 @@ An error is *off* only when nothing that was measured in the same run explains i
 
 1. Chance and the server's own lateness are taken off the error first. What is left is held to the goal: within it is
    `ok`.
-2. Where these two alone are more than half of the truth there is nothing to hold it to: too noisy to say.
+2. Where these two alone are more than half of the truth (of the length of a stop, within it) there is nothing to hold
+   it to: too noisy to say.
 3. An answer that is too *small* is never the machine's fault, because noise only adds; only a round trip that moved
    since it was measured may explain it.
-4. An answer that is too large is too noisy to say where the machine explains what is beyond the goal: it took time away
-   for at least half as many requests as lie beyond the percentile; or the round trip's own tail, the wake-ups of a mere
+4. An answer that is too large is too noisy to say where the machine explains what is beyond the goal: for a fifth of
+   the time some process waited for a core; or it took time away for at least half as many requests as lie beyond the
+   percentile, without those that the law itself holds; or the round trip's own tail, the wake-ups of a mere
    sleeper (as far as the engine was late by as much) and the spread of the case's own slices add up to it; at a low
    rate also the time that it takes to wake engine and server, whose cores sleep meanwhile.
 5. The largest of all is one request; that it is too large says nothing. That it is too small says that one was left
@@ -24,11 +26,17 @@ GOAL_NS = 20_000.0
 GOAL_SHARE = 0.01
 UNTOLD_SHARE = 0.5
 SPOILING_SHARE = 0.5
+BUSY_PRESSURE = 0.2
+STANDSTILL_NS = 1e9
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What an answer at `q` is held to, in nanoseconds; see Point."""
+    """What an answer at `q` is held to, in nanoseconds; see Point.
+
+    What is unknown is compared with the truth, or with `scale_ns` where that is larger: at the edge of a stop the truth
+    is nothing, and a hundredth of the stop is not much.
+    """
 
     q: float
     truth_ns: float
@@ -36,6 +44,7 @@ class Truth:
     high_ns: float
     allowance_ns: float
     goal_ns: float
+    scale_ns: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,8 @@ class Machine:
     """What the machine did at that percentile in the same run, all in nanoseconds but the first.
 
     - lost_share: of the time, in which it gave engine or server no core, and until a queue had caught up
+    - pressure_share: of the time, in which some process waited for a core
+    - held_share: of the requests that the law holds, which lie beyond the percentile by right
     - way_ns: the round trip's quantile above its median
     - late_ns: the engine's lateness; sleeper_ns: that of a mere sleeper, outside the cases
     - spread_ns: between the slices of the case
@@ -57,6 +68,8 @@ class Machine:
     spread_ns: float = 0.0
     drift_ns: float = 0.0
     woken_ns: float = 0.0
+    pressure_share: float = 0.0
+    held_share: float = 0.0
 
     @property
     def explained_ns(self) -> float:
@@ -66,7 +79,17 @@ class Machine:
 
     def spoils(self, q: float) -> bool:
         """Whether it took away so much that half of what lies beyond q may be its doing."""
-        return q < 1 and self.lost_share > 0 and self.lost_share >= SPOILING_SHARE * (1 - q)
+        if q >= 1 or self.lost_share <= 0:
+            return False
+        beyond = 1 - q
+        if beyond > self.held_share - 1e-9:
+            beyond -= self.held_share
+        return self.lost_share >= SPOILING_SHARE * beyond
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody else wants the cores."""
+        return self.pressure_share >= BUSY_PRESSURE
 
 
 def goal_ns(q: float, truth_ns: float) -> float:
@@ -99,7 +122,7 @@ def _judgement(truth: Truth, answer_ns: float, machine: Machine) -> tuple[Judgem
         return "off", f"{duration(below + truth.goal_ns)} less than can be"
     if below > 0:
         return "too noisy to say", f"the round trip's median moved by {duration(machine.drift_ns)}"
-    if unknown > max(UNTOLD_SHARE * truth.truth_ns, truth.goal_ns):
+    if unknown > max(UNTOLD_SHARE * max(truth.truth_ns, truth.scale_ns), truth.goal_ns):
         return "too noisy to say", f"chance and the server's lateness make {duration(unknown)} of it"
     if above <= 0:
         return "ok", ""
@@ -109,11 +132,21 @@ def _judgement(truth: Truth, answer_ns: float, machine: Machine) -> tuple[Judgem
 def _too_large(q: float, above_ns: float, machine: Machine) -> tuple[Judgement, str]:
     if q >= 1:
         return "too noisy to say", "one request, and too slow: any pause of the machine does that"
-    if machine.spoils(q):
-        return "too noisy to say", f"time without a core reaches {_about(machine.lost_share)} of the requests"
+    rivals = _rivals(q, machine)
+    if rivals:
+        return "too noisy to say", rivals
     if above_ns <= machine.explained_ns:
         return "too noisy to say", f"this machine strays by {duration(machine.explained_ns)} at this percentile"
     return "off", f"{duration(above_ns)} past the goal, and this machine explains {duration(machine.explained_ns)}"
+
+
+def _rivals(q: float, machine: Machine) -> str:
+    """Whether others had the cores so often that they decide this percentile, in words; empty when not."""
+    if machine.spoils(q):
+        return f"time without a core reaches {_about(machine.lost_share)} of the requests"
+    if machine.busy:
+        return f"some process waited for a core for {_about(machine.pressure_share)} of the time"
+    return ""
 
 
 def _about(share: float) -> str:
@@ -125,11 +158,9 @@ def check_late(name: str, q: float, late_ns: float, limit_ns: float, machine: Ma
     judgement, reason = "ok", ""
     if late_ns > limit_ns:
         own_ns = late_ns - machine.sleeper_ns
-        if machine.spoils(q):
-            judgement, reason = (
-                "too noisy to say",
-                f"time without a core reaches {_about(machine.lost_share)} of the requests",
-            )
+        rivals = _rivals(q, machine)
+        if rivals:
+            judgement, reason = "too noisy to say", rivals
         elif own_ns <= limit_ns:
             judgement, reason = "too noisy to say", f"a mere sleeper is late by {duration(machine.sleeper_ns)} here"
         else:
@@ -159,10 +190,19 @@ def check_fit(name: str, distance: float, critical: float, gap_ns: float, machin
     )
 
 
-def check_answers(wrong: int) -> Check:
-    """Every request has its right answer: nothing that was lost may hide behind good percentiles."""
-    judgement: Judgement = "ok" if wrong == 0 else "off"
-    reason = "" if wrong == 0 else "requests without their right answer"
+def check_answers(wrong: int, overdue: int, longest: Machine) -> Check:
+    """Every request has its right answer: nothing that was lost may hide behind good percentiles.
+
+    Those that are merely `overdue` may be so because the machine stood still; `longest` is its evidence at the maximum.
+    """
+    judgement: Judgement = "off" if wrong or overdue else "ok"
+    reason = "requests without their right answer" if wrong else "requests that were not answered in time"
+    stood_ns = max(longest.late_ns, longest.sleeper_ns, longest.way_ns)
+    if overdue and not wrong and stood_ns >= STANDSTILL_NS:
+        judgement, reason = "too noisy to say", f"the machine stood still for up to {duration(stood_ns)}"
+    if judgement == "ok":
+        reason = ""
+    wrong += overdue
     return Check(name="wrong answers", value=wrong, limit=0, unit="requests", judgement=judgement, reason=reason)
 
 

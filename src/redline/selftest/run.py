@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.model import Closed, Histogram, Load, Open
+from redline.model import Closed, Histogram, Load, Open, Traffic
 from redline.plugins.linux.host import Host
 from redline.report import load_text
 from redline.selftest import arrivals, evidence
@@ -21,6 +21,7 @@ from redline.selftest.peers import Peer, ask
 from redline.selftest.peers.adapter import Asked
 from redline.selftest.results import (
     CaseResult,
+    Check,
     MachineFacts,
     PeerAnswer,
     SelftestResult,
@@ -60,7 +61,8 @@ class Order:
         loads = [case.seconds for case in self.cases]
         loads += [self.length(ROUND_TRIP_S)] * 2 + [self.length(_BURST_S)]
         loads += [self.length(ARRIVALS_S)] * (2 if self.arrivals else 0)
-        asked = [case.seconds for case in self.cases if compares(case)] * len(self.peers)
+        compared = [case.seconds for case in self.cases if compares(case)]
+        asked = [seconds + peer.adapter.settles_s for seconds in compared for peer in self.peers]
         slept = 2 * self.length(_SLEPT_S)
         return slept + sum(loads) + _AROUND_S * len(loads) + sum(asked) + _PEER_AROUND_S * len(asked)
 
@@ -134,14 +136,17 @@ def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:
     seen = evidence.noise(run.observed.recording, traffic, run.observed.server_late, os.cpu_count() or 1)
     measured = Measured(
         response=traffic.response,
+        lateness=traffic.lateness,
         slices=() if case.whole_periods else evidence.slices(traffic),
         seen=seen,
         spreads=case.spreads,
         burst_ns=_held_together(case) * each_ns,
         goals=case.goals,
         idles=case.idles,
+        held_share=case.law.for_s / case.law.every_s if isinstance(case.law, Held) else 0.0,
+        held_ns=case.law.for_s * 1e9 if isinstance(case.law, Held) else 0.0,
     )
-    checks = [check_answers(traffic.counts.outcomes.errors)]
+    checks = [_answers(traffic, measured, ground)]
     if case.late_p99_goal_ns is not None:
         late = evidence.at(seen.engine_late, 0.99)
         name = f"send lateness p99 at {case.rate_per_s:,.0f}/s"
@@ -157,6 +162,12 @@ def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:
         noise=seen,
         peers=run.peers,
     )
+
+
+def _answers(traffic: Traffic, measured: Measured, ground: Ground) -> Check:
+    outcomes = traffic.counts.outcomes
+    overdue = outcomes.timeout + outcomes.in_flight + outcomes.unsent
+    return check_answers(outcomes.errors - overdue, overdue, measured.machine(ground, 1.0))
 
 
 def _held_together(case: Case) -> float:
@@ -190,14 +201,16 @@ def _judged_arrivals(seen: tuple[tuple[Open, Observed, tuple[int, ...]], ...], g
     for shape, observed, came in seen:
         traffic = observed.traffic
         told = evidence.noise(observed.recording, traffic, (), os.cpu_count() or 1)
-        machine = Measured(traffic.response, (), told, 1.0, 0.0, {}).machine(ground, 0.99)
+        measured = Measured(traffic.response, traffic.lateness, (), told, 1.0, 0.0, {})
+        machine = measured.machine(ground, 0.99)
         fits = _fits(shape, observed, came)
         gap_ns = 1e9 / _ARRIVALS_PER_S
-        checks = [check_answers(traffic.counts.outcomes.errors)]
+        checks = [_answers(traffic, measured, ground)]
         checks += [check_fit(name, fit.distance, fit.critical, gap_ns, machine) for name, fit in fits.items()]
         if shape.arrivals == "uniform":
-            behind = float(np.quantile(arrivals.even_lateness(_within(observed, came), _ARRIVALS_PER_S), 0.99)) * 1e9
-            checks.append(check_late("p99 behind an even schedule", 0.99, behind, _BEHIND_NS, machine))
+            checks.append(
+                check_late("p99 behind an even schedule", 0.99, _behind_ns(observed, came), _BEHIND_NS, machine)
+            )
         results.append(
             CaseResult(
                 name=f"{ARRIVALS}-{shape.arrivals}",
@@ -228,6 +241,14 @@ def _within(observed: Observed, came_unix_ns: tuple[int, ...]) -> NDArray[np.flo
     origin_ns = observed.traffic.window_unix_ns[0]
     times_s = np.asarray([(at - origin_ns) / 1e9 for at in came_unix_ns])
     return np.asarray(times_s[(times_s >= start_s) & (times_s < end_s)])
+
+
+def _behind_ns(observed: Observed, came_unix_ns: tuple[int, ...]) -> float:
+    """By how much 99% are at most behind an even schedule; where none came, by all of the measurement."""
+    within = _within(observed, came_unix_ns)
+    if len(within) == 0:
+        return observed.traffic.seconds * 1e9
+    return float(np.quantile(arrivals.even_lateness(within, _ARRIVALS_PER_S), 0.99)) * 1e9
 
 
 def _edges_s(observed: Observed) -> tuple[float, float]:
