@@ -43,7 +43,8 @@ def test_the_table_fits_a_terminal(redline: Redline, oracle: Path) -> None:
     done = redline("selftest", "--seconds", "0.5", "--case", "stop", "--case", "arrivals", "--case", "mm1-50")
     assert done.code in NOISE_MAY_BE_OFF, done.err
     assert all(len(line) <= 100 for line in done.out.splitlines())
-    for word in ("round trip", "a sleeper", "mm1-50", "stop", "arrivals-poisson", "p99.9", "truth", "gaps between"):
+    words = ("round trip", "at rest", "sleeper", "mm1-50", "stop", "arrivals-poisson", "p99.9", "truth", "gaps between")
+    for word in words:
         assert word in done.out, done.out
     assert "\x1b" not in done.out
 

@@ -6,7 +6,7 @@ import pytest
 from redline.model import Histogram
 from redline.selftest.cases import Case, known_cases
 from redline.selftest.chance import expected
-from redline.selftest.evidence import Ground, Measured, at, judged, lost_share, quantiles, spread_ns
+from redline.selftest.evidence import Ground, Measured, Way, at, judged, lost_share, quantiles, spread_ns
 from redline.selftest.results import QUANTILES, Noise, Quantile
 from redline.selftest.truth import Held
 
@@ -22,8 +22,8 @@ QUIET = Noise(
 
 
 def ground(way_ns: float = WAY_NS) -> Ground:
-    way = Histogram.of([way_ns] * 1000)
-    return Ground(way, way, Histogram.of([1.0] * 1000))
+    once = Histogram.of([way_ns] * 1000)
+    return Ground(Way(once, once), Way(once, once), Histogram.of([1.0] * 1000))
 
 
 def measured(response_ns: "np.typing.NDArray[np.float64]", seen: Noise = QUIET) -> Measured:

@@ -75,7 +75,6 @@ def test_each_thing_that_explains_a_slow_answer() -> None:
         Machine(way_ns=140 * US),
         Machine(spread_ns=140 * US),
         Machine(late_ns=200 * US, sleeper_ns=140 * US),
-        Machine(woken_ns=140 * US),
         Machine(lost_share=0.0051),
         Machine(way_ns=70 * US, spread_ns=70 * US),
     ):

@@ -19,8 +19,10 @@ def print_selftest(result: SelftestResult, console: Console) -> None:
         Text(f"{machine.cpu_model}, {machine.cores} cores, Linux {machine.kernel}; engine {machine.engine}", "bold")
     )
     console.print(f"round trip  {_line(result.round_trip)}", highlight=False)
-    console.print(f"            its median moved by {duration(result.round_trip_drift_ns)}", highlight=False)
-    console.print(f"a sleeper   {_line(result.sleeper)} late", highlight=False)
+    console.print(f"at rest     {_line(result.resting_round_trip)}", highlight=False)
+    moved = duration(result.round_trip_drift_ns), duration(result.resting_round_trip_drift_ns)
+    console.print(f"            their medians moved by {moved[0]} and {moved[1]}", highlight=False)
+    console.print(f"sleeper     {_line(result.sleeper)}", highlight=False)
     for case in result.cases:
         console.print()
         _print_case(case, console)
@@ -67,8 +69,8 @@ def _print_reasons(case: CaseResult, console: Console) -> None:
 
 
 def _points(points: tuple[Point, ...]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "truth", "Redline", "error", "chance, server late", "goal", ""):
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("", "truth", "Redline", "error", "chance+server", "goal", ""):
         table.add_column(heading, justify="left" if heading == "" else "right", no_wrap=True)
     for point in points:
         table.add_row(

@@ -52,7 +52,7 @@ class Case:
 
     @property
     def idles(self) -> bool:
-        """Whether the cores go to sleep between two requests, as the round trip's do not."""
+        """Whether the cores go to sleep between two requests: then its round trip is that of a machine at rest."""
         return self.rate_per_s < _IDLES_BELOW_PER_S
 
     @property
@@ -140,7 +140,7 @@ def _bimodal(seconds: float) -> Case:
         "bimodal",
         "2 ms, but 20 ms for one in 20; nobody waits for another",
         ("bimodal", "--fast", "2ms", "--slow", "20ms", "--share", "0.05", "--seed", "12", *_PARALLEL),
-        even(4000),
+        even(10_000),
         seconds,
         Alone(Bimodal(0.002, 0.020, 0.05)),
     )
@@ -151,7 +151,7 @@ def _lognormal(seconds: float) -> Case:
         "lognormal",
         "log-normal, median 3 ms, sigma 0.8; nobody waits for another",
         ("lognormal", "--median", "3ms", "--sigma", "0.8", "--seed", "13", *_PARALLEL),
-        even(4000),
+        even(10_000),
         seconds,
         Alone(LogNormal(0.003, 0.8)),
     )

@@ -11,7 +11,6 @@ from redline.selftest.results import QUANTILES, Noise, Point, Quantile
 
 SLICES = 3
 _SHARED_CORES = 2
-_WOKEN = 2
 
 
 def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
@@ -26,26 +25,39 @@ def at(found: tuple[Quantile, ...], q: float) -> float:
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What is known of the machine besides the case: its round trip, twice, and how late it wakes a sleeper."""
+class Way:
+    """The round trip of one connection against a server that does nothing: measured before the cases, and after."""
 
     before: Histogram
     after: Histogram
-    sleeper: Histogram
     both: Histogram = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "both", Histogram.merged((self.before, self.after)))
 
     @property
-    def round_trip_ns(self) -> float:
-        """The median of one connection against a server that does nothing."""
+    def median_ns(self) -> float:
+        """Of both."""
         return self.both.quantile_ns(0.5)
 
     @property
     def drift_ns(self) -> float:
-        """How far that moved from the selftest's begin to its end."""
+        """How far the median moved from the selftest's begin to its end."""
         return abs(self.after.quantile_ns(0.5) - self.before.quantile_ns(0.5))
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What is known of the machine besides the cases.
+
+    - awake: the round trip when each request follows the answer before it
+    - resting: with a pause between two requests, in which the cores of client and server go to sleep
+    - sleeper: how late it wakes one who does nothing but sleep
+    """
+
+    awake: Way
+    resting: Way
+    sleeper: Histogram
 
 
 def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, ...], cores: int) -> Noise:
@@ -113,18 +125,22 @@ class Measured:
     held_share: float = 0.0
     held_ns: float = 0.0
 
+    def way(self, ground: Ground) -> Way:
+        """The round trip of a machine that is as busy as in this case."""
+        return ground.resting if self.idles else ground.awake
+
     def machine(self, ground: Ground, q: float) -> Machine:
         """The evidence at one percentile."""
+        way = self.way(ground)
         return Machine(
             lost_share=lost_share(self.seen, self.spreads),
-            way_ns=ground.both.quantile_ns(q) - ground.round_trip_ns,
+            way_ns=way.both.quantile_ns(q) - way.median_ns,
             late_ns=self.lateness.quantile_ns(q),
             sleeper_ns=ground.sleeper.quantile_ns(q),
             spread_ns=spread_ns(self.slices, q),
-            drift_ns=ground.drift_ns,
+            drift_ns=way.drift_ns,
             pressure_share=self.seen.pressure_share or 0.0,
             held_share=self.held_share,
-            woken_ns=_WOKEN * ground.sleeper.quantile_ns(0.5) if self.idles else 0.0,
         )
 
 
@@ -138,7 +154,7 @@ def judged(measured: Measured, chances: tuple[Chance, ...], ground: Ground) -> t
 
 
 def _truth(chance: Chance, ground: Ground, measured: Measured) -> Truth:
-    way = ground.round_trip_ns
+    way = measured.way(ground).median_ns
     truth_ns = chance.truth_s * 1e9 + way
     truth = Truth(
         q=chance.q,

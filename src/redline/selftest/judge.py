@@ -11,8 +11,7 @@ An error is *off* only when nothing that was measured in the same run explains i
 4. An answer that is too large is too noisy to say where the machine explains what is beyond the goal: for a fifth of
    the time some process waited for a core; or it took time away for at least half as many requests as lie beyond the
    percentile, without those that the law itself holds; or the round trip's own tail, the wake-ups of a mere
-   sleeper (as far as the engine was late by as much) and the spread of the case's own slices add up to it; at a low
-   rate also the time that it takes to wake engine and server, whose cores sleep meanwhile.
+   sleeper (as far as the engine was late by as much) and the spread of the case's own slices add up to it.
 5. The largest of all is one request; that it is too large says nothing. That it is too small says that one was left
    out.
 """
@@ -58,7 +57,6 @@ class Machine:
     - late_ns: the engine's lateness; sleeper_ns: that of a mere sleeper, outside the cases
     - spread_ns: between the slices of the case
     - drift_ns: by which the round trip's median moved during the selftest
-    - woken_ns: what it takes to wake two cores, where they sleep between two requests: the round trip finds them awake
     """
 
     lost_share: float = 0.0
@@ -67,7 +65,6 @@ class Machine:
     sleeper_ns: float = 0.0
     spread_ns: float = 0.0
     drift_ns: float = 0.0
-    woken_ns: float = 0.0
     pressure_share: float = 0.0
     held_share: float = 0.0
 
@@ -75,7 +72,7 @@ class Machine:
     def explained_ns(self) -> float:
         """How much longer than the truth it may have made the answer."""
         late_ns = min(self.late_ns, self.sleeper_ns)
-        return self.way_ns + late_ns + self.spread_ns + self.drift_ns + self.woken_ns
+        return self.way_ns + late_ns + self.spread_ns + self.drift_ns
 
     def spoils(self, q: float) -> bool:
         """Whether it took away so much that half of what lies beyond q may be its doing."""

@@ -98,5 +98,7 @@ class SelftestResult(Frozen):
     machine: MachineFacts
     round_trip: tuple[Quantile, ...] = Field(description="one connection, closed load, a server that does nothing")
     round_trip_drift_ns: float = Field(description="how far its median moved from the selftest's begin to its end")
+    resting_round_trip: tuple[Quantile, ...] = Field(description="the same with a pause of 1 ms between two requests")
+    resting_round_trip_drift_ns: float
     sleeper: tuple[Quantile, ...] = Field(description="how late this machine wakes one who does nothing but sleep")
     cases: tuple[CaseResult, ...]

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.model import Closed, Histogram, Load, Open, Traffic
+from redline.model import Closed, Histogram, Load, Open, Think, Traffic
 from redline.plugins.linux.host import Host
 from redline.report import load_text
 from redline.selftest import arrivals, evidence
 from redline.selftest.bench import STOPPED_AFTER_SHARE, Bench, Observed
 from redline.selftest.cases import ARRIVALS, Case, even, poisson
 from redline.selftest.chance import Chance, expected
-from redline.selftest.evidence import Ground, Measured
+from redline.selftest.evidence import Ground, Measured, Way
 from redline.selftest.judge import check_answers, check_fit, check_late, worst
 from redline.selftest.peers import Peer, ask
 from redline.selftest.peers.adapter import Asked
@@ -29,7 +29,8 @@ from redline.selftest.results import (
 from redline.selftest.sleeper import wake_ups
 from redline.selftest.truth import Held
 
-ROUND_TRIP_S = 2.0
+ROUND_TRIP_S = 1.5
+_RESTS_NS = 1_000_000
 ARRIVALS_S = 4.0
 _SLEPT_S = 1.0
 _BURST_S = 1.0
@@ -59,7 +60,7 @@ class Order:
     def seconds(self) -> float:
         """About how long it all takes, without building."""
         loads = [case.seconds for case in self.cases]
-        loads += [self.length(ROUND_TRIP_S)] * 2 + [self.length(_BURST_S)]
+        loads += [self.length(ROUND_TRIP_S)] * 4 + [self.length(_BURST_S)]
         loads += [self.length(ARRIVALS_S)] * (2 if self.arrivals else 0)
         compared = [case.seconds for case in self.cases if compares(case)]
         asked = [seconds + peer.adapter.settles_s for seconds in compared for peer in self.peers]
@@ -86,7 +87,7 @@ def run(order: Order, bench: Bench, begin: Callable[[str], None]) -> SelftestRes
     cpus = bench.oracle.placement.engine_cpus[:1]
     begin("the round trip")
     slept = wake_ups(order.length(_SLEPT_S), cpus)
-    before = _round_trip(order, bench)
+    before = _round_trips(order, bench)
     each_ns = _burst(order, bench)
     runs = []
     for case in order.cases:
@@ -95,23 +96,28 @@ def run(order: Order, bench: Bench, begin: Callable[[str], None]) -> SelftestRes
         runs.append(_Run(case, observed, _ask(order.peers, case, bench, begin)))
     seen = _record_arrivals(order, bench, begin)
     begin("the round trip, again")
-    after = _round_trip(order, bench)
-    ground = Ground(before, after, Histogram.merged((slept, wake_ups(order.length(_SLEPT_S), cpus))))
+    awake, resting = (Way(*both) for both in zip(before, _round_trips(order, bench), strict=True))
+    ground = Ground(awake, resting, Histogram.merged((slept, wake_ups(order.length(_SLEPT_S), cpus))))
     cases = [_judged(each, ground, each_ns) for each in runs] + _judged_arrivals(seen, ground)
     judgements = [point.judgement for case in cases for point in case.points]
     judgements += [check.judgement for case in cases for check in case.checks]
     return SelftestResult(
         judgement=worst(judgements),
         machine=_machine(bench),
-        round_trip=evidence.quantiles(ground.both),
-        round_trip_drift_ns=ground.drift_ns,
+        round_trip=evidence.quantiles(awake.both),
+        round_trip_drift_ns=awake.drift_ns,
+        resting_round_trip=evidence.quantiles(resting.both),
+        resting_round_trip_drift_ns=resting.drift_ns,
         sleeper=evidence.quantiles(ground.sleeper),
         cases=tuple(cases),
     )
 
 
-def _round_trip(order: Order, bench: Bench) -> Histogram:
-    return bench.observe(("null",), Closed(users=1), order.length(ROUND_TRIP_S)).traffic.response
+def _round_trips(order: Order, bench: Bench) -> tuple[Histogram, Histogram]:
+    """Awake and resting."""
+    shapes = (Closed(users=1), Closed(users=1, think=Think(mean_ns=_RESTS_NS)))
+    awake, resting = (bench.observe(("null",), shape, order.length(ROUND_TRIP_S)) for shape in shapes)
+    return awake.traffic.response, resting.traffic.response
 
 
 def _burst(order: Order, bench: Bench) -> float:
