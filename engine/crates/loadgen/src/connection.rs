@@ -9,6 +9,7 @@ use crate::outbox::{Next, Outbox, Tape};
 const SEALED_AT_ONCE: usize = 64 * 1024;
 
 /// A connection's memory, kept from one socket to the next. It is small, for there may be hundreds of thousands.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all their combinations occur")]
 pub struct Connection {
     /// The requests in flight on it.
     pub line: Line,

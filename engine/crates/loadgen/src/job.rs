@@ -8,6 +8,8 @@ use redline_pacing::MOST_WORKERS;
 use redline_traffic::{ErrorKind, Trouble};
 use serde::Deserialize;
 
+use crate::shards::child::is_shard;
+
 pub use load::{Load, Shape};
 pub use requests::Request;
 pub use target::{Http, Target};
@@ -65,6 +67,9 @@ pub enum Backend {
 pub struct Shard {
     pub first_worker: u32,
     pub all_workers: u32,
+    /// The address that the target's name stands for, the same for all processes.
+    #[serde(default)]
+    pub target: Option<std::net::SocketAddr>,
 }
 
 /// A job that can be done, as far as the job itself can tell.
@@ -115,7 +120,7 @@ impl Job {
 
     /// How much of a whole number is this worker's, by its number in this process.
     pub fn share_of(&self, all: u64, worker: u32) -> u64 {
-        let Shard { first_worker, all_workers } = self.shard;
+        let Shard { first_worker, all_workers, .. } = self.shard;
         all / u64::from(all_workers) + u64::from(u64::from(first_worker + worker) < all % u64::from(all_workers))
     }
 }
@@ -161,7 +166,10 @@ impl RawJob {
             let message = format!("{} is not between 1 and {MOST_WORKERS}", self.workers);
             return Err(bad("workers", &message, "one for each core that the engine may use"));
         }
-        let shard = self.shard.unwrap_or(Shard { first_worker: 0, all_workers: self.workers });
+        if self.shard.is_some() && !is_shard() {
+            return Err(bad("shard", "this key is the engine's own", "leave it out"));
+        }
+        let shard = self.shard.unwrap_or(Shard { first_worker: 0, all_workers: self.workers, target: None });
         let beyond = shard.first_worker.checked_add(self.workers).is_none_or(|end| end > shard.all_workers);
         if beyond || shard.all_workers > MOST_WORKERS {
             return Err(bad("shard", "its workers are not among all workers", "this key is the engine's own"));

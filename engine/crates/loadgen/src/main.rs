@@ -13,10 +13,12 @@ mod job;
 mod merge;
 mod outbox;
 mod output;
+mod place;
 mod pool;
 mod reasons;
 mod roster;
 mod scenario;
+mod shards;
 mod sources;
 mod stop;
 mod streams;
@@ -24,7 +26,6 @@ mod sys;
 mod tally;
 mod worker;
 
-use std::io::Read;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,7 +33,9 @@ use std::time::Duration;
 
 use redline_traffic::{Ended, ErrorKind, Event, Trouble};
 
-use crate::job::{Job, bad};
+use crate::job::{Backend, Job, bad};
+use crate::shards::Plan;
+use crate::shards::child::{Orders, is_shard, read_job};
 use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop, watch};
 use crate::sys::process::{Signals, allowed_cpus, die_with_parent, pin, raise_open_files};
 use crate::sys::time::now_ns;
@@ -49,8 +52,8 @@ Exit codes: 0 complete, 1 could not run, 2 the job is wrong, 124 cut by its dead
 The formats are described in docs/reference/engine-protocol.md.
 ";
 
-/// Descriptors that are not connections: the standard three, the waker, and some that libraries may open for a moment.
-const OTHER_DESCRIPTORS: u64 = 12;
+/// The engine's memory for an idle connection.
+const ENGINE_BYTES: u64 = 2048;
 
 fn main() -> ExitCode {
     let started_ns = now_ns();
@@ -91,18 +94,32 @@ fn parent_is_gone() -> bool {
 }
 
 fn run(started_ns: u64) -> Result<u8, Trouble> {
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|error| {
+    let text = read_job().map_err(|error| {
         bad("", &format!("the job cannot be read: {error}"), "write one JSON object in UTF-8 to standard input")
     })?;
     let job = Arc::new(Job::parse(&text)?);
     take_cpus(&job)?;
-    check_open_files(&job)?;
     let stop = Arc::new(Stop::new().map_err(|error| limit(&error))?);
-    watch(Arc::clone(&stop), Signals::block(), started_ns.saturating_add(job.deadline_ns))
-        .map_err(|error| limit(&error))?;
-    let target = resolve(&job)?;
-    Ok(match director::direct(&job, target, &stop)? {
+    let deadline_at_ns = started_ns.saturating_add(job.deadline_ns);
+    watch(Arc::clone(&stop), Signals::block(), deadline_at_ns).map_err(|error| limit(&error))?;
+    let ended = if is_shard() {
+        raise_open_files().map_err(|error| limit(&error))?;
+        let orders = Orders::listen(Arc::clone(&stop)).map_err(|error| limit(&error))?;
+        let target = job.shard.target.map_or_else(|| resolve(&job), Ok)?;
+        director::direct(&job, target, &stop, Some(&orders))?
+    } else {
+        let target = resolve(&job)?;
+        check_sources(&job, target)?;
+        let plan = plan(&job, target)?;
+        if plan.processes == 1 {
+            director::direct(&job, target, &stop, None)?
+        } else {
+            let (cpus, interval_ns) = (&job.cpus, job.interval_ns);
+            let order = shards::Order { text: &text, cpus, interval_ns, target, plan, deadline_at_ns };
+            shards::direct(&order, &stop)?
+        }
+    };
+    Ok(match ended {
         Some(Ended::Complete) => 0,
         Some(Ended::Interrupted) => INTERRUPTED,
         Some(Ended::Deadline) => CUT_BY_DEADLINE,
@@ -127,22 +144,25 @@ fn take_cpus(job: &Job) -> Result<(), Trouble> {
     }
 }
 
-/// Each connection is a descriptor: say before anything starts when there cannot be so many.
-fn check_open_files(job: &Job) -> Result<(), Trouble> {
-    let allowed = raise_open_files().map_err(|error| limit(&error))?;
-    let others = OTHER_DESCRIPTORS + u64::from(job.workers);
-    let connections = u64::from(job.load.connections());
-    if connections + others <= allowed {
+/// A connection starts from an address of the target's family.
+fn check_sources(job: &Job, target: SocketAddr) -> Result<(), Trouble> {
+    let Some(i) = sources::unfit(target, &job.target.sources) else {
         return Ok(());
-    }
-    Err(Trouble {
-        kind: ErrorKind::Limit,
-        message: format!(
-            "{connections} connections are asked for, but this process may hold {allowed} descriptors, which is enough for {}",
-            allowed.saturating_sub(others)
-        ),
-        hint: "ask for fewer, or raise the hard limit: `ulimit -Hn`, LimitNOFILE in systemd, /etc/security/limits.conf"
-            .to_owned(),
+    };
+    let message = format!("{target} cannot be reached from {}", job.target.sources[i]);
+    Err(bad(&format!("target.sources[{i}]"), &message, "give addresses of the target's family, IPv4 or IPv6"))
+}
+
+/// How many processes it takes: one, as long as its connections fit.
+fn plan(job: &Job, target: SocketAddr) -> Result<Plan, Trouble> {
+    shards::plan(&shards::Asked {
+        connections: job.load.connections(),
+        workers: job.workers,
+        target,
+        sources: &job.target.sources,
+        descriptors: raise_open_files().map_err(|error| limit(&error))?,
+        engine_bytes: ENGINE_BYTES,
+        watched: job.backend != Backend::IoUring,
     })
 }
 

@@ -45,10 +45,10 @@ impl Scenario {
                 (tapes.len() - 1) as u32
             })
         };
-        let scripts = job.requests.iter().map(|request| Script {
-            whole: tape(request.template.fixed()),
-            body: tape(request.template.fixed_body()),
-        });
+        let scripts = job
+            .requests
+            .iter()
+            .map(|request| Script { whole: tape(request.template.fixed()), body: tape(request.template.fixed_body()) });
         let scripts = scripts.collect();
         let first = u64::from(worker);
         let step = u64::from(job.shard.all_workers);

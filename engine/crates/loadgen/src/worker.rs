@@ -176,28 +176,25 @@ impl<I: Io> Worker<I> {
     }
 
     fn handle(&mut self, event: Event) {
+        if let Some(connection) = event.connection()
+            && self.pool.roster.state(connection) == State::Opening
+        {
+            return self.advance(connection, event);
+        }
         let mut more_comes = false;
         match event {
             Event::Woken => return self.heed_stop(),
-            Event::Opened(connection) | Event::Refused(connection, _) => self.advance(connection, event),
             Event::Received { connection, chunk, more } => {
-                if self.pool.roster.state(connection) == State::Opening {
-                    return self.advance(connection, Event::Received { connection, chunk, more });
-                }
                 more_comes = more;
                 self.tick();
                 self.received(connection, chunk.bytes(), more);
                 self.pool.io.release(chunk);
             }
             Event::Taken(connection, bytes) => self.taken(connection, bytes),
-            Event::Ended(connection) if self.pool.roster.state(connection) == State::Opening => {
-                self.advance(connection, event);
-            }
-            Event::Broken(connection, _) if self.pool.roster.state(connection) == State::Opening => {
-                self.advance(connection, event);
-            }
             Event::Ended(connection) => self.end_of_stream(connection),
             Event::Broken(connection, why) => self.broken(connection, &why),
+            // Of a connection that is not being opened any more.
+            Event::Opened(_) | Event::Refused(..) => {}
         }
         // What comes next may be the end of this connection: a request that went out on it now would be lost.
         if !more_comes {

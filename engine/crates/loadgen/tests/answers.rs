@@ -13,7 +13,11 @@ use support::{complete, job, open_job, run, with};
 #[test]
 fn right_answers_are_ok_and_their_bytes_are_counted() {
     let server = Server::answering(HELLO);
-    let job = with(job(server.port), "/requests/0/expect", json!({"status": 200, "body_length": 5, "body_sha256": HELLO_SHA256}));
+    let job = with(
+        job(server.port),
+        "/requests/0/expect",
+        json!({"status": 200, "body_length": 5, "body_sha256": HELLO_SHA256}),
+    );
     let result = complete(&job);
     result.are_all("ok");
     assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));

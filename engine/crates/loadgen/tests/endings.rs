@@ -227,17 +227,6 @@ fn a_host_that_is_not_known_is_an_error() {
 }
 
 #[test]
-fn more_connections_than_descriptors_are_refused_before_the_start() {
-    let server = Server::answering(HELLO);
-    let job = with(job(server.port), "/load/closed/users", json!(500));
-    let told = Engine::start_with(&job.to_string(), |command| support::limit_open_files(command, 400)).finish();
-    assert_eq!(told.code, Some(1));
-    assert_eq!(told.error()["kind"], "limit");
-    assert!(told.error()["hint"].as_str().unwrap().contains("ulimit"));
-    assert_eq!(server.accepted.load(std::sync::atomic::Ordering::SeqCst), 0);
-}
-
-#[test]
 fn many_connections_are_opened() {
     let server = Server::answering(HELLO);
     let result = complete(&with(job(server.port), "/load/closed/users", json!(300)));

@@ -62,8 +62,16 @@ fn each_field_is_checked_and_named() {
         ("/load/closed/stages", json!([{"to": 0.5, "over_ns": 1}]), "load.closed.stages[0].to"),
         ("/load/closed/stages", json!([{"to": 1, "over_ns": u64::MAX}]), "load.closed.stages[0].over_ns"),
         ("/load", open(json!({"arrivals": "uniform", "connections": 1})), "load.open.rate_per_s"),
-        ("/load", open(json!({"arrivals": {"replayed_ns": [5, 4]}, "connections": 1})), "load.open.arrivals.replayed_ns[1]"),
-        ("/load", open(json!({"rate_per_s": 1, "arrivals": {"replayed_ns": []}, "connections": 1})), "load.open.rate_per_s"),
+        (
+            "/load",
+            open(json!({"arrivals": {"replayed_ns": [5, 4]}, "connections": 1})),
+            "load.open.arrivals.replayed_ns[1]",
+        ),
+        (
+            "/load",
+            open(json!({"rate_per_s": 1, "arrivals": {"replayed_ns": []}, "connections": 1})),
+            "load.open.rate_per_s",
+        ),
         (
             "/load",
             open(json!({"rate_per_s": 1, "arrivals": "uniform", "connections": 1, "connections_at_start": 2})),

@@ -66,7 +66,8 @@ fn users_begin_together_and_ask_again_until_the_end() {
 #[test]
 fn what_was_written_in_vain_is_first_in_line_with_its_due_time() {
     let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
-    (demand.fall(), demand.fall());
+    demand.fall();
+    demand.fall();
     let first = demand.take().unwrap();
     demand.give_back(first);
     assert_eq!((demand.waiting(), demand.oldest_due_ns()), (2, 100));
@@ -117,10 +118,7 @@ fn users_come_and_go() {
     }
     let (joined, left) = (Fallen::Joined, Fallen::Left);
     let due = |at| (at, Fallen::Due(at));
-    assert_eq!(
-        happened,
-        [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]
-    );
+    assert_eq!(happened, [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]);
     // The two who went ask no more once they are answered.
     let asked: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
     assert_eq!(asked.iter().filter(|task| demand.ended(**task, 2000).is_some()).count(), 1);

@@ -4,7 +4,7 @@
 
 mod buffers;
 pub mod epoll;
-mod ready;
+pub mod ready;
 pub mod uring;
 
 use std::io;
@@ -30,6 +30,21 @@ pub enum Event {
     Ended(u32),
     /// The connection is broken.
     Broken(u32, io::Error),
+}
+
+impl Event {
+    /// Whose it is.
+    pub fn connection(&self) -> Option<u32> {
+        match *self {
+            Self::Woken => None,
+            Self::Opened(connection)
+            | Self::Refused(connection, _)
+            | Self::Received { connection, .. }
+            | Self::Taken(connection, _)
+            | Self::Ended(connection)
+            | Self::Broken(connection, _) => Some(connection),
+        }
+    }
 }
 
 /// What became of bytes that were handed over.

@@ -1,4 +1,4 @@
-//! The backend for Linux 6.1 and later: io_uring with one issuer, deferred task work, multishot receive and provided buffers.
+//! The backend for Linux 6.1 and later: `io_uring` with one issuer, deferred task work, multishot receive and provided buffers.
 //! One system call submits all writes of a turn of the worker and waits for what comes next.
 
 use std::io::{self, ErrorKind};

@@ -125,7 +125,11 @@ impl RawClosed {
         let users = Profile::new(f64::from(self.users), &stages, begins_ns);
         if self.users > MOST_CONNECTIONS || !(1.0..=f64::from(MOST_CONNECTIONS)).contains(&users.most()) {
             let message = format!("{} is not between 1 and {MOST_CONNECTIONS}", self.users);
-            return Err(bad("load.closed.users", &message, "a load needs at least one connection; with stages it may begin with 0"));
+            return Err(bad(
+                "load.closed.users",
+                &message,
+                "a load needs at least one connection; with stages it may begin with 0",
+            ));
         }
         check_depth("load.closed", self.depth, self.requests_per_connection)?;
         let pace = self.pace_per_s.map(|rate| check_pace(rate, self.depth, self.think.is_some())).transpose()?;
@@ -220,7 +224,11 @@ fn check_offsets(offsets: Vec<u64>) -> Result<Arc<[u64]>, Trouble> {
 fn check_depth(field: &str, depth: u32, requests_per_connection: Option<u32>) -> Result<(), Trouble> {
     if depth == 0 || depth > DEEPEST {
         let message = format!("{depth} is not between 1 and {DEEPEST}");
-        return Err(bad(&format!("{field}.depth"), &message, "it is how many requests are in flight on one connection"));
+        return Err(bad(
+            &format!("{field}.depth"),
+            &message,
+            "it is how many requests are in flight on one connection",
+        ));
     }
     if requests_per_connection == Some(0) {
         let hint = "give a number of requests, or null for no limit";

@@ -133,7 +133,11 @@ impl RawRequest {
                 Part::Body if text_is_given => within("body_text"),
                 Part::Body => within("body_base64"),
             };
-            bad(&field, &why.to_string(), "see RFC 9110 and 9112, and docs/reference/engine-protocol.md for placeholders")
+            bad(
+                &field,
+                &why.to_string(),
+                "see RFC 9110 and 9112, and docs/reference/engine-protocol.md for placeholders",
+            )
         })?;
         let expect = self.expect.check(&within("expect"))?;
         let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
@@ -185,5 +189,6 @@ impl RawTimestamp {
 
 fn pointer(field: &str, text: &str) -> Result<Pointer, Trouble> {
     let message = format!("{text:?} is not a JSON Pointer");
-    Pointer::parse(text).ok_or_else(|| bad(field, &message, "give \"\" for the whole, or \"/\" before each step: RFC 6901"))
+    Pointer::parse(text)
+        .ok_or_else(|| bad(field, &message, "give \"\" for the whole, or \"/\" before each step: RFC 6901"))
 }

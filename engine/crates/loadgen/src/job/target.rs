@@ -105,8 +105,8 @@ impl RawTls {
             versions: versions.collect::<Result<_, _>>()?,
             resumption: self.resumption,
         };
-        let client = Client::new(&settings)
-            .map_err(|why| bad(&format!("target.tls.{}", why.field), &why.problem, why.hint))?;
+        let client =
+            Client::new(&settings).map_err(|why| bad(&format!("target.tls.{}", why.field), &why.problem, why.hint))?;
         Ok(Tls { client, insecure: self.insecure })
     }
 }

@@ -47,7 +47,14 @@ pub struct Pool<I> {
 
 impl<I: Io> Pool<I> {
     /// A pool of at most so many connections, all parked.
-    pub fn new(job: &Job, tapes: Vec<Tape>, target: SocketAddr, first: u32, connections: usize, stop: &Stop) -> io::Result<Self> {
+    pub fn new(
+        job: &Job,
+        tapes: Vec<Tape>,
+        target: SocketAddr,
+        first: u32,
+        connections: usize,
+        stop: &Stop,
+    ) -> io::Result<Self> {
         Ok(Self {
             io: I::new(connections, stop.waker())?,
             connections: (0..connections).map(|_| Connection::new()).collect(),

@@ -82,15 +82,7 @@ impl<I: Io> Pool<I> {
 
     /// During the first connecting: a socket is open, or was lost.
     fn settle_first(&mut self, event: Event) -> Option<Failure> {
-        let (Event::Opened(connection)
-        | Event::Refused(connection, _)
-        | Event::Received { connection, .. }
-        | Event::Taken(connection, _)
-        | Event::Ended(connection)
-        | Event::Broken(connection, _)) = event
-        else {
-            return None;
-        };
+        let connection = event.connection()?;
         match self.advance(event, now_ns()) {
             Opening::Done if self.roster.state(connection) == State::Opening => {
                 self.opened(connection);

@@ -50,7 +50,8 @@ impl Address {
     }
 
     pub fn length(&self) -> libc::socklen_t {
-        let length = if self.socket.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
+        let length =
+            if self.socket.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
         length as libc::socklen_t
     }
 }

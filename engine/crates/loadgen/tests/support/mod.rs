@@ -238,7 +238,9 @@ impl Told {
             }
             assert_eq!(sum, result.histogram(name), "{name}");
         }
-        for counter in ["due", "sent", "waited", "late", "retried", "reconnects", "handshakes", "saturated", "exhausted"] {
+        for counter in
+            ["due", "sent", "waited", "late", "retried", "reconnects", "handshakes", "saturated", "exhausted"]
+        {
             let sum: u64 = measured.iter().map(|interval| interval["counts"][counter].as_u64().unwrap()).sum();
             assert_eq!(sum, result.count(counter), "{counter}");
         }
