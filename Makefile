@@ -6,7 +6,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint test-engine test-lab bench clean
+.PHONY: help run build test lint test-engine test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -23,7 +23,7 @@ $(UV_STAMP):
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
 
-test: lint test-engine test-lab ## All tests: lint, engine, lab
+test: lint test-engine test-lab fuzz ## All tests: lint, engine, lab, a short fuzzing
 
 lint: build ## Formatting, lint, types and the walls between the rooms
 	.venv/bin/ruff format --check .
@@ -35,6 +35,10 @@ lint: build ## Formatting, lint, types and the walls between the rooms
 
 test-engine: build ## The engine's own tests
 	cd engine && cargo test --locked --quiet
+	cd engine && REDLINE_TEST_BACKEND=epoll cargo test --locked --quiet --package redline-engine
+
+fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
+	scripts/fuzz 10
 
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest
