@@ -1,5 +1,7 @@
 """From a recording to judged points: what is right passes, what is left out does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,17 @@ def test_the_servers_own_lateness_is_allowed_for() -> None:
     assert judged(measured(responses), chances, ground())[0].judgement == "off"
     seen = QUIET.model_copy(update={"server_late": late})
     assert judged(measured(responses, seen), chances, ground())[0].judgement == "ok"
+
+
+def test_cores_that_somebody_kept_awake_are_no_omission() -> None:
+    awake, resting = Histogram.of([WAY_NS] * 1000), Histogram.of([90_000.0] * 1000)
+    seen = replace(measured(stopped()), idles=True)
+    chances = expected(Held(20, 1), 10_000, QUANTILES)
+    found = judged(seen, chances, Ground(Way(awake, awake), Way(resting, resting), Histogram.of([1.0])))
+    assert found[0].truth_ns == pytest.approx(90_000, rel=1e-3)
+    assert found[0].judgement == "ok"
+    both = Ground(Way(resting, resting), Way(resting, resting), Histogram.of([1.0]))
+    assert judged(seen, chances, both)[0].judgement == "off"
 
 
 def test_lost_time_counts_until_the_queue_has_caught_up() -> None:

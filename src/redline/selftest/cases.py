@@ -64,14 +64,14 @@ class Case:
 def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
     """All of them, each as long as it needs, or as long as told."""
     return (
-        _null(seconds or 5),
-        _fixed(seconds or 5),
-        _exponential("mm1-50", 5000, 10_000, seconds or 8),
-        _exponential("mm1-80", 8000, 10_000, seconds or 9),
+        _null(seconds or 4),
+        _fixed(seconds or 4),
+        _exponential("mm1-50", 5000, 10_000, seconds or 7),
+        _exponential("mm1-80", 8000, 10_000, seconds or 8),
         _deterministic(8000, 100, seconds or 8),
-        _bimodal(seconds or 5),
-        _lognormal(seconds or 5),
-        _exponential("mm4", 8000, 2500, seconds or 9, servers=4),
+        _bimodal(seconds or 4),
+        _lognormal(seconds or 4),
+        _exponential("mm4", 8000, 2500, seconds or 8, servers=4),
         _stall(seconds or 9),
         _stop(seconds or 20),
     )

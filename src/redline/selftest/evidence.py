@@ -59,6 +59,11 @@ class Ground:
     resting: Way
     sleeper: Histogram
 
+    @property
+    def shortest_ns(self) -> float:
+        """The shortest median: another's work may keep cores awake that would rest."""
+        return min(each.quantile_ns(0.5) for way in (self.awake, self.resting) for each in (way.before, way.after))
+
 
 def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, ...], cores: int) -> Noise:
     """What the machine did over the measurement."""
@@ -153,15 +158,22 @@ def judged(measured: Measured, chances: tuple[Chance, ...], ground: Ground) -> t
     return tuple(points)
 
 
+def _allowance_ns(chance: Chance, measured: Measured) -> float:
+    """What a stop does not hold is answered at once, and so without the lateness of those that had to wait."""
+    if measured.held_share and chance.high_s <= 0:
+        return 0.0
+    return at(measured.seen.server_late, chance.q) + measured.burst_ns
+
+
 def _truth(chance: Chance, ground: Ground, measured: Measured) -> Truth:
-    way = measured.way(ground).median_ns
+    way, shortest = measured.way(ground).median_ns, ground.shortest_ns
     truth_ns = chance.truth_s * 1e9 + way
     truth = Truth(
         q=chance.q,
         truth_ns=truth_ns,
-        low_ns=chance.low_s * 1e9 + way,
+        low_ns=chance.low_s * 1e9 + min(way, shortest),
         high_ns=chance.high_s * 1e9 + way,
-        allowance_ns=at(measured.seen.server_late, chance.q) + (measured.burst_ns if chance.high_s > 0 else 0.0),
+        allowance_ns=_allowance_ns(chance, measured),
         goal_ns=goal_ns(chance.q, truth_ns),
         scale_ns=measured.held_ns if chance.high_s > 0 else 0.0,
     )

@@ -31,7 +31,7 @@ from redline.selftest.truth import Held
 
 ROUND_TRIP_S = 1.5
 _RESTS_NS = 1_000_000
-ARRIVALS_S = 4.0
+ARRIVALS_S = 3.0
 _SLEPT_S = 1.0
 _BURST_S = 1.0
 _BURST_USERS = 64
