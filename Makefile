@@ -43,8 +43,8 @@ fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest
 
-bench: build ## Redline measured against its peers
-	$(PY) -m bench.engine_vs_wrk
+bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
+	$(PY) -m bench.cost
 	$(PY) -m bench.oracle_table
 
 clean: ## Remove everything that was built; runs stay

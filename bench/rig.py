@@ -39,9 +39,16 @@ def machine() -> str:
     return f"{model}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}"
 
 
+def engine_binary() -> Path:
+    """The engine that REDLINE_ENGINE names, else the one beside this Python or on the PATH. Raises DriveError."""
+    named = os.environ.get("REDLINE_ENGINE")
+    return Path(named) if named else find_engine()
+
+
 def engine_version() -> str:
-    """Name and version of the engine."""
-    return f"redline-engine {EngineDriver(find_engine()).version()}"
+    """Name and version of the engine, and the first digits of its SHA-256: a version has many builds."""
+    driver = EngineDriver(engine_binary())
+    return f"redline-engine {driver.version()} ({driver.sha256()[:12]})"
 
 
 def null_variant() -> Variant:
@@ -50,7 +57,13 @@ def null_variant() -> Variant:
 
 
 def build_oracle() -> Path:
-    """The oracle's binary, built by the lab's own launcher when it has to be. Raises BuildError."""
+    """The oracle's binary: what REDLINE_ORACLE names, else built by the lab's own launcher when it has to be.
+
+    Raises BuildError.
+    """
+    named = os.environ.get("REDLINE_ORACLE")
+    if named:
+        return Path(named)
     variant = null_variant()
     ProcessLauncher(CHECKOUT / "catalogue", CHECKOUT / ".cache").build(
         variant, lambda line: print(line, file=sys.stderr)
@@ -78,9 +91,14 @@ class Oracle:
     pid: int
     lateness: OwnLateness | None = None
 
+    @property
+    def url(self) -> str:
+        """Of what the benches ask for."""
+        return f"http://{self.endpoint.host}:{self.endpoint.port}{PATH}"
+
 
 @contextmanager
-def running(binary: Path, *arguments: str, cpu: int | None = None) -> Iterator[Oracle]:
+def running(binary: Path, *arguments: str, cpu: int | None = None, ends_within_s: float = 10.0) -> Iterator[Oracle]:
     """An oracle of that mode on a free port, on one core when told so; stopped with SIGTERM at the end."""
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     process = subprocess.Popen([*pinned, binary, *arguments, "--port", "0"], stdout=subprocess.PIPE, text=True)
@@ -90,7 +108,7 @@ def running(binary: Path, *arguments: str, cpu: int | None = None) -> Iterator[O
         oracle = Oracle(Endpoint(host, int(port)), process.pid)
         yield oracle
         process.send_signal(signal.SIGTERM)
-        summary = process.communicate(timeout=10)[0]
+        summary = process.communicate(timeout=ends_within_s)[0]
         oracle.lateness = OwnLateness(**json.loads(summary)) if summary else None
     finally:
         process.kill()
@@ -106,6 +124,6 @@ def drive(
     cell = Cell(variant=null_variant(), scenario=scenario, load=load, warmup_ns=warmup_ns, timeout_ns=5 * _SECOND_NS)
     with tempfile.TemporaryDirectory() as folder:
         cpus = () if cpu is None else (cpu,)
-        return EngineDriver(find_engine()).drive(
+        return EngineDriver(engine_binary()).drive(
             Drive(cell=cell, endpoint=oracle.endpoint, seed=seed, cpus=cpus, workers=1, log=Path(folder) / "engine.log")
         )

@@ -1,0 +1,81 @@
+"""Runs the cases and prints the section of bench/results.md."""
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.cost.cases import CASES
+from bench.cost.pairs import progress
+from bench.cost.peers import version
+from bench.cost.place import Place, Use, look, told
+from bench.cost.table import Outcome, table
+from bench.rig import build_oracle, engine_version, machine
+from redline.errors import RedlineError, UsageError
+
+_PEERS = ("wrk", "wrk2", "h2load", "oha", "k6")
+
+
+def main() -> None:
+    """Run what was asked for."""
+    asked = _arguments()
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise UsageError("server and client need a core each, and there is one", hint="use a machine with two cores")
+    first = look()
+    progress(first)
+    before = Use.now()
+    with tempfile.TemporaryDirectory() as folder:
+        third = cores[2] if len(cores) > 2 else None
+        place = Place(cores[0], cores[1], third, build_oracle(), Path(folder), asked.pairs, asked.seconds)
+        found = [_one(name, place) for name in asked.case or CASES]
+    lines = _heading(place, first, told(before, Use.now()))
+    print("\n".join([*lines, *table([row for each in found for row in each.rows])]))
+    for paragraph in (paragraph for each in found for paragraph in each.below):
+        print(f"\n{paragraph}")
+
+
+def _one(name: str, place: Place) -> Outcome:
+    progress(f"{name}: {' '.join((CASES[name].__doc__ or '').split())}")
+    try:
+        return CASES[name](place)
+    except RedlineError as error:
+        progress(f"  {name}: not run: {error}")
+        return Outcome(below=[f"{name} was not run: {error}"])
+
+
+def _heading(place: Place, first: str, over_all: str) -> list[str]:
+    how = (
+        f"{place.pairs} rounds of {place.seconds} s, order alternating;"
+        f" server on core {place.server_core}, client on core {place.client_core}."
+    )
+    who = "; ".join([engine_version(), *(version(name) for name in _PEERS)])
+    where = f"{machine()}, Python {platform.python_version()}"
+    return [
+        "## What a request costs",
+        "",
+        f"{how} {where}; {who}.",
+        f"Before: {first}",
+        f"During the bench: {over_all}",
+        "",
+    ]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.cost", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=10, help="rounds; an interval needs two at least (10)")
+    parser.add_argument("--seconds", type=int, default=4, help="length of a run (4)")
+    parser.add_argument("--case", action="append", choices=[*CASES], help="only this one; may be given several times")
+    asked = parser.parse_args()
+    if asked.pairs < 1 or asked.seconds < 1:
+        raise UsageError("there has to be one round of a second at least", hint="--pairs 10 --seconds 4")
+    return asked
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RedlineError as error:
+        sys.exit(str(error))
