@@ -129,7 +129,7 @@ fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Op
     let why = connections.why.as_ref().map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
     let hint = match connections.why {
         Some(Failure::Tls(_)) => {
-            "check the certificate: give its CA with ca_pem, or trust any with insecure; and that the port speaks TLS"
+            "check that the port speaks TLS, and the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
         }
         _ => "check that the server is running and listens on that address and port",
     };

@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore, SupportedProtocolVersion, version};
 
 use crate::insecure::AnyCertificate;
+use crate::own::CaOrOwn;
 use crate::session::{Error, Session};
 use crate::settings::{Settings, Unusable, Version};
 use crate::tickets::Tickets;
@@ -74,24 +75,30 @@ fn verifier(settings: &Settings, provider: &Arc<CryptoProvider>) -> Result<Arc<d
     if settings.insecure {
         return Ok(Arc::new(AnyCertificate::new(provider.signature_verification_algorithms)));
     }
-    let (field, roots) = match &settings.ca_pem {
-        Some(pem) => ("ca_pem", roots_of(pem)?),
-        None => ("ca_pem", roots_of_the_system()?),
+    let (roots, given) = match &settings.ca_pem {
+        Some(pem) => roots_of(pem)?,
+        None => (roots_of_the_system()?, Vec::new()),
     };
     let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    let verifier = built.map_err(|e| Unusable::new(field, e.to_string(), "give a file with the CA's certificate"))?;
-    Ok(verifier)
+    let webpki = built.map_err(|e| Unusable::new("ca_pem", e.to_string(), "give a file with the CA's certificate"))?;
+    Ok(Arc::new(CaOrOwn::new(webpki, given)))
 }
 
-fn roots_of(pem: &str) -> Result<RootCertStore, Unusable> {
+/// The certificates of a PEM file, as roots and as they are.
+fn roots_of(pem: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Unusable> {
     const HINT: &str = "give the CA's certificate, which begins with -----BEGIN CERTIFICATE-----";
-    let mut roots = RootCertStore::empty();
+    let (mut roots, mut given) = (RootCertStore::empty(), Vec::new());
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         let certificate = certificate.map_err(|e| Unusable::new("ca_pem", format!("it is not PEM: {e}"), HINT))?;
-        let added = roots.add(certificate);
+        let added = roots.add(certificate.clone());
         added.map_err(|e| Unusable::new("ca_pem", format!("a certificate in it cannot be read: {e}"), HINT))?;
+        given.push(certificate);
     }
-    if roots.is_empty() { Err(Unusable::new("ca_pem", "there is no certificate in it", HINT)) } else { Ok(roots) }
+    if given.is_empty() {
+        Err(Unusable::new("ca_pem", "there is no certificate in it", HINT))
+    } else {
+        Ok((roots, given))
+    }
 }
 
 /// The system's own store, and not a list that is compiled in: it has the CAs of a company, and `SSL_CERT_FILE` and

@@ -15,6 +15,7 @@
 mod client;
 mod handshake;
 mod insecure;
+mod own;
 mod records;
 mod session;
 mod settings;

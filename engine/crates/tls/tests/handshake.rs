@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
-use support::{Pair, certificates, server_config, settings};
+use support::{Pair, certificates, own_certificate, server_config, settings};
 
 const BOTH: [Version; 2] = [Version::V1_2, Version::V1_3];
 
@@ -123,6 +123,18 @@ fn a_certificate_for_another_name_is_refused() {
         assert!(matches!(why, CertificateError::NotValidForNameContext { .. }), "{why:?}");
         assert!(matches!(theirs, Err(TlsError::AlertReceived(_))), "{theirs:?}");
     }
+}
+
+/// It is taken when it was given itself, for its name alone; another that looks like it is not.
+#[test]
+fn a_servers_own_certificate_may_be_given() {
+    let own = own_certificate("server.test");
+    let server = Arc::new(server_config(&own, &[]));
+    let shake = |settings: &Settings| Pair::new(&Client::new(settings).unwrap(), &server).shake();
+    let trusting = settings(&own, &BOTH);
+    shake(&trusting).unwrap();
+    assert!(shake(&Settings { server_name: "other.test".to_owned(), ..trusting }).is_err());
+    assert!(shake(&settings(&own_certificate("server.test"), &BOTH)).is_err());
 }
 
 #[test]

@@ -36,6 +36,21 @@ pub fn certificates(name: &str) -> Certificates {
     }
 }
 
+/// A certificate for `name` that signed itself and says that it is a CA, as `openssl req -x509` makes it.
+pub fn own_certificate(name: &str) -> Certificates {
+    let mut own = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let own = own.self_signed(&key).unwrap();
+    Certificates {
+        ca_pem: own.pem(),
+        pem: own.pem(),
+        key_pem: key.serialize_pem(),
+        der: own.der().clone(),
+        key_der: key.serialize_der(),
+    }
+}
+
 /// How a server of these certificates is set up.
 pub fn server_config(certificates: &Certificates, alpn: &[&str]) -> ServerConfig {
     server_config_of(certificates, alpn, None)
