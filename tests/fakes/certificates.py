@@ -14,6 +14,7 @@ class Certificate:
             [
                 *("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
                 *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                *("-addext", "basicConstraints=critical,CA:FALSE"),
                 *("-keyout", str(self._key), "-out", str(self._certificate)),
             ],
             check=True,
