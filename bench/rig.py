@@ -98,8 +98,10 @@ class Oracle:
 
 
 @contextmanager
-def running(binary: Path, *arguments: str, cpu: int | None = None, ends_within_s: float = 10.0) -> Iterator[Oracle]:
-    """An oracle of that mode on a free port, on one core when told so; stopped with SIGTERM at the end."""
+def running(
+    binary: Path, *arguments: str, cpu: int | str | None = None, ends_within_s: float = 10.0
+) -> Iterator[Oracle]:
+    """An oracle of that mode on a free port, on these cores when told any; stopped with SIGTERM at the end."""
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     process = subprocess.Popen([*pinned, binary, *arguments, "--port", "0"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -3,8 +3,10 @@
 import argparse
 import os
 import platform
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bench.cost.cases import CASES
@@ -28,20 +30,28 @@ def main() -> None:
     progress(first)
     before = Use.now()
     with tempfile.TemporaryDirectory() as folder:
-        third = cores[2] if len(cores) > 2 else None
-        place = Place(cores[0], cores[1], third, build_oracle(), Path(folder), asked.pairs, asked.seconds)
-        found = [_one(name, place) for name in asked.case or CASES]
+        place = Place(tuple(cores), build_oracle(), Path(folder), asked.pairs, asked.seconds)
+        found = list(_all(asked.case or CASES, place))
     lines = _heading(place, first, told(before, Use.now()))
     print("\n".join([*lines, *table([row for each in found for row in each.rows])]))
     for paragraph in (paragraph for each in found for paragraph in each.below):
         print(f"\n{paragraph}")
 
 
+def _all(names: Iterable[str], place: Place) -> Iterator[Outcome]:
+    """Until the first interrupt; what was found until then is not thrown away."""
+    try:
+        for name in names:
+            yield _one(name, place)
+    except KeyboardInterrupt:
+        yield Outcome(below=["Interrupted: the other cases were not run."])
+
+
 def _one(name: str, place: Place) -> Outcome:
     progress(f"{name}: {' '.join((CASES[name].__doc__ or '').split())}")
     try:
         return CASES[name](place)
-    except RedlineError as error:
+    except (RedlineError, OSError, ValueError, subprocess.SubprocessError) as error:
         progress(f"  {name}: not run: {error}")
         return Outcome(below=[f"{name} was not run: {error}"])
 

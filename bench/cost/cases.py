@@ -9,6 +9,7 @@ from bench.cost.engine import BACKENDS, Exchange, Work, closed, engine
 from bench.cost.pairs import Client, Samples, in_rounds, progress
 from bench.cost.peers import Asked, peer, pipelining, uploading
 from bench.cost.place import Place
+from bench.cost.scaling import scaling
 from bench.cost.servers import nghttpd, nginx
 from bench.cost.table import Outcome, Row, order, row
 from bench.rig import PATH, running
@@ -38,7 +39,7 @@ def compare(case: str, place: Place, subjects: Sequence[Client], peers: Sequence
 
 
 def _engines(place: Place, exchange: Exchange, load: dict[str, Any]) -> list[Client]:
-    work = Work(exchange, load, place.seconds, place.client_core)
+    work = Work(exchange, load, place.seconds, (place.client_core,))
     return [engine(work, backend) for backend in BACKENDS]
 
 
@@ -119,12 +120,12 @@ def workers(place: Place) -> Outcome:
     with running(place.oracle, "null", cpu=place.server_core) as oracle:
         exchange, load = Exchange(oracle.endpoint.port), closed(CONNECTIONS)
         for backend in BACKENDS:
-            one = Work(exchange, load, place.seconds, place.client_core)
-            two = Work(exchange, load, place.seconds, place.client_core, workers=2, second_core=place.second_core)
+            one = Work(exchange, load, place.seconds, (place.client_core,))
+            two = Work(exchange, load, place.seconds, place.cores[1:3], workers=2)
             first = engine(one, backend, f"1 worker ({backend})")
             second = engine(two, backend, f"2 workers ({backend})")
             found.rows += compare("two workers", place, [second], [Against(first.name, first, 1.1)])[0]
-    if place.second_core is None:
+    if len(place.cores) < 3:
         found.below.append(
             "Two workers against one: both share the client's core here, because there are fewer than three cores."
             " So the ratio has the switches between them in it, and does not answer the question."
@@ -146,4 +147,5 @@ CASES: dict[str, Callable[[Place], Outcome]] = {
     "open": pace.steady,
     "upload": upload,
     "workers": workers,
+    "scaling": scaling,
 }

@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bench.cost.pairs import Client, Ran
@@ -56,15 +56,8 @@ class Work:
     exchange: Exchange
     load: dict[str, Any]
     seconds: float
-    core: int
+    cores: tuple[int, ...]
     workers: int = 1
-    second_core: int | None = None
-    more: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def cores(self) -> list[int]:
-        """Those that the engine may use."""
-        return [self.core] if self.second_core is None else [self.core, self.second_core]
 
     def job(self, backend: str) -> dict[str, Any]:
         """The whole job."""
@@ -81,9 +74,8 @@ class Work:
             "deadline_ns": round(self.seconds + _AROUND_S) * _SECOND_NS,
             "seed": 1,
             "workers": self.workers,
-            "cpus": self.cores,
+            "cpus": list(self.cores),
             "backend": backend,
-            **self.more,
         }
 
 

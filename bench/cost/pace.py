@@ -19,8 +19,8 @@ def steady(place: Place) -> Outcome:
     """Engine and wrk2 at that rate; in each round also one user in a closed loop, which is the round trip."""
     with running(place.oracle, "null", cpu=place.server_core) as oracle:
         exchange = Exchange(oracle.endpoint.port)
-        load = Work(exchange, uniform(RATE_PER_S, CONNECTIONS), seconds(place), place.client_core)
-        alone = Work(exchange, closed(1), _ROUND_TRIP_S, place.client_core)
+        load = Work(exchange, uniform(RATE_PER_S, CONNECTIONS), seconds(place), (place.client_core,))
+        alone = Work(exchange, closed(1), _ROUND_TRIP_S, (place.client_core,))
         subjects = [engine(load, backend) for backend in BACKENDS]
         trips = [engine(alone, backend, _trip(backend)) for backend in BACKENDS]
         asked = Asked(

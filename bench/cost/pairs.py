@@ -122,7 +122,7 @@ def in_rounds(
                 continue
             try:
                 one = measure(client)
-            except (RedlineError, OSError, ValueError) as error:
+            except (RedlineError, OSError, ValueError, LookupError) as error:
                 samples.failed[client.name] = " ".join(str(error).split())[:300]
                 say(f"  {client.name}: not run: {samples.failed[client.name]}")
                 continue

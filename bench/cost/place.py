@@ -15,15 +15,23 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Place:
-    """Cores, the oracle's binary, a folder for files, and how many rounds of how many seconds."""
+    """The cores, two at least, the oracle's binary, a folder for files, and how many rounds of how many seconds."""
 
-    server_core: int
-    client_core: int
-    second_core: int | None
+    cores: tuple[int, ...]
     oracle: Path
     scratch: Path
     pairs: int
     seconds: int
+
+    @property
+    def server_core(self) -> int:
+        """The first one."""
+        return self.cores[0]
+
+    @property
+    def client_core(self) -> int:
+        """The second one."""
+        return self.cores[1]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from bench.cost.pairs import Client, Interval, Ran, Sample, Samples, difference,
 from bench.cost.pairs import sample as measured
 from bench.cost.peers import pipelining, read_h2load, read_wrk
 from bench.cost.place import Use, told
+from bench.cost.scaling import linear
 from bench.cost.table import Row, order, row, table
 from redline.errors import DriveError
 from redline.model import Histogram
@@ -143,6 +144,13 @@ def test_what_went_wrong_stands_below_the_table() -> None:
     assert "(1)" in lines[2]
     assert "not run" in lines[3]
     assert {each.count("|") for each in lines[:4]} == {11}
+
+
+def test_two_workers_that_make_what_one_made_are_half_of_linear() -> None:
+    found = linear([sample(4.0), sample(4.0)], [sample(4.0), sample(4.0)], 2)
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert linear([], [sample(4.0)], 2) is None
 
 
 def test_others_are_what_is_not_ours() -> None:
