@@ -31,9 +31,10 @@ def main() -> None:
     before = Use.now()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(tuple(cores), build_oracle(), Path(folder), asked.pairs, asked.seconds)
+        heading = _heading(place)
         found = list(_all(asked.case or CASES, place))
-    lines = _heading(place, first, told(before, Use.now()))
-    print("\n".join([*lines, *table([row for each in found for row in each.rows])]))
+    busy = [f"Before: {first}", f"During the bench: {told(before, Use.now())}", ""]
+    print("\n".join([*heading, *busy, *table([row for each in found for row in each.rows])]))
     for paragraph in (paragraph for each in found for paragraph in each.below):
         print(f"\n{paragraph}")
 
@@ -56,21 +57,15 @@ def _one(name: str, place: Place) -> Outcome:
         return Outcome(below=[f"{name} was not run: {error}"])
 
 
-def _heading(place: Place, first: str, over_all: str) -> list[str]:
+def _heading(place: Place) -> list[str]:
+    """Made before the first run: who cannot be asked for a version is found out at once."""
     how = (
         f"{place.pairs} rounds of {place.seconds} s, order alternating;"
         f" server on core {place.server_core}, client on core {place.client_core}."
     )
     who = "; ".join([engine_version(), *(version(name) for name in _PEERS)])
     where = f"{machine()}, Python {platform.python_version()}"
-    return [
-        "## What a request costs",
-        "",
-        f"{how} {where}; {who}.",
-        f"Before: {first}",
-        f"During the bench: {over_all}",
-        "",
-    ]
+    return ["## What a request costs", "", f"{how} {where}; {who}.", ""]
 
 
 def _arguments() -> argparse.Namespace:

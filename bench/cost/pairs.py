@@ -123,7 +123,7 @@ def in_rounds(
             try:
                 one = measure(client)
             except (RedlineError, OSError, ValueError, LookupError) as error:
-                samples.failed[client.name] = " ".join(str(error).split())[:300]
+                samples.failed[client.name] = " ".join(str(error).split())[:400]
                 say(f"  {client.name}: not run: {samples.failed[client.name]}")
                 continue
             samples.of[client.name].append(one)
