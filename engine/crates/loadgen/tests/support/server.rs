@@ -103,6 +103,36 @@ impl Peer {
         Ok(Some((first, length)))
     }
 
+    /// Read a request, whole. `None` when the client has closed.
+    pub fn whole_request(&mut self) -> io::Result<Option<Request>> {
+        read_request(&mut self.0)
+    }
+
+    /// Whether more requests have been read from the socket already.
+    pub fn has_more(&self) -> bool {
+        !self.0.buffer().is_empty()
+    }
+
+    /// Whether more comes within this time.
+    pub fn more_comes_within(&mut self, time: Duration) -> bool {
+        if self.has_more() {
+            return true;
+        }
+        let _ = self.0.get_mut().set_read_timeout(Some(time));
+        let comes = self.0.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        let _ = self.0.get_mut().set_read_timeout(None);
+        comes
+    }
+
+    /// Say the last word, and read what is still sent until the client has gone away: a close with unread bytes is a reset,
+    /// which could overtake what was said.
+    pub fn say_the_last(&mut self, text: &str) -> io::Result<()> {
+        self.say(text)?;
+        self.0.get_mut().shutdown(Shutdown::Write)?;
+        self.stall();
+        Ok(())
+    }
+
     /// Read one byte of a request and leave the rest: closing now resets the connection.
     pub fn begin_of_request(&mut self) -> io::Result<()> {
         self.0.get_mut().read_exact(&mut [0])
@@ -117,6 +147,45 @@ impl Peer {
         let _ = self.0.get_mut().set_read_timeout(Some(Duration::from_secs(60)));
         let _ = io::copy(&mut self.0, &mut io::sink());
     }
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Read a request, whole. `None` when there is none.
+pub fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if from.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let mut words = lines.first().map_or("", String::as_str).split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let headers = lines.iter().skip(1).filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut request = Request { method, path, headers, body: Vec::new() };
+    request.body = vec![0; request.header("Content-Length").map_or(0, |length| length.parse().unwrap())];
+    from.read_exact(&mut request.body)?;
+    Ok(Some(request))
 }
 
 pub const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";

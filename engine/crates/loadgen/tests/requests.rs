@@ -1,0 +1,249 @@
+//! What is asked: several requests by weight, placeholders, bodies large and small, and answers as JSON.
+
+mod support;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use support::server::{HELLO, Request, Server};
+use support::{complete, job, open_job, run, with};
+
+type Record = Arc<Mutex<Vec<Request>>>;
+
+/// A server that keeps what it was asked, and tells the length of each body.
+fn recorder() -> (Server, Record) {
+    let record = Record::default();
+    let kept = Arc::clone(&record);
+    let server = Server::start(move |mut peer, _| {
+        while let Some(request) = peer.whole_request()? {
+            let told = request.body.len().to_string();
+            kept.lock().unwrap().push(request);
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{told}", told.len()))?;
+        }
+        Ok(())
+    });
+    (server, record)
+}
+
+/// So many requests of one user, and none in a warm-up.
+fn counted(port: u16, requests: Value, count: u64) -> Value {
+    let job = with(with(job(port), "/requests", requests), "/load/closed/users", json!(1));
+    let job = with(with(job, "/warmup_ns", json!(0)), "/count", json!(count));
+    with(job, "/measure_ns", json!(20_000_000_000_u64))
+}
+
+/// What a server was asked by such a job.
+fn asked(requests: &Value, count: u64, seed: u64) -> Vec<Request> {
+    let (server, record) = recorder();
+    complete(&with(counted(server.port, requests.clone(), count), "/seed", json!(seed))).are_all("ok");
+    let asked = std::mem::take(&mut *record.lock().unwrap());
+    assert_eq!(asked.len() as u64, count);
+    // The port is another one each time.
+    let without_host = |request: Request| {
+        let headers = request.headers.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
+        Request { headers: headers.collect(), ..request }
+    };
+    asked.into_iter().map(without_host).collect()
+}
+
+fn get(path: &str, weight: f64) -> Value {
+    json!({"weight": weight, "method": "GET", "path": path, "expect": {"status": 200}})
+}
+
+#[test]
+fn requests_come_as_often_as_they_weigh() {
+    let requests = json!([get("/six", 6.0), get("/three", 3.0), get("/one", 1.0), get("/never", 0.0)]);
+    let asked = asked(&requests, 1000, 11);
+    let of = |path: &str| asked.iter().filter(|request| request.path == path).count() as f64;
+    let chi_square: f64 = [("/six", 600.0), ("/three", 300.0), ("/one", 100.0)]
+        .into_iter()
+        .map(|(path, expected)| (of(path) - expected).powi(2) / expected)
+        .sum();
+    // With 2 degrees of freedom one seed of 10,000 is past 18.4.
+    assert!(chi_square < 18.4, "{chi_square}");
+    assert_eq!(of("/never") as u32, 0);
+}
+
+#[test]
+fn the_same_seed_asks_the_same_and_another_does_not() {
+    let varied = json!({
+        "method": "POST", "path": "/{seq}/{rand:1..1000000}", "headers": [["X-Pick", "{rand:-5..5}"]],
+        "body_text": "{rand:0..99}", "expect": {"status": 200},
+    });
+    let requests = json!([get("/a", 1.0), get("/b", 1.0), varied]);
+    let first = asked(&requests, 200, 5);
+    assert_eq!(first, asked(&requests, 200, 5));
+    assert_ne!(first, asked(&requests, 200, 6));
+}
+
+#[test]
+fn no_two_requests_of_all_workers_have_the_same_number() {
+    let (server, record) = recorder();
+    let request = json!({
+        "method": "PUT", "path": "/items/{seq}?again={seq}", "headers": [["X-Seq", "n={seq};"]],
+        "body_text": "{{\"n\": {seq}, \"of\": {\"a\": [1]}}}}", "expect": {"status": 200},
+    });
+    let job = with(open_job(server.port, 400, 6), "/requests", json!([request]));
+    complete(&with(job, "/workers", json!(2))).are_all("ok");
+    let record = record.lock().unwrap();
+    let mut numbers = HashSet::new();
+    for request in record.iter() {
+        let number: u64 = request.path["/items/".len()..].split('?').next().unwrap().parse().unwrap();
+        assert_eq!(request.path, format!("/items/{number}?again={number}"));
+        assert_eq!(request.header("X-Seq"), Some(format!("n={number};").as_str()));
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(body, json!({"n": number, "of": {"a": [1]}}));
+        assert!(numbers.insert(number), "{number} twice");
+    }
+    // 400 a second for 350 ms, half of them by each worker: 0 to 139.
+    assert_eq!(numbers, (0..140).collect());
+}
+
+#[test]
+fn numbers_and_picks_are_drawn_from_all_that_there_are() {
+    let request = json!({
+        "method": "POST", "path": "/{rand:-2..2}", "headers": [["X-Id", "{pick:ids}"]],
+        "body_text": "{pick:ids}|{rand:7..7}", "expect": {"status": 200},
+    });
+    let (server, record) = recorder();
+    let job = with(counted(server.port, json!([request]), 300), "/picks", json!({"ids": ["x", "longer", "ümlaut"]}));
+    complete(&job).are_all("ok");
+    let record = record.lock().unwrap();
+    let paths: HashSet<_> = record.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths, HashSet::from(["/-2", "/-1", "/0", "/1", "/2"]));
+    let headers: HashSet<_> = record.iter().map(|request| request.header("X-Id").unwrap()).collect();
+    assert_eq!(headers, HashSet::from(["x", "longer", "ümlaut"]));
+    // That lengths are of bytes shows in that the next request was read right.
+    let bodies: HashSet<_> = record.iter().map(|request| std::str::from_utf8(&request.body).unwrap()).collect();
+    assert_eq!(bodies, HashSet::from(["x|7", "longer|7", "ümlaut|7"]));
+}
+
+#[test]
+fn expected_json_is_compared_by_value() {
+    let answer = r#"{"total": 3.0, "a/b": [{"c": null}], "s": "x", "big": 12345678901234567890}"#;
+    let said = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
+    let server = Server::answering(Box::leak(said.into_boxed_str()));
+    let outcome = |fields: Value, outcome: &str| {
+        let job = with(job(server.port), "/requests/0/expect/json", fields);
+        complete(&with(with(job, "/count", json!(20)), "/warmup_ns", json!(0))).are_all(outcome);
+    };
+    let field = |pointer: &str, value: Value| json!([{"pointer": pointer, "equals": value}]);
+    outcome(field("/total", json!(3)), "ok");
+    outcome(field("/a~1b/0/c", Value::Null), "ok");
+    outcome(json!([{"pointer": "/s", "equals": "x"}, {"pointer": "/a~1b", "equals": [{"c": null}]}]), "ok");
+    outcome(field("/big", json!(12_345_678_901_234_567_890_u64)), "ok");
+    outcome(field("/total", json!(4)), "unexpected_body");
+    outcome(field("/total", json!("3")), "unexpected_body");
+    outcome(field("/missing", Value::Null), "unexpected_body");
+    outcome(json!([{"pointer": "/total", "equals": 3}, {"pointer": "/s", "equals": "y"}]), "unexpected_body");
+}
+
+#[test]
+fn what_is_not_json_is_unexpected_and_what_is_too_long_is_malformed() {
+    let wanted = json!([{"pointer": "/a", "equals": 1}]);
+    let server = Server::answering(HELLO);
+    complete(&with(job(server.port), "/requests/0/expect/json", wanted.clone())).are_all("unexpected_body");
+    let server = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            peer.say("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n")?;
+            peer.say(&" ".repeat(1_048_577))?;
+        }
+        Ok(())
+    });
+    let job = with(job(server.port), "/requests/0/expect/json", wanted);
+    complete(&with(with(job, "/count", json!(5)), "/warmup_ns", json!(0))).are_all("malformed");
+}
+
+#[test]
+fn head_and_get_share_a_pipeline() {
+    let server = Server::start(|mut peer, _| {
+        while let Some(request) = peer.whole_request()? {
+            let body = if request.method == "HEAD" { "" } else { "hello" };
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}"))?;
+        }
+        Ok(())
+    });
+    let head = json!({"method": "HEAD", "path": "/", "expect": {"status": 200, "body_length": 0}});
+    let get = json!({"method": "GET", "path": "/", "expect": {"status": 200, "body_length": 5}});
+    let job = with(job(server.port), "/requests", json!([head, get]));
+    let result = complete(&with(job, "/load/closed/depth", json!(8)));
+    result.are_all("ok");
+    assert_eq!(result.count("reconnects"), 0);
+}
+
+#[test]
+fn a_small_request_follows_a_large_one() {
+    let (server, record) = recorder();
+    let large = json!({"method": "POST", "path": "/large", "body_base64": "QUFB".repeat(5_000_000 / 3),
+        "expect": {"status": 200, "body_length": 7}});
+    let small = json!({"method": "POST", "path": "/small", "headers": [["X-N", "{seq}"]], "body_text": "<{seq}>",
+        "expect": {"status": 200, "body_length": 1}});
+    let job = with(counted(server.port, json!([large, small]), 8), "/load/closed/depth", json!(4));
+    complete(&with(job, "/timeout_ns", json!(20_000_000_000_u64))).are_all("ok");
+    let record = record.lock().unwrap();
+    let large: Vec<_> = record.iter().filter(|request| request.path == "/large").collect();
+    assert!(!large.is_empty() && large.len() < record.len(), "the seed draws both");
+    assert!(
+        large.iter().all(|request| request.body.len() == 4_999_998 && request.body.iter().all(|byte| *byte == b'A'))
+    );
+    let small = record.iter().filter(|request| request.path == "/small");
+    for request in small {
+        assert_eq!(request.body, format!("<{}>", request.header("X-N").unwrap()).into_bytes());
+    }
+}
+
+#[test]
+fn requests_are_framed_as_the_contract_says() {
+    let requests = json!([
+        {"method": "POST", "path": "/post", "expect": {"status": 200}},
+        {"method": "GET", "path": "/get", "headers": [["Host", "other.test"]], "expect": {"status": 200}},
+    ]);
+    let (server, record) = recorder();
+    complete(&counted(server.port, requests, 20)).are_all("ok");
+    let record = record.lock().unwrap();
+    let of = |path: &str| record.iter().find(|request| request.path == path).unwrap();
+    assert_eq!(of("/post").header("Content-Length"), Some("0"));
+    assert_eq!(of("/post").header("Host"), Some(format!("127.0.0.1:{}", server.port).as_str()));
+    assert_eq!((of("/get").header("Content-Length"), of("/get").header("Host")), (None, Some("other.test")));
+    let hosts = of("/get").headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+    assert_eq!(hosts.count(), 1);
+}
+
+#[test]
+fn a_placeholder_that_nothing_fills_is_a_bad_job() {
+    for (place, value) in [("/requests/0/path", "/{pick:none}"), ("/requests/0/path", "/{rand:5..1}")] {
+        let told = run(&with(job(1), place, json!(value)));
+        assert_eq!(told.code, Some(2), "{value}");
+        assert!(told.error()["message"].as_str().unwrap().contains("requests[0].path"), "{}", told.error());
+    }
+}
+
+#[test]
+fn a_timestamp_tells_both_ways() {
+    let server = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+            let body = format!("{{\"at\": {now}}}");
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))?;
+        }
+        Ok(())
+    });
+    let job = with(job(server.port), "/requests/0/timestamp", json!({"pointer": "/at", "unit": "ns"}));
+    let told = run(&job);
+    let result = told.result();
+    result.are_all("ok");
+    for way in ["to_server", "from_server"] {
+        let mut count = 0;
+        for interval in told.of_kind("interval").filter(|interval| interval["phase"] != "warmup") {
+            for sign in ["negative", "positive"] {
+                if let Some(text) = interval["one_way"][way][sign].as_str() {
+                    count += redline_traffic::Histogram::decode(text).unwrap().count();
+                }
+            }
+        }
+        assert_eq!(count, result.outcome("ok"), "{way}");
+    }
+    let missing = with(job, "/requests/0/timestamp/pointer", json!("/none"));
+    complete(&missing).are_all("unexpected_body");
+}
