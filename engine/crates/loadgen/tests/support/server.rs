@@ -133,6 +133,25 @@ impl Peer {
         Ok(())
     }
 
+    /// Be a mere pipe to a server on this port.
+    pub fn relay_to(self, port: u16) -> io::Result<()> {
+        let mut there = TcpStream::connect(("127.0.0.1", port))?;
+        let mut here = self.0.into_inner();
+        let (mut from_here, mut to_there) = (here.try_clone()?, there.try_clone()?);
+        thread::spawn(move || {
+            let _ = io::copy(&mut from_here, &mut to_there);
+            let _ = to_there.shutdown(Shutdown::Write);
+        });
+        io::copy(&mut there, &mut here)?;
+        here.shutdown(Shutdown::Write)
+    }
+
+    /// Say this to whatever comes, and wait until the client has gone away.
+    pub fn answer_blindly(mut self, text: &str) -> io::Result<()> {
+        self.begin_of_request()?;
+        self.say_the_last(text)
+    }
+
     /// Read one byte of a request and leave the rest: closing now resets the connection.
     pub fn begin_of_request(&mut self) -> io::Result<()> {
         self.0.get_mut().read_exact(&mut [0])
