@@ -133,6 +133,17 @@ impl Peer {
         Ok(())
     }
 
+    /// Read so many bytes.
+    pub fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.0.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub fn say_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.get_mut().write_all(bytes)
+    }
+
     /// Be a mere pipe to a server on this port.
     pub fn relay_to(self, port: u16) -> io::Result<()> {
         let mut there = TcpStream::connect(("127.0.0.1", port))?;
