@@ -133,6 +133,10 @@ impl Peer {
         Ok(())
     }
 
+    pub fn socket(&self) -> &TcpStream {
+        self.0.get_ref()
+    }
+
     /// Read so many bytes.
     pub fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
