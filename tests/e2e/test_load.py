@@ -80,7 +80,7 @@ def test_a_target_that_refuses_is_told(redline: Redline) -> None:
 @pytest.mark.parametrize(
     ("args", "word"),
     [
-        (("https://127.0.0.1/",), "http://"),
+        (("ftp://127.0.0.1/",), "http://"),
         (("http://127.0.0.1:99999/",), "99999"),
         (("http://127.0.0.1:1/", "-c", "0"), "-c 0"),
         (("http://127.0.0.1:1/", "-R", "0"), "-R 0"),
@@ -94,7 +94,6 @@ def test_a_target_that_refuses_is_told(redline: Redline) -> None:
         (("http://127.0.0.1:0/",), "no port"),
         (("http://[::1/",), "[::1"),
         (("http:///path",), "no host"),
-        (("http://127.0.0.1:1/", "-H", "A: 1", "-H", "a: 2"), "twice"),
     ],
 )
 def test_wrong_input_is_told(redline: Redline, args: tuple[str, ...], word: str) -> None:
@@ -103,7 +102,7 @@ def test_wrong_input_is_told(redline: Redline, args: tuple[str, ...], word: str)
 
 def test_more_connections_than_descriptors_is_told_before_it_starts(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
-        redline("load", url, "-c", "5000000", "-d", "1s").refused(1, "5000000")
+        redline("load", url, "-c", "5000000", "-d", "1s").refused(2, "5000000")
 
 
 def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:

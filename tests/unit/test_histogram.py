@@ -1,13 +1,14 @@
 """Histograms: held to the reference library `hdrhistogram`, and to the laws of counting."""
 
 import base64
+import re
 import struct
 import zlib
 
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -100,14 +101,16 @@ def test_junk_is_refused_when_parsed(junk: str) -> None:
 
 
 @given(st.integers(0, 200), st.binary(min_size=1, max_size=8))
+@example(35, b"\x86")
 def test_damage_is_never_taken_for_a_measurement(at: int, damage: bytes) -> None:
-    raw = bytearray(base64.b64decode(Histogram.of(range(1, 5000, 7)).encode()))
-    before = bytes(raw)
+    """It is refused, or it did no harm: some bits of a deflated stream can be either."""
+    whole = Histogram.of(range(1, 5000, 7))
+    raw = bytearray(base64.b64decode(whole.encode()))
     raw[at : at + len(damage)] = damage
-    if bytes(raw) == before:
-        return
-    with pytest.raises(ValueError, match=r"HdrHistogram|another range"):
-        Histogram.decode(base64.b64encode(raw).decode())
+    try:
+        assert Histogram.decode(base64.b64encode(raw).decode()) == whole
+    except ValueError as error:
+        assert re.search(r"HdrHistogram|another range", str(error))
 
 
 @given(st.binary(max_size=40))

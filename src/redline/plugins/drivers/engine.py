@@ -138,9 +138,10 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
     reader = _Reader(process, transcript, drive.on_interval)
     reader.start()
     interrupted = False
-    while reader.is_alive():
+    while not reader.done.is_set():
         try:
-            reader.join()
+            # Not `join`: an interrupt in it makes Python take the thread for ended (bpo-45274).
+            reader.done.wait()
         except KeyboardInterrupt:
             if interrupted or not drive.keep_interrupted:
                 raise
@@ -161,6 +162,7 @@ class _Reader(threading.Thread):
         self._transcript = transcript
         self._on_interval = on_interval
         self.error: Exception | None = None
+        self.done = threading.Event()
 
     def run(self) -> None:
         give_way()
@@ -171,6 +173,8 @@ class _Reader(threading.Thread):
                     self._on_interval(interval)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error
+        finally:
+            self.done.set()
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
