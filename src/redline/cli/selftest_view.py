@@ -1,5 +1,7 @@
 """How a selftest is told on a terminal."""
 
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -98,7 +100,12 @@ def _chance(point: Point) -> str:
 
 
 def _check(check: Check) -> Text:
-    told = {"ns": duration, "distance": significant, "requests": lambda value: integer(round(value))}[check.unit]
+    tellers: dict[str, Callable[[float], str]] = {
+        "ns": duration,
+        "distance": significant,
+        "requests": lambda value: integer(round(value)),
+    }
+    told = tellers[check.unit]
     text = f"{check.name}: {told(check.value)}, at most {told(check.limit)}  "
     return Text.assemble(text, (check.judgement, _STYLES[check.judgement]))
 
