@@ -35,7 +35,7 @@ fn of_outcomes(result: &Outcome, names: &[&str]) -> u64 {
 fn sixteen_streams_share_a_connection() {
     let server = Http2Server::start(Builder::new(), |asked: &Asked| {
         // Answers overtake each other.
-        if asked.turn % 3 == 0 { Act::Late(Duration::from_millis(3)) } else { Act::Answer("hello") }
+        if asked.turn.is_multiple_of(3) { Act::Late(Duration::from_millis(3)) } else { Act::Answer("hello") }
     });
     let result = complete(&streams(server.port, 16));
     result.are_all("ok");
@@ -255,7 +255,7 @@ fn a_connection_that_ends_in_the_middle_is_closed_or_reset() {
 #[test]
 fn what_breaks_the_rules_of_a_connection_is_malformed() {
     // DATA on stream 0; HEADERS of a stream that nobody opened; a frame that is too long.
-    for wrong in [frame(0, 0, 0, b"x"), frame(1, 5, 3001, &[0x88]), frame(0, 0, 1, &[0; 20_000])] {
+    for wrong in [frame(0, 0, 0, b"x"), frame(1, 5, 3001, &[0x88]), frame(0, 0, 1, &vec![0; 20_000])] {
         let server = Server::start(move |mut peer, _| {
             greet(&mut peer)?;
             next_stream(&mut peer)?;

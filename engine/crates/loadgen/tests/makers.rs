@@ -1,0 +1,87 @@
+//! Servers of many makers, where they are installed: each is what it is in the world, and every answer has to be right.
+
+#[path = "makers/mod.rs"]
+mod makers;
+mod support;
+#[path = "support/tls.rs"]
+mod tls;
+
+use makers::{Maker, java, nghttpd, nginx, node};
+use serde_json::{Value, json};
+use support::server::HELLO_SHA256;
+use support::{complete, job, with};
+
+/// How a server is spoken to.
+#[derive(Clone, Copy)]
+struct Way {
+    port: usize,
+    http: &'static str,
+    tls: bool,
+}
+
+const PLAIN: Way = Way { port: 0, http: "1.1", tls: false };
+
+fn to(maker: &Maker, way: Way) -> Value {
+    let job = with(job(maker.ports[way.port]), "/target/http", json!(way.http));
+    let tls = if way.tls { json!({"ca_pem": maker.certificates.ca_pem}) } else { Value::Null };
+    with(with(job, "/target/tls", tls), "/timeout_ns", json!(20_000_000_000_u64))
+}
+
+/// A closed and an open load of `hello`, and a load of bodies both ways where the server takes them.
+fn all_is_right(maker: &Maker, way: Way, depth: u32, echo: Option<&str>) {
+    let right = json!({"status": 200, "body_sha256": HELLO_SHA256, "body_length": 5});
+    let hello = json!([{"method": "GET", "path": "/hello", "expect": right}]);
+    let job = with(with(to(maker, way), "/requests", hello), "/drain_ns", json!(20_000_000_000_u64));
+    let closed = json!({"closed": {"users": 4, "depth": depth}});
+    complete(&with(job.clone(), "/load", closed)).are_all("ok");
+    let open =
+        json!({"rate_per_s": 400, "arrivals": "poisson", "connections": 4, "connections_at_start": 2, "depth": depth});
+    let result = complete(&with(job.clone(), "/load", json!({"open": open})));
+    result.are_all("ok");
+    assert_eq!(result.count("reconnects"), 0);
+    let few = json!({"closed": {"users": 2, "depth": depth, "requests_per_connection": 7}});
+    complete(&with(job.clone(), "/load", few)).are_all("ok");
+    if let Some(path) = echo {
+        let large = json!({"method": "POST", "path": path, "headers": [["Content-Type", "text/plain"]],
+            "body_base64": "aGVs".repeat(50_000), "expect": {"status": 200, "body_length": 150_000}});
+        let small = json!({"method": "POST", "path": path, "headers": [["Content-Type", "text/plain"]],
+            "body_text": "{{\"n\": {rand:10..99}}}", "expect": {"status": 200, "body_length": 9}});
+        let job = with(with(job, "/requests", json!([large, small])), "/count", json!(40));
+        complete(&with(job, "/measure_ns", json!(20_000_000_000_u64))).are_all("ok");
+    }
+}
+
+#[test]
+fn nginx_answers_in_all_its_ways() {
+    let Some(nginx) = nginx() else { return };
+    all_is_right(&nginx, PLAIN, 1, None);
+    all_is_right(&nginx, PLAIN, 8, None);
+    all_is_right(&nginx, Way { port: 1, http: "1.1", tls: true }, 4, None);
+    all_is_right(&nginx, Way { port: 1, http: "2", tls: true }, 8, None);
+}
+
+#[test]
+fn nghttpd_answers_in_all_its_ways() {
+    if let Some(plain) = nghttpd(false) {
+        all_is_right(&plain, Way { port: 0, http: "2", tls: false }, 8, Some("/echo"));
+    }
+    if let Some(secure) = nghttpd(true) {
+        all_is_right(&secure, Way { port: 0, http: "2", tls: true }, 8, Some("/echo"));
+    }
+}
+
+#[test]
+fn node_answers_in_all_its_ways() {
+    let Some(node) = node() else { return };
+    all_is_right(&node, PLAIN, 4, Some("/echo"));
+    all_is_right(&node, Way { port: 1, http: "1.1", tls: true }, 4, Some("/echo"));
+    all_is_right(&node, Way { port: 2, http: "2", tls: false }, 8, Some("/echo"));
+    all_is_right(&node, Way { port: 3, http: "2", tls: true }, 8, Some("/echo"));
+}
+
+#[test]
+fn the_server_of_the_jdk_answers() {
+    let Some(java) = java() else { return };
+    all_is_right(&java, PLAIN, 1, Some("/echo"));
+    all_is_right(&java, PLAIN, 4, None);
+}

@@ -1,0 +1,144 @@
+//! Starting and ending the servers of others.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::tls::{Certificates, certificates};
+
+/// A JVM that compiles its program first, on a busy machine, takes a while.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server of ours, ended and removed with it.
+pub struct Maker {
+    pub ports: Vec<u16>,
+    pub certificates: Certificates,
+    process: Child,
+    directory: PathBuf,
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Where a program is that answers to this argument; nothing, said visibly, where it is not.
+fn found(programs: &[&'static str], argument: &str) -> Option<&'static str> {
+    let program = programs.iter().copied().find(|program| {
+        let mut command = Command::new(program);
+        command.arg(argument).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    });
+    if program.is_none() {
+        eprintln!("SKIPPED: {} is not installed", programs[0]);
+    }
+    program
+}
+
+/// A directory with certificates in it.
+fn workplace() -> (PathBuf, Certificates) {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, SeqCst);
+    let directory = std::env::temp_dir().join(format!("redline-makers-{}-{number}", std::process::id()));
+    fs::create_dir_all(directory.join("files")).unwrap();
+    let certificates = certificates("127.0.0.1");
+    fs::write(directory.join("cert.pem"), &certificates.pem).unwrap();
+    fs::write(directory.join("key.pem"), &certificates.key_pem).unwrap();
+    fs::write(directory.join("files/hello"), "hello").unwrap();
+    (directory, certificates)
+}
+
+/// Ports that are free now; a server says so when one is taken in between.
+fn free_ports(count: usize) -> Vec<u16> {
+    let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    held.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+/// Start a server that listens on these ports when it is ready.
+fn start(command: &mut Command, directory: PathBuf, certificates: Certificates, ports: Vec<u16>) -> Maker {
+    let process = command.current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let maker = Maker { ports, certificates, process, directory };
+    let begun = Instant::now();
+    for port in &maker.ports {
+        while TcpStream::connect(("127.0.0.1", *port)).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "nobody listens on {port}");
+            sleep(Duration::from_millis(10));
+        }
+    }
+    maker
+}
+
+/// Start a server that tells its ports, one a line, when it is ready.
+fn start_telling(command: &mut Command, directory: PathBuf, certificates: Certificates, ports: usize) -> Maker {
+    let mut process = command.current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(process.stdout.take().unwrap());
+    let mut maker = Maker { ports: Vec::new(), certificates, process, directory };
+    maker.ports = told.lines().take(ports).map(|line| line.unwrap().trim().parse().unwrap()).collect();
+    assert_eq!(maker.ports.len(), ports, "it ended before it was ready");
+    maker
+}
+
+/// HTTP/1.1 on the first port; on the second, over TLS, HTTP/2 too.
+pub fn nginx() -> Option<Maker> {
+    let nginx = found(&["nginx", "/usr/sbin/nginx"], "-v")?;
+    let (directory, certificates) = workplace();
+    let ports = free_ports(2);
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|what| format!("  {what}_temp_path {what};\n"))
+        .concat();
+    let configuration = format!(
+        "daemon off; master_process off; pid nginx.pid; error_log stderr;\nevents {{ }}\nhttp {{\n{temporary}  access_log off;
+  keepalive_requests 100000000;
+  server {{
+    listen 127.0.0.1:{}; listen 127.0.0.1:{} ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem; root files;
+  }}\n}}\n",
+        ports[0], ports[1]
+    );
+    fs::write(directory.join("nginx.conf"), configuration).unwrap();
+    let mut command = Command::new(nginx);
+    command.arg("-p").arg(&directory).args(["-c", "nginx.conf"]).stderr(Stdio::null());
+    Some(start(&mut command, directory, certificates, ports))
+}
+
+/// HTTP/2 on one port.
+pub fn nghttpd(tls: bool) -> Option<Maker> {
+    let nghttpd = found(&["nghttpd"], "--version")?;
+    let (directory, certificates) = workplace();
+    let ports = free_ports(1);
+    let mut command = Command::new(nghttpd);
+    command.args(["--address=127.0.0.1", "--htdocs=files", "--echo-upload"]).arg(ports[0].to_string());
+    if tls {
+        command.args(["key.pem", "cert.pem"]);
+    } else {
+        command.arg("--no-tls");
+    }
+    Some(start(command.stderr(Stdio::null()), directory, certificates, ports))
+}
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/makers").join(name)
+}
+
+/// HTTP/1.1, the same over TLS, HTTP/2, the same over TLS.
+pub fn node() -> Option<Maker> {
+    let node = found(&["node"], "--version")?;
+    let (directory, certificates) = workplace();
+    Some(start_telling(Command::new(node).arg(program("server.mjs")), directory, certificates, 4))
+}
+
+/// HTTP/1.1.
+pub fn java() -> Option<Maker> {
+    let java = found(&["java"], "-version")?;
+    let (directory, certificates) = workplace();
+    let mut command = Command::new(java);
+    command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m"]).arg(program("Server.java"));
+    Some(start_telling(&mut command, directory, certificates, 1))
+}
