@@ -9,7 +9,7 @@ use std::thread;
 
 use redline_traffic::Ended;
 
-use crate::sys::process::{Signals, end_now};
+use crate::sys::process::{Signals, end_now, hurry, this_thread};
 use crate::sys::time::now_ns;
 use crate::sys::waker::{wake, waker};
 
@@ -21,7 +21,7 @@ pub const CUT_BY_DEADLINE: u8 = 124;
 /// How far ahead the common end of all workers is set, so that all hear of it before it comes.
 const NOTICE_NS: u64 = 20_000_000;
 /// How long the engine may take to write its result after a signal.
-const LAST_WORDS_NS: u64 = 2_000_000_000;
+const LAST_WORDS_NS: u64 = 5_000_000_000;
 /// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise.
 const MARGIN_NS: u64 = 500_000_000;
 
@@ -70,11 +70,12 @@ impl Stop {
     }
 }
 
-/// Start the thread that stops the work on a signal or shortly before the deadline, and that ends the process, result or
+/// Start the thread that stops the work of the calling one on a signal or shortly before the deadline, and that ends the process, result or
 /// not, when the work does not stop.
 pub fn watch(stop: Arc<Stop>, signals: Signals, deadline_at_ns: u64) -> io::Result<()> {
     let to_deadline = deadline_at_ns.saturating_sub(now_ns());
     let soft_ns = to_deadline - MARGIN_NS.min(to_deadline / 5);
+    let main = this_thread();
     thread::Builder::new().name("stop".to_owned()).spawn(move || {
         let (code, limit_ns) = if signals.wait(soft_ns) {
             (INTERRUPTED, deadline_at_ns.min(now_ns().saturating_add(LAST_WORDS_NS)))
@@ -82,6 +83,7 @@ pub fn watch(stop: Arc<Stop>, signals: Signals, deadline_at_ns: u64) -> io::Resu
             (CUT_BY_DEADLINE, deadline_at_ns)
         };
         stop.ask(code);
+        hurry(main);
         signals.wait(limit_ns.saturating_sub(now_ns()));
         end_now(i32::from(code));
     })?;

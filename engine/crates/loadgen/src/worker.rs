@@ -97,8 +97,8 @@ impl<I: Io> Worker<I> {
             if self.is_over() {
                 break;
             }
-            let timeout_ns = if self.job.spin { 0 } else { self.next_wake_ns().saturating_sub(self.now_ns) };
-            self.pool.io.wait(timeout_ns)?;
+            let wake_ns = self.next_wake_ns();
+            self.pool.io.wait(if self.job.spin || wake_ns <= self.now_ns { 0 } else { wake_ns })?;
             while let Some(event) = self.pool.io.next() {
                 self.handle(event);
             }

@@ -8,8 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::ready::{Poll, Ready};
 use super::{Chunk, Event, Io, Sending};
 use crate::sys::socket::{Address, begin_connect, is_to_itself, reset_on_close};
+use crate::sys::timer::Timer;
 
 const WAKER: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
 /// How many events one wait takes.
 const EVENTS: usize = 256;
 /// How much one read takes: what is shorter than this was all there was.
@@ -19,6 +21,9 @@ const READS_AT_ONCE: u32 = 16;
 
 pub struct Epoll {
     poll: Poll,
+    timer: Timer,
+    /// When the timer is set for; never, when it has fired.
+    timer_ns: u64,
     slots: Vec<Slot>,
     ready: Box<[Ready]>,
     filled: usize,
@@ -83,6 +88,10 @@ impl Epoll {
 
     /// What an event of the kernel means first; reading goes on from there.
     fn take(&mut self, ready: Ready) -> Option<Event> {
+        if ready.token() == TIMER {
+            self.timer_ns = u64::MAX;
+            return None;
+        }
         if ready.token() == WAKER {
             return Some(Event::Woken);
         }
@@ -132,8 +141,12 @@ impl Io for Epoll {
     fn new(connections: usize, waker: BorrowedFd<'_>) -> io::Result<Self> {
         let poll = Poll::new()?;
         poll.add_waker(waker, WAKER)?;
+        let timer = Timer::new()?;
+        poll.add_waker(timer.as_fd(), TIMER)?;
         Ok(Self {
             poll,
+            timer,
+            timer_ns: u64::MAX,
             slots: std::iter::repeat_with(Slot::default).take(connections).collect(),
             ready: vec![Ready::NOTHING; EVENTS].into_boxed_slice(),
             filled: 0,
@@ -175,12 +188,16 @@ impl Io for Epoll {
         }
     }
 
-    fn wait(&mut self, timeout_ns: u64) -> io::Result<()> {
+    fn wait(&mut self, until_ns: u64) -> io::Result<()> {
         self.resuming = self.unread.len();
-        let timeout_ns = if self.resuming > 0 { 0 } else { timeout_ns };
         self.next = 0;
         self.filled = 0;
-        self.filled = self.poll.wait(&mut self.ready, timeout_ns)?;
+        let sleeps = self.resuming == 0 && until_ns > 0;
+        if sleeps && until_ns < self.timer_ns {
+            self.timer.set(until_ns)?;
+            self.timer_ns = until_ns;
+        }
+        self.filled = self.poll.wait(&mut self.ready, sleeps)?;
         Ok(())
     }
 

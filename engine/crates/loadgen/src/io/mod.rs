@@ -107,11 +107,12 @@ pub trait Io: Sized {
     /// connection tells of them, receives an answer, or is closed.
     unsafe fn send(&mut self, connection: u32, bytes: &[u8], alone: bool) -> Sending;
 
-    /// Wait for events at most so long.
+    /// Wait for events, at most until then by the monotonic clock; not at all when that is 0. It may return before that with
+    /// none: a timer that was set for an earlier wait is left to run, because setting one costs more than to wake in vain.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    fn wait(&mut self, timeout_ns: u64) -> io::Result<()>;
+    fn wait(&mut self, until_ns: u64) -> io::Result<()>;
 
     /// The next event of those that the last wait brought. The chunk of the one before has been given back.
     fn next(&mut self) -> Option<Event>;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 
 use super::buffers::Buffers;
@@ -32,6 +32,7 @@ enum Kind {
     Connect,
     Receive,
     Send,
+    Timer,
 }
 
 impl Kind {
@@ -40,7 +41,8 @@ impl Kind {
             0 => Self::Wake,
             1 => Self::Connect,
             2 => Self::Receive,
-            _ => Self::Send,
+            3 => Self::Send,
+            _ => Self::Timer,
         }
     }
 }
@@ -61,6 +63,9 @@ pub struct Uring {
     buffers: Buffers,
     slots: Vec<Slot>,
     waker: Fd,
+    /// When the timer that fires first is set for.
+    timer_ns: u64,
+    timer: Box<Timespec>,
     batch: Vec<cqueue::Entry>,
     next: usize,
 }
@@ -110,6 +115,14 @@ impl Uring {
         self.push(&entry)
     }
 
+    /// Let a timer fire then. The kernel reads the time when the operation is submitted, which the wait that follows does.
+    fn set_timer(&mut self, at_ns: u64) -> io::Result<()> {
+        self.timer_ns = at_ns;
+        *self.timer = Timespec::new().sec(at_ns / 1_000_000_000).nsec((at_ns % 1_000_000_000) as u32);
+        let entry = opcode::Timeout::new(&raw const *self.timer).flags(TimeoutFlags::ABS).build();
+        self.push(&entry.user_data((Kind::Timer as u64) << 56))
+    }
+
     fn take_batch(&mut self) {
         self.batch.clear();
         self.next = 0;
@@ -121,6 +134,10 @@ impl Uring {
         let user_data = completion.user_data();
         let connection = user_data as u32;
         let kind = Kind::of(user_data);
+        if kind == Kind::Timer {
+            self.timer_ns = u64::MAX;
+            return None;
+        }
         if kind == Kind::Wake {
             return Some(self.watch_waker().err().map_or(Event::Woken, |error| Event::Broken(connection, error)));
         }
@@ -213,7 +230,16 @@ impl Io for Uring {
         }
         let slots = std::iter::repeat_with(Slot::default).take(connections).collect();
         let waker = Fd(waker.as_raw_fd());
-        let mut uring = Self { ring, buffers, slots, waker, batch: Vec::with_capacity(BATCH), next: 0 };
+        let mut uring = Self {
+            ring,
+            buffers,
+            slots,
+            waker,
+            timer_ns: u64::MAX,
+            timer: Box::default(),
+            batch: Vec::with_capacity(BATCH),
+            next: 0,
+        };
         uring.watch_waker()?;
         Ok(uring)
     }
@@ -255,10 +281,17 @@ impl Io for Uring {
         }
     }
 
-    fn wait(&mut self, timeout_ns: u64) -> io::Result<()> {
-        let timeout = Timespec::new().sec(timeout_ns / 1_000_000_000).nsec((timeout_ns % 1_000_000_000) as u32);
+    fn wait(&mut self, until_ns: u64) -> io::Result<()> {
+        if until_ns > 0 && until_ns < self.timer_ns {
+            self.set_timer(until_ns)?;
+        }
         let submitter = self.ring.submitter();
-        match submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timeout)) {
+        let waited = if until_ns == 0 {
+            submitter.submit_with_args(1, &SubmitArgs::new().timespec(&Timespec::new()))
+        } else {
+            submitter.submit_and_wait(1)
+        };
+        match waited {
             Err(error) if !matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Err(error),
             _ => {
                 self.take_batch();

@@ -68,11 +68,10 @@ impl<I: Io> Pool<I> {
                 untried -= 1;
                 why = self.begin_next(now_ns()).err().map(|(_, error)| Failure::Connect(error)).or(why);
             }
-            let left_ns = end_ns.saturating_sub(now_ns());
-            if self.roster.length(State::Opening) == 0 && untried == 0 || left_ns == 0 {
+            if self.roster.length(State::Opening) == 0 && untried == 0 || now_ns() >= end_ns {
                 break;
             }
-            self.io.wait(left_ns)?;
+            self.io.wait(end_ns)?;
             while let Some(event) = self.io.next() {
                 why = self.settle_first(event).or(why);
             }

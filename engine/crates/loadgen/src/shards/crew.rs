@@ -138,14 +138,14 @@ fn encoded(order: Order) -> Vec<u8> {
 /// Start the thread that tells the shards to stop when this engine is to.
 fn pass_on_the_stop(pipes: &Pipes, stop: Arc<Stop>) -> io::Result<()> {
     let pipes = Arc::clone(pipes);
-    let mut poll = Poll::new()?;
+    let poll = Poll::new()?;
     poll.add_waker(stop.waker(), 0)?;
     thread::Builder::new().name("stop-shards".to_owned()).spawn(move || {
         let code = loop {
             if let Some(code) = stop.code() {
                 break code;
             }
-            if poll.wait(&mut [Ready::NOTHING], u64::MAX).is_err() {
+            if poll.wait(&mut [Ready::NOTHING], true).is_err() {
                 return;
             }
         };

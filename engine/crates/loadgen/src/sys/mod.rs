@@ -3,6 +3,7 @@
 pub mod process;
 pub mod socket;
 pub mod time;
+pub mod timer;
 pub mod waker;
 
 use std::io;

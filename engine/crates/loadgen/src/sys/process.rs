@@ -97,6 +97,19 @@ pub fn give_way() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
 
+/// The calling thread, for [`hurry`].
+pub fn this_thread() -> libc::pid_t {
+    // SAFETY: no memory is passed.
+    unsafe { libc::gettid() }
+}
+
+/// Let a thread that gave way be served as others again, as far as this user may: what it has to tell now is waited for.
+pub fn hurry(thread: libc::pid_t) {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` outlives the call. Failing only means that it takes longer on a machine that is busy.
+    unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameters) };
+}
+
 /// Ask to be killed when the parent ends; false when that parent is gone already.
 pub fn die_with_parent(parent: u32) -> bool {
     // SAFETY: no memory is passed.
