@@ -24,6 +24,8 @@ const PLAIN: Way = Way { port: 0, http: "1.1", tls: false };
 fn to(maker: &Maker, way: Way) -> Value {
     let job = with(job(maker.ports[way.port]), "/target/http", json!(way.http));
     let tls = if way.tls { json!({"ca_pem": maker.certificates.ca_pem}) } else { Value::Null };
+    // Without a warm-up each user has a first request in the measurement, however busy the machine is.
+    let job = with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(150_000_000));
     with(with(job, "/target/tls", tls), "/timeout_ns", json!(20_000_000_000_u64))
 }
 
