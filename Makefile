@@ -45,7 +45,7 @@ test-lab: build ## The lab's tests, with real servers on loopback
 
 bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
 	$(PY) -m bench.cost
-	$(PY) -m bench.oracle_table
+	PATH="$${REDLINE_PEERS:+$$REDLINE_PEERS:}$$PATH" .venv/bin/redline selftest --peers
 
 clean: ## Remove everything that was built; runs stay
 	rm -rf .venv .tools .cache engine/target

@@ -1,22 +1,20 @@
 """The real engine against servers with answers in closed form. `truth` says where every tolerance comes from."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from bench.queueing import mm1_responses
 from bench.rig import OwnLateness, drive, running
 from redline.model import Closed, Load, Open, Traffic
+from redline.selftest.truth import Exponential, Held, ManyServers
 from tests.e2e.truth import (
     ALPHA,
     PRECISION,
     Noise,
     binomial_slack,
-    mm1_inflation,
+    inflation,
     noise,
     share_above,
     share_surely_above,
@@ -134,6 +132,7 @@ def test_closed_users_ask_as_often_as_their_answers_allow(oracle: Path) -> None:
 
 
 ARRIVALS, SERVICES = 500.0, 1000.0
+QUEUE = ManyServers(ARRIVALS, Exponential(SERVICES))
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +142,8 @@ def queue(oracle: Path) -> Observed:
     return observe(oracle, load, "exponential", "--rate", f"{SERVICES:.0f}", "--seed", "11")
 
 
-def mm1_quantile_ns(q: float) -> float:
-    return -math.log(1 - q) / (SERVICES - ARRIVALS) * SECOND
+def queue_quantile_ns(q: float) -> float:
+    return QUEUE.quantile_s(q) * SECOND
 
 
 def test_poisson_arrivals_are_as_many_as_they_should_be(queue: Observed) -> None:
@@ -155,19 +154,19 @@ def test_poisson_arrivals_are_as_many_as_they_should_be(queue: Observed) -> None
 @pytest.mark.parametrize("q", QUANTILES)
 def test_a_queue_is_never_seen_faster_than_it_is(queue: Observed, q: float) -> None:
     histogram = queue.traffic.response
-    slack = binomial_slack(1 - q, histogram.count, mm1_inflation(ARRIVALS, SERVICES, q))
-    assert share_above(histogram, mm1_quantile_ns(q)) >= 1 - q - slack
+    slack = binomial_slack(1 - q, histogram.count, inflation(QUEUE, q))
+    assert share_above(histogram, queue_quantile_ns(q)) >= 1 - q - slack
 
 
 @pytest.mark.parametrize("q", QUANTILES)
 def test_a_queue_is_seen_as_slow_as_it_is(queue: Observed, null: Traffic, q: float) -> None:
     histogram = queue.traffic.response
-    noise = queue.noise(null, mm1_quantile_ns(0.9) / 2)
+    noise = queue.noise(null, queue_quantile_ns(0.9) / 2)
     # One late arrival delays those that queue behind it: at half capacity a request has 2 before it in its busy period
     # on average ((E[N^2] / E[N] - 1) / 2 for N served in a busy period), so it meets 3 arrivals, its own among them.
     beyond = 1 - q + 3 * noise.arriving + noise.leaving
-    slack = binomial_slack(beyond, histogram.count, mm1_inflation(ARRIVALS, SERVICES, q))
-    assert share_surely_above(histogram, mm1_quantile_ns(q) + noise.allowance_ns) <= beyond + slack
+    slack = binomial_slack(beyond, histogram.count, inflation(QUEUE, q))
+    assert share_surely_above(histogram, queue_quantile_ns(q) + noise.allowance_ns) <= beyond + slack
 
 
 RATE, EVERY, STALL, PERIODS = 1000.0, 500 * MS, 100 * MS, 8
@@ -181,43 +180,32 @@ def stalls(oracle: Path) -> Observed:
     return observe(oracle, load, "stall", "--every", "500ms", "--for", "100ms")
 
 
-def stalled_share(longer_than_ns: float) -> float:
-    """Of requests due evenly in time, those that are held longer than that: (S - t) / T."""
-    return (STALL - longer_than_ns) / EVERY
-
-
 # The window is a whole number of periods, cut at one point: at most PERIODS + 1 pieces of stalls, and each counts the
 # requests due in it to within one.
 GRID = (PERIODS + 1) / (RATE * PERIODS * EVERY / SECOND)
-HELD_LONGER_THAN = tuple(share * STALL for share in (0.25, 0.5, 0.75, 0.95))
+HELD_BEYOND = (0.85, 0.9, 0.95, 0.99)
+"""Quantiles at which a request is held: the stall is the last fifth."""
 
 
-@pytest.mark.parametrize("t_ns", HELD_LONGER_THAN)
-def test_what_a_stall_holds_is_not_omitted(stalls: Observed, t_ns: float) -> None:
-    assert share_above(stalls.traffic.response, t_ns) >= stalled_share(t_ns) - GRID
+def held_ns(q: float) -> float:
+    return Held(EVERY / SECOND, STALL / SECOND).quantile_s(q) * SECOND
+
+
+@pytest.mark.parametrize("q", HELD_BEYOND)
+def test_what_a_stall_holds_is_not_omitted(stalls: Observed, q: float) -> None:
+    assert share_above(stalls.traffic.response, held_ns(q)) >= 1 - q - GRID
 
 
 def test_the_longest_wait_is_a_whole_stall(stalls: Observed) -> None:
     assert stalls.traffic.response.max_ns >= STALL - SECOND / RATE
 
 
-@pytest.mark.parametrize("t_ns", HELD_LONGER_THAN)
-def test_a_stall_is_seen_no_longer_than_it_is(
-    stalls: Observed, null: Traffic, per_request_ns: float, t_ns: float
-) -> None:
+@pytest.mark.parametrize("q", HELD_BEYOND)
+def test_a_stall_is_seen_no_longer_than_it_is(stalls: Observed, null: Traffic, per_request_ns: float, q: float) -> None:
     # All that a stall held is answered at once, and the last of it waits for the rest.
     noise = stalls.noise(null, STALL / 2 - HELD * per_request_ns)
     allowance_ns = noise.allowance_ns + HELD * per_request_ns
     # A request due up to the allowance before a stall may arrive in it.
-    expected = stalled_share(t_ns) + allowance_ns / EVERY + noise.share
-    share = share_surely_above(stalls.traffic.response, t_ns + allowance_ns)
+    expected = 1 - q + allowance_ns / EVERY + noise.share
+    share = share_surely_above(stalls.traffic.response, held_ns(q) + allowance_ns)
     assert share <= expected + GRID + binomial_slack(noise.share, stalls.traffic.response.count)
-
-
-def test_the_simulated_queue_follows_the_closed_form() -> None:
-    """The inflation is only as true as the simulation that it comes from."""
-    n = 400_000
-    responses = mm1_responses(ARRIVALS, SERVICES, n, np.random.default_rng(3))
-    for q in QUANTILES:
-        slack = binomial_slack(1 - q, n, mm1_inflation(ARRIVALS, SERVICES, q))
-        assert abs(float((responses * SECOND > mm1_quantile_ns(q)).mean()) - (1 - q)) <= slack

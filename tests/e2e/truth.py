@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from bench.queueing import mm1_responses
 from bench.rig import OwnLateness
 from redline.model import Histogram, Traffic
+from redline.selftest.chance import one_server
+from redline.selftest.truth import ManyServers
 
 ALPHA = 1e-6
 Z = float(norm.isf(ALPHA / 2))
@@ -77,13 +78,12 @@ def binomial_slack(share: float, n: int, inflation: float = 1.0) -> float:
     return Z * float(np.sqrt(inflation * share * (1 - share) / n)) + 1 / n
 
 
-def mm1_inflation(arrival_rate: float, service_rate: float, q: float) -> float:
-    """How much larger the variance of the share above the q-quantile is in M/M/1 than among independent draws.
+def inflation(queue: ManyServers, q: float) -> float:
+    """How much larger the variance of the share above the q-quantile is in this M/M/1 than among independent draws.
 
     Neighbours in a queue wait together, so a run of n requests tells less than n draws. Simulated: 400 runs of 5,000.
     """
     n, runs = 5000, 400
-    rng = np.random.default_rng(7)
-    t = -np.log(1 - q) / (service_rate - arrival_rate)
-    shares = [float((mm1_responses(arrival_rate, service_rate, n, rng) > t).mean()) for _ in range(runs)]
+    found = one_server(queue.arrivals_per_s, queue.service, runs, n, np.random.default_rng(7))
+    shares = (found > queue.quantile_s(q)).mean(axis=1)
     return float(np.var(shares)) / (q * (1 - q) / n)
