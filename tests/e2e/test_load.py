@@ -40,6 +40,12 @@ def test_an_open_load_offers_its_rate(redline: Redline) -> None:
     assert result.load.startswith("open")
 
 
+def test_the_backend_can_be_said_and_workers_may_poll(redline: Redline) -> None:
+    result = load(redline, targets.healthy, "--backend", "epoll", "--spin")
+    assert result.engine.backend == "epoll"
+    assert result.counts.outcomes.ok > 0
+
+
 def test_the_same_seed_offers_the_same_arrivals(redline: Redline) -> None:
     due = [load(redline, targets.healthy, "-R", "500", "--seed", "7").counts.due for _ in range(2)]
     assert due[0] == due[1]

@@ -11,6 +11,7 @@ from redline.model import (
     Body,
     Cell,
     Closed,
+    EngineMode,
     Expected,
     Load,
     LoadStage,
@@ -166,6 +167,15 @@ def test_picks_and_headers_are_told() -> None:
 )
 def test_what_is_checked_under_load(expect: Expected, told: dict[str, Any]) -> None:
     assert job_of(request=Request(expect=expect))["requests"][0]["expect"] == told
+
+
+def test_how_the_engine_waits_is_told_only_when_said() -> None:
+    assert {"backend", "spin"}.isdisjoint(job_of())
+    cell = simulated_cell().model_copy(update={"engine": EngineMode(backend="epoll", spin=True)})
+    made = job(drive_of(cell))
+    assert (made["backend"], made["spin"]) == ("epoll", True)
+    assert set(made) <= set(EXAMPLE)
+    assert cell.id != simulated_cell().id
 
 
 def test_timestamps_and_weights() -> None:

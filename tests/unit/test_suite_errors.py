@@ -129,6 +129,8 @@ LOAD = "{closed: {users: 64}, for: 1s}"
         (SUITE + "seed: -1\n", "at least 0", "order of trials"),
         (SUITE + "timeout: 0s\n", "at least 1ns", "no answer is in time"),
         (SUITE + "timeout: 2h\n", "at most 1h", "histograms"),
+        (SUITE + "engine: {backend: kqueue}\n", "`kqueue`", "epoll"),
+        (SUITE + "engine: {spin: 1}\n", "must be true or false", "poll"),
         (SUITE + "threshold: 0%\n", "more than 0%", "2%"),
         (SUITE + "threshold: 1\n", "less than 100%", "2%"),
         (SUITE + "objective: p98 < 1s\n", "`p98` is not something", "did you mean `p99`?"),

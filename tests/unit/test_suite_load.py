@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import Body, Closed, Expected, Load, Objective, Open, Request, Scenario
-from redline.suite import load_catalogue, load_suite
+from redline.model import Body, Closed, EngineMode, Expected, Load, Objective, Open, Request, Scenario
+from redline.suite import load_catalogue, load_suite, make_plan
 from tests.fakes.catalogues import SUITE, small_catalogue, suite_of
 
 WHOLE = """\
@@ -29,6 +29,7 @@ warmup: 0s
 trials: 7
 seed: 9
 timeout: 30s
+engine: {backend: epoll, spin: true}
 threshold: 0.5%
 objective: [p99 < 200ms, errors < 0.1%]
 """
@@ -66,6 +67,8 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     )
     assert (suite.warmup_ns, suite.trials, suite.seed) == (0, 7, 9)
     assert (suite.timeout_ns, suite.threshold) == (30_000_000_000, 0.005)
+    assert suite.engine == EngineMode(backend="epoll", spin=True)
+    assert {cell.engine for cell in make_plan(suite).cells.values()} == {suite.engine}
     assert suite.objectives == (
         Objective(metric="p99", below=True, limit=200_000_000, text="p99 < 200ms"),
         Objective(metric="errors", below=True, limit=0.001, text="errors < 0.1%"),
@@ -78,6 +81,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert (suite.warmup_ns, suite.trials, suite.seed) == (1_000_000_000, 5, 1)
     assert (suite.timeout_ns, suite.threshold) == (5_000_000_000, 0.02)
     assert (suite.baseline, suite.ceiling, suite.objectives, suite.about) == (None, None, (), "")
+    assert suite.engine == EngineMode()
 
 
 def test_the_first_value_of_an_axis_varies_slowest_and_names_are_stable(tmp_path: Path) -> None:

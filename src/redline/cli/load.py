@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
-from redline.cli.load_shape import Arrivals, Pressure, read_load
+from redline.cli.load_shape import Arrivals, Backends, Pressure, read_load
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
 from redline.cli.selection import AsJson, at_least_one, duration_ns
-from redline.model import Cell, Recording, Scenario, Variant
+from redline.model import Cell, EngineMode, Recording, Scenario, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Drive, Endpoint
@@ -65,6 +65,12 @@ def load(
     cacert: Annotated[
         Path | None, typer.Option("--cacert", metavar="FILE", help="PEM: trusted in place of the system's.")
     ] = None,
+    backend: Annotated[
+        Backends, typer.Option("--backend", metavar="auto|epoll|io_uring", help="How the engine drives its sockets.")
+    ] = Backends.AUTO,
+    spin: Annotated[
+        bool, typer.Option("--spin", metavar="", help="Engine workers poll, each on a core of its own.")
+    ] = False,
     threads: Annotated[int, typer.Option("-t", "--threads", metavar="N", help="Engine workers.")] = 1,
     headers: Annotated[
         list[str] | None, typer.Option("-H", "--header", metavar="'K: V'", help="A request header.")
@@ -103,6 +109,7 @@ def load(
         ),
         warmup_ns=duration_ns("--warmup", warmup, least_ns=0),
         timeout_ns=duration_ns("--timeout", timeout),
+        engine=EngineMode(backend=backend.value, spin=spin),
     )
     recording = _record(cell, endpoint, at_least_one("-t", threads), seed, Console(stderr=True))
     traffic = recording.traffic

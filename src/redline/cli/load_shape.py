@@ -35,6 +35,14 @@ class Arrivals(StrEnum):
     UNIFORM = "uniform"
 
 
+class Backends(StrEnum):
+    """What the engine drives its sockets with."""
+
+    AUTO = "auto"
+    EPOLL = "epoll"
+    IO_URING = "io_uring"
+
+
 @dataclass(frozen=True)
 class Pressure:
     """The flags as they were given; closed without a rate and a file to replay."""

@@ -7,7 +7,7 @@ from redline.model.estimate import COMPARED, Comparison, Estimate, Metric, Verdi
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
-from redline.model.load import Closed, Load, LoadStage, Open, Think
+from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Think
 from redline.model.plan import Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
 from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
@@ -27,6 +27,7 @@ from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, O
 __all__ = [
     "COMPARED",
     "AgreedTls",
+    "Backend",
     "Body",
     "Build",
     "Cell",
@@ -35,6 +36,7 @@ __all__ = [
     "Comparison",
     "Counts",
     "Engine",
+    "EngineMode",
     "Environment",
     "Estimate",
     "Expected",

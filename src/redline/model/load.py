@@ -6,6 +6,18 @@ from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, when_said
 
+Backend = Literal["auto", "epoll", "io_uring"]
+
+
+class EngineMode(Frozen):
+    """How the engine waits for its sockets. `auto` takes io_uring where the kernel has what it needs, else epoll.
+
+    With `spin` its workers poll in place of sleeping.
+    """
+
+    backend: Backend = when_said("auto")
+    spin: bool = when_said(default=False)
+
 
 class Think(Frozen):
     """How long after an answer a user's next request falls due: always `mean_ns`, or exponential with that mean."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from redline.model.base import Frozen, when_said
 from redline.model.catalogue import OptionValue, ServerEntry, option_text
 from redline.model.exchange import Scenario
-from redline.model.load import Load
+from redline.model.load import EngineMode, Load
 from redline.model.route import HttpVersion, Tls
 
 
@@ -66,6 +66,7 @@ class Suite(Frozen):
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference worth acting on")
     objectives: tuple[Objective, ...] = ()
+    engine: EngineMode = when_said(EngineMode())
 
 
 class Cell(Frozen):
@@ -77,6 +78,7 @@ class Cell(Frozen):
     load: Load
     warmup_ns: int
     timeout_ns: int
+    engine: EngineMode = when_said(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
 
     @property
@@ -89,7 +91,7 @@ class Cell(Frozen):
         """The slug and eight hex digits of the content, so that two cells of the same name but other content differ.
 
         The content is what decides the measurement: the entry's name and options, how it is spoken to, the scenario,
-        the load, the warm-up.
+        the load, the warm-up, and how the engine is told to wait.
         """
         content = {
             "server": self.variant.entry.name,
@@ -100,6 +102,7 @@ class Cell(Frozen):
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,
             "timeout_ns": self.timeout_ns,
+            **self.model_dump(mode="json", include={"engine"}),
         }
         text = json.dumps(content, sort_keys=True)
         return f"{self.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

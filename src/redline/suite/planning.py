@@ -86,7 +86,14 @@ def _cells(suite: Suite) -> list[Cell]:
 
 
 def _cell(suite: Suite, variant: Variant, scenario: Scenario, load: Load) -> Cell:
-    return Cell(variant=variant, scenario=scenario, load=load, warmup_ns=suite.warmup_ns, timeout_ns=suite.timeout_ns)
+    return Cell(
+        variant=variant,
+        scenario=scenario,
+        load=load,
+        warmup_ns=suite.warmup_ns,
+        timeout_ns=suite.timeout_ns,
+        engine=suite.engine,
+    )
 
 
 def _contradiction(cell: Cell) -> str:

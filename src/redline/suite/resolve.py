@@ -46,6 +46,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         timeout_ns=whole.timeout,
         threshold=whole.threshold,
         objectives=whole.objective,
+        engine=whole.engine.mode(),
     )
     changed, problems = apply_overrides(suite, overrides, catalogue)
     raise_all(problems or _too_much(changed))

@@ -7,6 +7,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from redline.model import Backend, EngineMode
 from redline.suite.forms import Choices, Duration, Http, Objectives, Threshold, Timeout, TlsEdition, Written
 from redline.suite.written_load import WrittenLoad
 from redline.suite.written_scenario import WrittenScenario
@@ -58,6 +59,21 @@ class WrittenServer(Written):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"anyOf": [{"type": "string", "examples": ["rust.hyper"]}, handler.resolve_ref_schema(handler(schema))]}
+
+
+class WrittenEngine(Written):
+    """How the engine waits for its sockets."""
+
+    backend: Backend = Field(
+        default="auto", description="auto: io_uring where the kernel has what it needs, else epoll", examples=["epoll"]
+    )
+    spin: bool = Field(
+        default=False, description="workers poll in place of sleeping: where each has a core to itself", examples=[True]
+    )
+
+    def mode(self) -> EngineMode:
+        """The model's word for it."""
+        return EngineMode(backend=self.backend, spin=self.spin)
 
 
 class WrittenOwnScenario(WrittenScenario):
@@ -124,6 +140,11 @@ class SuiteFile(Written):
         description="how long one request may take; 5s when not said",
         examples=["5s"],
         json_schema_extra={"default": "5s"},
+    )
+    engine: WrittenEngine = Field(
+        default=WrittenEngine(),
+        description="how the engine waits for its sockets",
+        examples=[{"backend": "epoll"}],
     )
     threshold: Threshold = Field(
         default=0.02,

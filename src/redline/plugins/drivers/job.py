@@ -32,6 +32,7 @@ def job(drive: Drive) -> dict[str, Any]:
         seed=drive.seed,
         workers=drive.workers,
         cpus=list(drive.cpus),
+        **cell.engine.model_dump(mode="json"),
     )
 
 
