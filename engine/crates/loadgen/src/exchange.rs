@@ -90,9 +90,9 @@ impl<I: Io> Worker<I> {
 
     /// Put a request on a connection, to be flushed.
     #[inline]
-    pub fn put(&mut self, connection: u32, task: Task) {
+    pub fn put(&mut self, connection: u32, mut task: Task) {
         let number = connection;
-        let request = self.scenario.draw();
+        let request = self.scenario.draw(&mut task);
         let connection = &mut self.pool.connections[number as usize];
         connection.carried += 1;
         let flight = self.flights.take_off(task, self.now_ns, request as u32, number, &mut connection.line);

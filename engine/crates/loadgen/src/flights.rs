@@ -142,7 +142,7 @@ mod tests {
                 let line = &mut lines[connection as usize];
                 let of_line: Vec<usize> = (0..known.len()).filter(|at| known[*at].1 == connection).collect();
                 if begins || of_line.is_empty() {
-                    let task = Task { due_ns: i as u64, user: 0, tries: 0 };
+                    let task = Task::new(i as u64, 0);
                     let flight = flights.take_off(task, 0, 0, connection, line);
                     known.push((flight, connection, i as u64));
                 } else {

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use redline_traffic::{Ended, ErrorKind, Event, Trouble};
 
-use crate::job::{Backend, Job, bad};
+use crate::job::{Backend, Http, Job, bad};
 use crate::shards::Plan;
 use crate::shards::child::{Orders, is_shard, read_job};
 use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop, watch};
@@ -52,8 +52,10 @@ Exit codes: 0 complete, 1 could not run, 2 the job is wrong, 124 cut by its dead
 The formats are described in docs/reference/engine-protocol.md.
 ";
 
-/// The engine's memory for an idle connection.
-const ENGINE_BYTES: u64 = 2048;
+/// The engine's memory for an idle connection, and what TLS and HTTP/2 add to it, in bytes: more than was measured.
+const CONNECTION_BYTES: u64 = 2048;
+const TLS_BYTES: u64 = 4096;
+const HTTP2_BYTES: u64 = 16 * 1024;
 
 fn main() -> ExitCode {
     let started_ns = now_ns();
@@ -161,7 +163,9 @@ fn plan(job: &Job, target: SocketAddr) -> Result<Plan, Trouble> {
         target,
         sources: &job.target.sources,
         descriptors: raise_open_files().map_err(|error| limit(&error))?,
-        engine_bytes: ENGINE_BYTES,
+        engine_bytes: CONNECTION_BYTES
+            + if job.target.tls.is_some() { TLS_BYTES } else { 0 }
+            + if job.target.http == Http::V2 { HTTP2_BYTES } else { 0 },
         watched: job.backend != Backend::IoUring,
     })
 }

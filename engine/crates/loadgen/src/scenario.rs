@@ -6,6 +6,7 @@ use redline_pacing::uniform_between;
 use redline_wire::{Answer, Asked, Fields, Values, Verdict};
 
 use crate::connection::Connection;
+use crate::demand::Task;
 use crate::job::Job;
 use crate::outbox::Tape;
 
@@ -60,10 +61,13 @@ impl Scenario {
         self.tapes.clone()
     }
 
-    /// Which request is next.
+    /// Which request this is, and its number. One that is written again is the same as before.
     #[inline]
-    pub fn draw(&mut self) -> usize {
-        self.draws.begin();
+    pub fn draw(&mut self, task: &mut Task) -> usize {
+        if task.tries == 0 {
+            task.seq = self.draws.number();
+        }
+        self.draws.begin(task.seq);
         if self.scripts.len() == 1 { 0 } else { self.job.weights.pick(self.draws.seed, self.draws.seq) }
     }
 
@@ -161,9 +165,15 @@ struct Draws {
 }
 
 impl Draws {
-    fn begin(&mut self) {
-        self.seq = self.next;
+    /// The number of the next request.
+    fn number(&mut self) -> u64 {
+        let number = self.next;
         self.next += self.step;
+        number
+    }
+
+    fn begin(&mut self, seq: u64) {
+        self.seq = seq;
         self.drawn = 0;
     }
 }

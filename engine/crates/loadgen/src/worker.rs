@@ -87,6 +87,10 @@ impl<I: Io> Worker<I> {
     /// When the kernel refuses to wait: nothing can be known then.
     pub fn run(mut self) -> io::Result<Option<u64>> {
         self.count_handshakes();
+        if self.count == Some(0) {
+            // All requests are other workers'.
+            self.end_at(self.measure_ns);
+        }
         // A request to stop may have come before the first wait.
         self.heed_stop();
         loop {
@@ -149,6 +153,8 @@ impl<I: Io> Worker<I> {
             *left = left.saturating_sub(1);
             if *left == 0 {
                 self.end_at(self.now_ns.max(due_ns + 1));
+                // Others may be due at the same moment: they are too many.
+                self.demand.cut(0);
             }
         }
     }

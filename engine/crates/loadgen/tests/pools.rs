@@ -106,7 +106,6 @@ fn a_count_is_met_exactly() {
 
 /// Those that are due, or become due, at the very moment at which the last one falls due are too many.
 #[test]
-#[ignore = "the engine lets more fall due than were asked for when several are due at once"]
 fn a_count_is_met_exactly_where_several_are_due_at_once() {
     let server = Server::start(|mut peer, _| {
         while peer.request()?.is_some() {

@@ -47,7 +47,6 @@ fn sixteen_streams_share_a_connection() {
 
 /// A server's SETTINGS come as soon as a connection is open, while others are still being opened.
 #[test]
-#[ignore = "the engine drops connections without TLS whose SETTINGS come before the epoch: it spoke before a request came"]
 fn connections_that_are_greeted_early_are_kept() {
     let server = Http2Server::hello();
     let job = with(streams(server.port, 2), "/load/closed/users", json!(300));

@@ -105,7 +105,7 @@ impl Closed {
             return self.apply(change);
         }
         if let Some(Reverse((due_ns, user))) = self.timers.pop() {
-            self.waiting.push_back(Task { due_ns, user, tries: 0 });
+            self.waiting.push_back(Task::new(due_ns, user));
         }
         Fallen::Due(due_ns)
     }
@@ -162,7 +162,7 @@ impl Closed {
             self.timers.push(Reverse((due_ns, task.user)));
             return None;
         }
-        self.waiting.push_back(Task { due_ns, user: task.user, tries: 0 });
+        self.waiting.push_back(Task::new(due_ns, task.user));
         Some(due_ns)
     }
 }

@@ -22,6 +22,14 @@ pub struct Task {
     pub user: u32,
     /// How often it was written in vain.
     pub tries: u8,
+    /// Its number among all requests of the job; given when it is first written.
+    pub seq: u64,
+}
+
+impl Task {
+    pub fn new(due_ns: u64, user: u32) -> Self {
+        Self { due_ns, user, tries: 0, seq: 0 }
+    }
 }
 
 /// What happens next by itself.
@@ -122,7 +130,7 @@ impl Demand {
         }
         match &mut self.kind {
             Kind::Closed(closed) => closed.waiting.pop_front(),
-            Kind::Open(open) => open.take().map(|due_ns| Task { due_ns, user: 0, tries: 0 }),
+            Kind::Open(open) => open.take().map(|due_ns| Task::new(due_ns, 0)),
         }
     }
 

@@ -15,7 +15,7 @@ fn users(profile: &Profile) -> Users {
 }
 
 fn task(due_ns: u64, user: u32) -> Task {
-    Task { due_ns, user, tries: 0 }
+    Task::new(due_ns, user)
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Opening connections: the socket, and what comes on it before a request can.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use redline_traffic::TlsTold;
 
@@ -100,11 +100,14 @@ impl<I: Io> Pool<I> {
         match event {
             Event::Woken => Opening::Going,
             Event::Opened(connection) => self.connected(connection, now_ns),
-            Event::Refused(_, error) | Event::Broken(_, error) => Opening::Failed(Failure::Connect(error)),
-            Event::Ended(_) => Opening::Failed(Failure::Connect(io::ErrorKind::UnexpectedEof.into())),
+            Event::Refused(_, error) => Opening::Failed(Failure::Connect(error)),
+            Event::Broken(connection, error) => Opening::Failed(self.broke(connection, error)),
+            Event::Ended(connection) => {
+                Opening::Failed(self.broke(connection, io::Error::new(ErrorKind::UnexpectedEof, "the peer closed it")))
+            }
             Event::Taken(connection, bytes) => match self.taken(connection, bytes) {
                 Ok(_) => Opening::Going,
-                Err(error) => Opening::Failed(Failure::Connect(error)),
+                Err(error) => Opening::Failed(self.broke(connection, error)),
             },
             Event::Received { connection, chunk, .. } => {
                 let opening = self.shake(connection, chunk.bytes(), now_ns);
@@ -112,6 +115,12 @@ impl<I: Io> Pool<I> {
                 opening
             }
         }
+    }
+
+    /// Why a connection that ended while it was being opened is of no use.
+    fn broke(&self, connection: u32, error: io::Error) -> Failure {
+        let shakes = self.connections[connection as usize].layers.as_deref().is_some_and(|layers| layers.tls.is_some());
+        if shakes { Failure::Tls(error.to_string()) } else { Failure::Connect(error) }
     }
 
     /// The socket is connected: what comes before requests begins.
@@ -142,43 +151,53 @@ impl<I: Io> Pool<I> {
 
     /// Bytes came on a connection that is being opened.
     fn shake(&mut self, connection: u32, bytes: &[u8], now_ns: u64) -> Opening {
-        let layers = self.connections[connection as usize].layers.as_deref_mut();
-        let Some((layers, tls)) = layers.and_then(|layers| layers.tls.take().map(|tls| (layers, tls))) else {
-            // It speaks before it was asked: of no use. HTTP/2 has said its preface, and is open.
-            return Opening::Failed(Failure::Connect(io::Error::other("it spoke before a request came")));
-        };
-        let mut tls = tls;
-        self.plain.clear();
-        let fed = tls.feed(bytes, &mut self.plain);
-        let agreed = tls.alpn().map(<[u8]>::to_vec);
-        let told = TlsTold {
-            version: tls.version().to_owned(),
-            cipher: tls.cipher(),
-            alpn: agreed.as_ref().map(|name| String::from_utf8_lossy(name).into_owned()),
-            insecure: self.target.tls.as_ref().is_some_and(|tls| tls.insecure),
-        };
-        let (resumed, since_ns) = (tls.resumed(), layers.shaking_since_ns);
-        layers.tls = Some(tls);
-        // SETTINGS may come with the last bytes of the handshake.
-        if let Some(http2) = &mut layers.http2
-            && let Err(error) = http2.feed(&self.plain, &mut Vec::new())
-        {
-            return Opening::Failed(Failure::Connect(io::Error::other(error.to_string())));
-        }
-        let flushed = self.flush(connection);
-        match fed {
-            Err(error) => Opening::Failed(Failure::Tls(error.to_string())),
-            Ok(fed) if fed.closed => Opening::Failed(Failure::Tls("the peer closed it".to_owned())),
-            Ok(fed) if fed.handshake_done_now => {
-                if self.target.http == Http::V2 && agreed.as_deref() != Some(b"h2") {
-                    let why = "the server does not choose h2 by ALPN";
-                    return Opening::Failed(Failure::Connect(io::Error::other(why)));
+        match self.connections[connection as usize].layers.take() {
+            // It speaks before it was asked: of no use.
+            None => Opening::Failed(Failure::Connect(io::Error::other("it spoke before a request came"))),
+            Some(mut layers) => {
+                let shaken = self.feed(&mut layers, bytes, now_ns);
+                self.connections[connection as usize].layers = Some(layers);
+                // Also after a failure: the peer is told why.
+                let flushed = self.flush(connection).map_err(Failure::Connect);
+                match shaken.and_then(|done| flushed.map(|_| done)) {
+                    Ok(true) => Opening::Done,
+                    Ok(false) => Opening::Going,
+                    Err(why) => Opening::Failed(why),
                 }
-                self.tls_told.get_or_insert(told);
-                self.shaken.push(Shaken { ns: now_ns.saturating_sub(since_ns), resumed });
-                flushed.map_or_else(|error| Opening::Failed(Failure::Connect(error)), |_| Opening::Done)
             }
-            Ok(_) => flushed.map_or_else(|error| Opening::Failed(Failure::Connect(error)), |_| Opening::Going),
         }
+    }
+
+    /// Whether the handshake has ended with these bytes.
+    fn feed(&mut self, layers: &mut Layers, bytes: &[u8], now_ns: u64) -> Result<bool, Failure> {
+        let malformed = |why: redline_http2::Error| Failure::Connect(io::Error::other(why.to_string()));
+        let Some(tls) = &mut layers.tls else {
+            // HTTP/2 says its SETTINGS unasked.
+            let fed = layers.http2.as_mut().map_or(Ok(()), |http2| http2.feed(bytes, &mut Vec::new()));
+            return fed.map(|()| false).map_err(malformed);
+        };
+        self.plain.clear();
+        let fed = tls.feed(bytes, &mut self.plain).map_err(|why| Failure::Tls(why.to_string()))?;
+        if fed.closed {
+            return Err(Failure::Tls("the peer closed it".to_owned()));
+        }
+        if fed.handshake_done_now {
+            if self.target.http == Http::V2 && tls.alpn() != Some(b"h2") {
+                return Err(Failure::Tls("the server does not choose h2 by ALPN".to_owned()));
+            }
+            let insecure = self.target.tls.as_ref().is_some_and(|tls| tls.insecure);
+            self.tls_told.get_or_insert_with(|| TlsTold {
+                version: tls.version().to_owned(),
+                cipher: tls.cipher(),
+                alpn: tls.alpn().map(|name| String::from_utf8_lossy(name).into_owned()),
+                insecure,
+            });
+            self.shaken.push(Shaken { ns: now_ns.saturating_sub(layers.shaking_since_ns), resumed: tls.resumed() });
+        }
+        // SETTINGS may come with the last bytes of the handshake.
+        if let Some(http2) = &mut layers.http2 {
+            http2.feed(&self.plain, &mut Vec::new()).map_err(malformed)?;
+        }
+        Ok(fed.handshake_done_now)
     }
 }
