@@ -51,6 +51,7 @@ def closed(**told: object) -> Cell:
 
 DEEP = closed(depth=16)
 PACED = closed(pace_per_s=400)
+THINKING = closed(think={"mean_ns": 1_000})
 RAMPED = closed(users=32, stages=[{"to": 96, "over_ns": MEASURE_NS}])
 INSECURE = CLOSED.model_copy(update={"variant": CLOSED.variant.model_copy(update={"tls": Tls(insecure=True)})})
 
@@ -94,6 +95,10 @@ def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
         (OPEN, {"lateness_ns": 42_000}, {FindingKind.SEND_LATENESS: Grade.WARN}),
         (OPEN, {"lateness_ns": 150_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
         (CLOSED, {"lateness_ns": 150_000}, {}),
+        (PACED, {}, {}),
+        (PACED, {"lateness_ns": 3_000_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
+        (THINKING, {}, {}),
+        (THINKING, {"lateness_ns": 3_000_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
         (CLOSED, {"outcomes": {"timeout": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
         (CLOSED, {"outcomes": {"reset": 40, "connect": 3}}, {FindingKind.ERRORS: Grade.WARN}),
         (CLOSED, {"outcomes": {"closed": 400}}, {FindingKind.ERRORS: Grade.INVALID}),

@@ -81,7 +81,8 @@ _ALL = (
     ),
     Rule(
         FindingKind.SEND_LATENESS,
-        "open loads: the engine's own lateness over the response time, at p50 or at p99, whichever is larger",
+        "open loads, and closed ones with think time or pace: the engine's own lateness over the response time, at p50 "
+        "or at p99, whichever is larger",
         note=0.20,
         warn=0.33,
         invalid=0.50,

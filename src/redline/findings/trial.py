@@ -75,7 +75,7 @@ def _rate_missed(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Fi
 
 
 def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    if not isinstance(cell.load.shape, Open):
+    if not _due_by_timer(cell):
         return ()
     late = traffic.lateness.quantiles_ns((0.5, 0.99))
     response = traffic.response.quantiles_ns((0.5, 0.99))
@@ -86,6 +86,12 @@ def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[
         f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
     )
     return doubt(FindingKind.SEND_LATENESS, shares[worst], message, recording)
+
+
+def _due_by_timer(cell: Cell) -> bool:
+    """Whether requests fall due at a time of their own; users who ask at once are due when they are answered."""
+    shape = cell.load.shape
+    return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
 def _errors(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
