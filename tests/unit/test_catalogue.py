@@ -55,6 +55,19 @@ def test_scenarios(tmp_path: Path) -> None:
     assert len(body.content()) == 256
 
 
+def test_readiness_is_asked_in_the_older_version(tmp_path: Path) -> None:
+    for http, fits in (("[1.1, 2]", True), ("[2]", False)):
+        for place in ("http: {}\nservers:", "servers:"):
+            own = f"    about: no framework\n    http: {http}\n" if place == "servers:" else "    about: no framework\n"
+            family = FAMILY.replace("servers:", place.format(http)).replace("    about: no framework\n", own)
+            if fits:
+                assert load_catalogue(write_catalogue(tmp_path, fam=family)).servers["fam.plain"].http == ("1.1", "2")
+                continue
+            (problem,) = problems_of(tmp_path, fam=family)
+            assert "ready is asked in HTTP/1.1" in problem.message
+            assert "[1.1, 2]" in problem.hint
+
+
 def test_folders_without_a_server_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "catalogue" / "target").mkdir(parents=True)
     assert small_catalogue(tmp_path).servers

@@ -110,7 +110,9 @@ class _Family:
         build = _merged(self.shared.build, written.build)
         runtime = written.runtime or self.shared.runtime
         options = _options({**self.shared.options, **written.options})
+        http = tuple(written.http or self.shared.http or ["1.1"])
         self._check_required(path, build, runtime)
+        self._check_readiness(path, written, http)
         _check_defaults(self.sheet, path, options, written)
         _check_placeholders(self.sheet, path, written, options)
         if len(self.sheet.problems) > known_before:
@@ -125,7 +127,7 @@ class _Family:
             ready=Ready.model_validate(_renamed(_merged(self.shared.ready, written.ready))),
             stop=Stop.model_validate(_renamed(_merged(self.shared.stop, written.stop))),
             options=options,
-            http=tuple(written.http or self.shared.http or ["1.1"]),
+            http=http,
             tls=_served_tls(written.tls or self.shared.tls),
         )
 
@@ -136,6 +138,14 @@ class _Family:
         for key, example in missing.items():
             hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
             self.sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
+
+    def _check_readiness(self, path: Path, written: WrittenEntry, http: tuple[str, ...]) -> None:
+        where = (*path, "http") if written.http else ("http",)
+        if "1.1" not in http and all(
+            problem.place != self.sheet.document.place(where) for problem in self.sheet.problems
+        ):
+            message = "whether a server is ready is asked in HTTP/1.1, which this one does not speak"
+            self.sheet.wrong(where, message, "let it speak 1.1 too: [1.1, 2]")
 
 
 def _served_tls(written: WrittenServedTls | None) -> ServedTls | None:
