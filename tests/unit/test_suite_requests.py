@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from redline.model import Body, Expected, Request, Scenario, Suite, Timestamp, Tls
 from redline.model.template import first_of, for_engine, malformed, parts
 from redline.suite import load_catalogue, load_suite
+from redline.suite.written_scenario import METHODS
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE, problems_of, suite_of, write_catalogue
 
 SHA = hashlib.sha256(b"x").hexdigest()
@@ -66,6 +67,12 @@ def test_a_scenario_of_the_catalogue_picks_from_files_beside_it(tmp_path: Path) 
     folder = write_catalogue(tmp_path, scenarios=SCENARIOS + "  Pick: {get: '/{pick:ids.txt}'}\n")
     (folder / "ids.txt").write_text("a\nb\n")
     assert load_catalogue(folder).scenarios["Pick"].picks == {"ids.txt": ("a", "b")}
+
+
+def test_every_method_has_its_key(tmp_path: Path) -> None:
+    for method in METHODS:
+        made = scenario_of(tmp_path, f"{method}: /a").request
+        assert (made.method, made.path) == (method.upper(), "/a")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from redline.model.template import malformed
 from redline.suite.forms import Scalar, Size, Written
 from redline.suite.units import WrongValueError, clip
 
-METHODS = ("get", "post", "put", "patch", "delete")
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
 _OWN_HEADERS = {"content-length", "transfer-encoding", "connection"}
@@ -162,13 +162,15 @@ class WrittenTimestamp(Written):
 
 
 class WrittenRequest(Written):
-    """A request: exactly one of get, post, put, patch and delete, and the answer that is right."""
+    """A request: exactly one of get, head, post, put, patch, delete and options, and the answer that is right."""
 
     get: PathText | None = Field(default=None, description="the path to GET", examples=["/path0"])
+    head: PathText | None = Field(default=None, description="the path to ask the HEAD of")
     post: PathText | None = Field(default=None, description="the path to POST to", examples=["/bytes0"])
     put: PathText | None = Field(default=None, description="the path to PUT")
     patch: PathText | None = Field(default=None, description="the path to PATCH")
     delete: PathText | None = Field(default=None, description="the path to DELETE")
+    options: PathText | None = Field(default=None, description="the path to ask the OPTIONS of")
     headers: Headers = Field(
         default={},
         description="headers by name, each with a text or a list of them",
