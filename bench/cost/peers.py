@@ -1,44 +1,49 @@
-"""The other load generators: where they are, how each is asked, and what it says of the requests that it made."""
+"""The other load generators: how each is asked for all that it can, and what it says of the requests that it made.
 
-import json
+Finding them, their versions and their percentiles are those of the selftest. It asks them for a rate, the cases for as
+much as they can, in most cases: so the command lines differ.
+"""
+
+import math
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bench.cost.pairs import Client, Ran
 from redline.errors import DriveError
+from redline.selftest.peers import Peer, find_peer
+from redline.selftest.peers.adapter import Adapter
+from redline.selftest.peers.json_output import read_object
+from redline.selftest.peers.k6 import one_request
 
 FOLDER = "REDLINE_PEERS"
 _AROUND_S = 30
-_VERSION = {"wrk": "-v", "wrk2": "-v", "h2load": "--version", "oha": "--version", "k6": "version", "vegeta": "-version"}
 _REQUESTS = re.compile(r"(\d+) requests in")
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
 _WRONG = re.compile(r"Socket errors: .*|Non-2xx.*")
-_PERCENTILE = re.compile(r"^ *(50|99)\.?0*% +([\d.]+)(us|ms|s|m)$", re.MULTILINE)
-_IN_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7}
 _H2LOAD = re.compile(r"requests: \d+ total, \d+ started, (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored")
 _H2LOAD_RATE = re.compile(r"finished in .*?, ([\d.]+) req/s")
 _H2LOAD_TLS = re.compile(r"^(?:TLS Protocol|Cipher): (\S+)$", re.MULTILINE)
 
 
-def find(name: str) -> str | None:
-    """Its path: in the folder that REDLINE_PEERS names, or on the PATH."""
-    folder = os.environ.get(FOLDER)
-    return (folder and shutil.which(name, path=folder)) or shutil.which(name)
+@cache
+def find(name: str) -> Peer | None:
+    """That peer: in the folder that REDLINE_PEERS names, or on the PATH. Asked for its version but once."""
+    places = (os.environ.get(FOLDER), os.environ.get("PATH", os.defpath))
+    return find_peer(name, os.pathsep.join(place for place in places if place))
 
 
 def version(name: str) -> str:
-    """The first word with a digit and a dot in what it says of its version, after its name."""
-    path = find(name)
-    if path is None:
+    """Its name and version."""
+    found = find(name)
+    if found is None:
         return f"{name} not installed"
-    done = subprocess.run([path, _VERSION[name]], capture_output=True, text=True, check=False, timeout=20)
-    found = re.search(r"\S*\d+\.\d+\S*", done.stdout + done.stderr)
-    return f"{name} {found[0].removeprefix(f'{name}/') if found else 'of unknown version'}"
+    return f"{name} {found.version or 'of unknown version'}"
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,18 @@ class Asked:
 
 def peer(name: str, asked: Asked, program: str | None = None) -> Client | None:
     """That peer, doing that; None when it is not installed."""
-    path = find(program or name)
-    if path is None:
+    found = find(program or name)
+    if found is None:
         return None
-    command, read = _COMMANDS[program or name]
-    return Client(name, lambda: read(_run(asked, [path, *command(asked)])))
+    command, read = _COMMANDS[found.adapter.name]
+    return Client(name, lambda: timed(found.adapter, read, _run(asked, [found.binary, *command(asked)])))
+
+
+def timed(adapter: Adapter, read: Callable[[str], Ran], output: str) -> Ran:
+    """What it printed, with the percentiles that the selftest's adapter finds in it; NaN where it reports none."""
+    ran, times_ns = read(output), adapter.read(output)
+    p50_us, p99_us = (times_ns.get(q, math.nan) / 1000 for q in (0.5, 0.99))
+    return replace(ran, p50_us=p50_us, p99_us=p99_us)
 
 
 def _run(asked: Asked, command: list[str]) -> str:
@@ -103,10 +115,7 @@ def read_wrk(output: str) -> Ran:
     requests, rate, wrong = _REQUESTS.search(output), _RATE.search(output), _WRONG.search(output)
     if requests is None or rate is None:
         raise DriveError(f"wrk said what this bench cannot read: {output[:200]!r}", hint="use wrk 4.1 or newer")
-    times = {share: float(number) * _IN_US[unit] for share, number, unit in _PERCENTILE.findall(output)}
-    nan = float("nan")
-    faults = wrong[0].strip() if wrong else ""
-    return Ran(int(requests[1]), float(rate[1]), faults, times.get("50", nan), times.get("99", nan))
+    return Ran(int(requests[1]), float(rate[1]), wrong[0].strip() if wrong else "")
 
 
 def _h2load(asked: Asked) -> list[str]:
@@ -130,8 +139,9 @@ def _oha(asked: Asked) -> list[str]:
     return [*load, "--no-tui", "--output-format", "json", asked.url]
 
 
-def _read_oha(output: str) -> Ran:
-    told = json.loads(output)
+def read_oha(output: str) -> Ran:
+    """What oha printed; requests that the end cut off are no fault. Raises DriveError and LookupError."""
+    told = _object("oha", output)
     right = sum(n for code, n in told["statusCodeDistribution"].items() if code == "200")
     faults = {kind: n for kind, n in told.get("errorDistribution", {}).items() if "aborted due to deadline" not in kind}
     return Ran(right, told["summary"]["requestsPerSec"], ", ".join(f"{n} {kind}" for kind, n in faults.items()))
@@ -140,26 +150,29 @@ def _read_oha(output: str) -> Ran:
 def _k6(asked: Asked) -> list[str]:
     script = asked.scratch / "k6.js"
     options = {"vus": asked.connections, "duration": f"{asked.seconds}s", "discardResponseBodies": True}
-    script.write_text(
-        "import http from 'k6/http';\n"
-        f"export const options = {json.dumps(options)};\n"
-        f"export default function () {{ http.get({json.dumps(asked.url)}); }}\n"
-        "export function handleSummary(data) { return { stdout: JSON.stringify(data) }; }\n"
-    )
+    script.write_text(one_request(asked.url, options))
     return ["run", "--quiet", "--no-usage-report", str(script)]
 
 
-def _read_k6(output: str) -> Ran:
-    metrics = json.loads(output[output.index("{") :])["metrics"]
+def read_k6(output: str) -> Ran:
+    """What k6 printed. Raises DriveError and LookupError."""
+    metrics = _object("k6", output)["metrics"]
     requests, failed = metrics["http_reqs"]["values"], metrics["http_req_failed"]["values"]
     faults = f"{failed['rate']:.2%} failed" if failed["rate"] else ""
     return Ran(round(requests["count"]), float(requests["rate"]), faults)
+
+
+def _object(name: str, output: str) -> dict[str, Any]:
+    found = read_object(output)
+    if not found:
+        raise DriveError(f"{name} said what this bench cannot read: {output[:200]!r}", hint="run it by hand")
+    return found
 
 
 _COMMANDS: dict[str, tuple[Callable[[Asked], list[str]], Callable[[str], Ran]]] = {
     "wrk": (_wrk, read_wrk),
     "wrk2": (_wrk, read_wrk),
     "h2load": (_h2load, read_h2load),
-    "oha": (_oha, _read_oha),
-    "k6": (_k6, _read_k6),
+    "oha": (_oha, read_oha),
+    "k6": (_k6, read_k6),
 }

@@ -1,6 +1,7 @@
 """The pure parts of the benches: pairs, verdicts, what peers and the engine say, and the table."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 from bench.cost.engine import read
 from bench.cost.pairs import Client, Interval, Ran, Sample, Samples, difference, in_rounds, ratio
 from bench.cost.pairs import sample as measured
-from bench.cost.peers import pipelining, read_h2load, read_wrk
+from bench.cost.peers import find, pipelining, read_h2load, read_k6, read_oha, read_wrk, timed, version
 from bench.cost.place import Use, told
 from bench.cost.scaling import linear
 from bench.cost.table import Row, order, row, table
 from redline.errors import DriveError
 from redline.model import Histogram
+from redline.selftest.peers.wrk import Wrk2
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 
 
 def sample(cpu_us: float, faults: str = "") -> Sample:
@@ -79,17 +83,54 @@ def test_a_run_without_a_right_answer_is_no_sample() -> None:
 
 
 def test_wrk_is_read_with_its_errors_and_percentiles() -> None:
-    found = read_wrk(
+    found = timed(
+        Wrk2(),
+        read_wrk,
         "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%    0.99ms\n 75.000%    1.32ms\n"
         " 99.000%  980.00us\n  59994 requests in 3.00s, 3.95MB read\n"
         "  Socket errors: connect 0, read 1, write 0, timeout 2\n"
-        "Requests/sec:  19998.12\n"
+        "Requests/sec:  19998.12\n",
     )
     assert (found.requests, found.rate_per_s) == (59994, 19998.12)
     assert (found.p50_us, found.p99_us) == (990.0, 980.0)
     assert found.faults == "Socket errors: connect 0, read 1, write 0, timeout 2"
     with pytest.raises(DriveError):
         read_wrk("unable to connect")
+
+
+@pytest.mark.parametrize(
+    ("file", "reader", "requests", "rate_per_s"),
+    [
+        ("wrk.txt", read_wrk, 6272, 3133.87),
+        ("wrk2.txt", read_wrk, 11965, 997.07),
+        ("h2load.txt", read_h2load, 1984, 992.0),
+        ("oha.json", read_oha, 1996, 1000.2758662910124),
+        ("k6.json", read_k6, 2000, 997.8114671812531),
+    ],
+)
+def test_what_the_selftest_reads_is_read_here_too(
+    file: str, reader: Callable[[str], Ran], requests: int, rate_per_s: float
+) -> None:
+    found = reader((GOLDEN / file).read_text())
+    assert (found.requests, found.rate_per_s, found.faults) == (requests, rate_per_s, "")
+    with pytest.raises((DriveError, LookupError)):
+        reader("unable to connect")
+
+
+def test_a_peer_is_looked_for_in_the_folder_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, number in (("first", "9.8.7"), ("second", "1.2.3")):
+        fake = tmp_path / folder / "wrk"
+        fake.parent.mkdir()
+        fake.write_text(f"#!/bin/sh\necho wrk {number}\n")
+        fake.chmod(0o755)
+    monkeypatch.delenv("REDLINE_PEERS", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "second"))
+    find.cache_clear()
+    assert (version("wrk"), version("oha")) == ("wrk 1.2.3", "oha not installed")
+    monkeypatch.setenv("REDLINE_PEERS", str(tmp_path / "first"))
+    find.cache_clear()
+    assert version("wrk") == "wrk 9.8.7"
+    find.cache_clear()
 
 
 def test_h2load_is_read_with_what_tls_agreed_on() -> None:

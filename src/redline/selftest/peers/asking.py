@@ -18,6 +18,7 @@ from redline.selftest.peers.wrk import Wrk, Wrk2
 from redline.selftest.results import PeerAnswer, Quantile
 
 ADAPTERS: tuple[Adapter, ...] = (Wrk2(), Oha(), Vegeta(), K6(), H2load(), Wrk())
+_BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _VERSION_WITHIN_S = 10.0
 _SPARE_S = 30.0
@@ -32,10 +33,15 @@ class Peer:
     version: str
 
 
+def find_peer(name: str, path: str | None = None) -> Peer | None:
+    """That one, looked for along `path`, or the PATH when it is not given. Raises KeyError for a name of no adapter."""
+    adapter, binary = _BY_NAME[name], shutil.which(name, path=path)
+    return Peer(adapter, binary, _version(adapter, binary)) if binary else None
+
+
 def find_peers() -> tuple[Peer, ...]:
     """All that are on the PATH."""
-    found = ((adapter, shutil.which(adapter.name)) for adapter in ADAPTERS)
-    return tuple(Peer(adapter, binary, _version(adapter, binary)) for adapter, binary in found if binary)
+    return tuple(peer for adapter in ADAPTERS if (peer := find_peer(adapter.name)) is not None)
 
 
 def ask(peer: Peer, asked: Asked) -> PeerAnswer:

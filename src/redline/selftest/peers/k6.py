@@ -1,7 +1,7 @@
 """k6 (https://k6.io)."""
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 from redline.selftest.peers.adapter import Asked, known, positive
 from redline.selftest.peers.json_output import member, read_object
@@ -25,7 +25,7 @@ class K6:
     def commands(self, asked: Asked) -> list[list[str]]:
         """A script of one request."""
         script = asked.scratch / "k6.js"
-        script.write_text(_script(asked))
+        script.write_text(one_request(asked.url, _options(asked)))
         return [["run", "--quiet", "--no-usage-report", str(script)]]
 
     def read(self, output: str) -> dict[float, float]:
@@ -35,7 +35,17 @@ class K6:
         return known({q: positive(values.get(name), 1e6) for q, name in _NAMES.items()})
 
 
-def _script(asked: Asked) -> str:
+def one_request(url: str, options: dict[str, Any]) -> str:
+    """A script that asks for this address again and again, and prints the summary as JSON."""
+    return (
+        "import http from 'k6/http';\n"
+        f"export const options = {json.dumps(options)};\n"
+        f"export default function () {{ http.get({json.dumps(url)}); }}\n"
+        "export function handleSummary(data) { return { stdout: JSON.stringify(data) }; }\n"
+    )
+
+
+def _options(asked: Asked) -> dict[str, Any]:
     scenario = {
         "executor": "constant-arrival-rate",
         "rate": max(1, round(asked.rate_per_s)),
@@ -44,14 +54,8 @@ def _script(asked: Asked) -> str:
         "preAllocatedVUs": asked.connections,
         "maxVUs": asked.connections,
     }
-    options = {
+    return {
         "discardResponseBodies": True,
         "scenarios": {"known": scenario},
         "summaryTrendStats": list(_NAMES.values()),
     }
-    return (
-        "import http from 'k6/http';\n"
-        f"export const options = {json.dumps(options)};\n"
-        f"export default function () {{ http.get({json.dumps(asked.url)}); }}\n"
-        "export function handleSummary(data) { return { stdout: JSON.stringify(data) }; }\n"
-    )
