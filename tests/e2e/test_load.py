@@ -90,6 +90,7 @@ def test_a_target_that_refuses_is_told(redline: Redline) -> None:
         (("http://127.0.0.1:99999/",), "99999"),
         (("http://127.0.0.1:1/", "-c", "0"), "-c 0"),
         (("http://127.0.0.1:1/", "-R", "0"), "-R 0"),
+        (("http://127.0.0.1:1/", "--arrivals", "uniform"), "--arrivals uniform"),
         (("http://127.0.0.1:1/", "-d", "10x"), "10x"),
         (("http://127.0.0.1:1/", "-d", "0s"), "-d 0s"),
         (("http://127.0.0.1:1/", "-H", "nonsense"), "nonsense"),

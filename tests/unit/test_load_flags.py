@@ -1,5 +1,6 @@
 """What the flags of `redline load` mean, and what is said of those that mean nothing."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,13 +65,31 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"stages": ("10:2m",)}, "stages take longer"),
         ({"replay": Path("none.txt")}, "there is no file none.txt"),
         ({"replay": Path("none.txt"), "rate": "5"}, "have times, and no rate"),
+        ({"replay": Path("none.txt"), "think": "1s"}, "--think 1s: only users"),
+        ({"replay": Path("none.txt"), "arrivals": Arrivals.UNIFORM}, "--arrivals uniform: --replay says when"),
+        ({"arrivals": Arrivals.UNIFORM}, "--arrivals uniform: users of a closed load"),
+        ({"arrivals": Arrivals.POISSON}, "--arrivals poisson: users of a closed load"),
     ],
 )
 def test_loads_that_cannot_be(asked: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_load(replace(PLAIN, **asked))  # type: ignore[arg-type]
     assert says in str(caught.value)
+    told = f"{caught.value} {caught.value.hint}"
     assert caught.value.hint
+    assert not re.search(r"`(users|connections|rate|ramp|stages?|think|pace|depth|for)\b", told), told
+
+
+def test_hints_name_flags() -> None:
+    for asked, hint in (
+        ({"connections": 0}, "write -c 64, or add a --stage"),
+        ({"think": "1s", "pace": "1"}, "remove --think or --pace"),
+        ({"stages": ("10:2m",)}, "write a longer -d"),
+        ({"replay": Path("none.txt"), "think": "1s"}, "leave out --replay or --think"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            read_load(replace(PLAIN, **asked))
+        assert caught.value.hint == hint
 
 
 def test_where_to() -> None:

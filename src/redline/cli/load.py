@@ -34,8 +34,9 @@ def load(
         str | None, typer.Option("-R", "--rate", metavar="N", help="Open load: requests per second.")
     ] = None,
     arrivals: Annotated[
-        Arrivals, typer.Option("--arrivals", metavar="poisson|uniform", help="Open load: when requests fall due.")
-    ] = Arrivals.POISSON,
+        Arrivals | None,
+        typer.Option("--arrivals", metavar="poisson|uniform", help="Open load: when requests fall due; poisson."),
+    ] = None,
     replay: Annotated[
         Path | None, typer.Option("--replay", metavar="FILE", help="Open load: due times, one a line, in place of -R.")
     ] = None,

@@ -1,5 +1,6 @@
 """How hard `redline load` presses: its flags are the words of a suite's load, and are held to the same rules."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -25,6 +26,7 @@ _FLAGS = {
     "count": "--count",
     "arrivals": "--replay",
 }
+_KEY = re.compile(rf"`({'|'.join((*_FLAGS, 'ramp'))})(?:: ([^`]*))?`")
 _HINT = "`redline load --help` shows each flag"
 
 
@@ -50,7 +52,7 @@ class Pressure:
     connections: int
     duration_ns: int
     rate: str | None = None
-    arrivals: Arrivals = Arrivals.POISSON
+    arrivals: Arrivals | None = None
     replay: Path | None = None
     depth: int = 1
     think: str | None = None
@@ -63,6 +65,7 @@ class Pressure:
 def read_load(asked: Pressure) -> Load:
     """The load of the flags. Raises UsageError, naming the flag."""
     is_open = asked.rate is not None or asked.replay is not None
+    _check_arrivals(asked)
     shape: dict[str, Any] = {
         "depth": asked.depth,
         "requests_per_connection": asked.requests_per_connection,
@@ -98,7 +101,16 @@ def _think(text: str | None) -> object:
 
 
 def _arrivals(asked: Pressure) -> object:
-    return asked.arrivals.value if asked.replay is None else {"replay": str(asked.replay)}
+    return {"replay": str(asked.replay)} if asked.replay else (asked.arrivals or Arrivals.POISSON).value
+
+
+def _check_arrivals(asked: Pressure) -> None:
+    told = f"--arrivals {asked.arrivals}"
+    if asked.arrivals is not None and asked.replay is not None:
+        raise UsageError(f"{told}: --replay says when requests fall due", hint="leave out --arrivals or --replay")
+    if asked.arrivals is not None and asked.rate is None:
+        message = f"{told}: users of a closed load ask when they are answered"
+        raise UsageError(message, hint="add a rate, such as -R 5000, or leave out --arrivals")
 
 
 def _told(error: ValidationError, asked: Pressure) -> UsageError:
@@ -117,7 +129,19 @@ def _told(error: ValidationError, asked: Pressure) -> UsageError:
     named = flag if given.get(flag or "") is None else f"{flag} {given[flag or '']}"
     cause = first.get("ctx", {}).get("error")
     if first["type"] == "extra_forbidden":
-        return UsageError(f"{named}: only users of a closed load have that", hint=f"leave out -R or {flag}")
+        opens = "--replay" if asked.rate is None else "-R"
+        return UsageError(f"{named}: only users of a closed load have that", hint=f"leave out {opens} or {flag}")
     if isinstance(cause, WrongValueError):
-        return UsageError(f"{named}: {cause.message}" if named else cause.message, hint=cause.hint)
+        message = _in_flags(cause.message)
+        return UsageError(f"{named}: {message}" if named else message, hint=_in_flags(cause.hint))
     return UsageError(f"{named or 'the load'}: {first['msg']}", hint=_HINT)
+
+
+def _in_flags(text: str) -> str:
+    """What was said of a suite's keys, said of the flags: `ramp` is --stage, `users: 64` is -c 64."""
+
+    def flag(key: re.Match[str]) -> str:
+        value = f" {key[2]}" if key[2] else ""
+        return _FLAGS.get(key[1], "--stage") + value
+
+    return _KEY.sub(flag, text)

@@ -196,7 +196,7 @@ class WrittenOpen(Written):
             raise WrongValueError("`connections_at_start` is more than `connections`", "write less, or leave it out")
         if isinstance(self.arrivals, WrittenReplay):
             if self.rate is not None or self.steps:
-                raise WrongValueError("replayed arrivals have times, and no rate", "remove `rate`, `ramp` and `stages`")
+                raise WrongValueError("replayed arrivals have times, and no rate", "remove `rate` and what changes it")
         elif self.rate is None:
             raise WrongValueError("`rate` is missing", "add it, such as `rate: 5000`")
         return self
