@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.model import CellReport, Histogram, OneWay, Request, Scenario, Signed, Timestamp
+from redline.model import AgreedTls, CellReport, Histogram, OneWay, Request, Scenario, Signed, Timestamp
 from redline.report import build_report, other_times
-from redline.report.format import other_time
+from redline.report.format import agreed, other_time
 from redline.report.renderers import RENDERERS
 from tests.fakes.recordings import GOOD, SATURATE, simulated_run
 
@@ -90,6 +90,26 @@ def test_every_form_tells_them() -> None:
     assert len(rows) == 9
     assert str(cell.other_times[1].p50_ns) in text["csv"]
     assert f'"p50_ns": {cell.other_times[0].p50_ns}' in text["json"]
+
+
+def test_every_form_tells_what_tls_was_agreed_on() -> None:
+    report = build_report(TOLD)
+    (cell,) = report.cells
+    assert cell.tls == (AgreedTls(version="1.3", cipher="simulated", alpn="http/1.1"),)
+    for form in ("html", "md"):
+        assert "TLS 1.3, simulated, http/1.1" in RENDERERS[form].render(report).decode()
+    assert '"cipher": "simulated"' in RENDERERS["json"].render(report).decode()
+    assert agreed(AgreedTls(version="1.2", cipher="X", insecure=True)) == "TLS 1.2, X, certificate not checked"
+    assert b'"cipher"' not in RENDERERS["json"].render(build_report(PLAIN))
+
+
+def test_of_each_agreement_there_is_one_line() -> None:
+    first, *others = TOLD.recordings
+    assert first.traffic is not None
+    older = first.traffic.model_copy(update={"tls": AgreedTls(version="1.2", cipher="simulated")})
+    run = TOLD.model_copy(update={"recordings": (first.model_copy(update={"traffic": older}), *others)})
+    (cell,) = build_report(run).cells
+    assert [tls.version for tls in cell.tls] == ["1.2", "1.3"]
 
 
 def test_in_words() -> None:

@@ -7,9 +7,9 @@ from rich.text import Text
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge
-from redline.model import AgreedTls, Cell, Estimate, Grade, Interval, Recording, Traffic
+from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
 from redline.report import load_text, other_times, percentiles
-from redline.report.format import duration, integer, other_time, rate
+from redline.report.format import agreed, duration, integer, other_time, rate
 
 _STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 _METHOD = "one trial: no interval"
@@ -72,15 +72,11 @@ def print_load(result: LoadResult, console: Console) -> None:
         for time in result.other_times:
             console.print(other_time(time), highlight=False)
     if result.tls:
-        console.print(Text(f"TLS {result.tls.version}, {result.tls.cipher}{_alpn(result.tls)}"))
+        console.print(Text(agreed(result.tls)))
     console.print(_outcomes(result), highlight=False)
     for finding in sorted(result.findings, key=lambda found: -found.grade.weight):
         console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
         console.print(Text(f"  → {finding.advice}", style="dim"))
-
-
-def _alpn(tls: AgreedTls) -> str:
-    return f", {tls.alpn}" if tls.alpn else ""
 
 
 def _percentiles(result: LoadResult) -> Table:

@@ -10,7 +10,7 @@ from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.plan import Objective, Skipped
-from redline.model.traffic import Counts
+from redline.model.traffic import AgreedTls, Counts
 
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
@@ -97,6 +97,7 @@ class CellReport(Frozen):
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
     other_times: tuple[OtherTime, ...] = when_said((), description="handshakes and one-way times, where there are any")
+    tls: tuple[AgreedTls, ...] = when_said((), description="what its trials' handshakes agreed on, each once")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()

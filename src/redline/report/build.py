@@ -6,6 +6,7 @@ from redline.report.judged import JudgedCell, judge_run
 from redline.report.load_words import load_text
 from redline.report.others import other_times
 from redline.report.views import (
+    agreed_tls,
     objective_results,
     percentiles,
     summed,
@@ -72,6 +73,7 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         other_times=other_times(used, cell.scenario.clock_resolution_ns),
+        tls=agreed_tls(judged),
         timeline=timeline(judged.used),
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives, response),

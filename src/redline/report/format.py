@@ -6,12 +6,13 @@ All functions are pure. The exact values stand in the JSON and CSV forms of a re
 import math
 from datetime import UTC, datetime
 
-from redline.model import Estimate, Grade, Metric, OtherTime, Verdict
+from redline.model import AgreedTls, Estimate, Grade, Metric, OtherTime, Verdict
 from redline.quantities import amount, duration, integer, percent, rate, ratio, scale_of, size
 
 __all__ = [
     "GRADE_MARKS",
     "MARKS",
+    "agreed",
     "amount",
     "duration",
     "instant",
@@ -85,3 +86,9 @@ def one_line(text: str) -> str:
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in " ".join(text.split())
     )
+
+
+def agreed(tls: AgreedTls) -> str:
+    """`TLS 1.3, TLS13_AES_128_GCM_SHA256, h2`."""
+    told = [f"TLS {tls.version}", tls.cipher, tls.alpn, "certificate not checked" if tls.insecure else ""]
+    return ", ".join(part for part in told if part)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from redline.model import (
+    AgreedTls,
     Closed,
     Counts,
     Histogram,
@@ -59,6 +60,12 @@ def told_by_servers(judged: JudgedCell, fact: Literal["build", "runtime_version"
     """What its servers said of themselves. That they differ from trial to trial is worth seeing, so all are listed."""
     servers = [trial.recording.server for trial in judged.trials if trial.recording.server]
     return ", ".join(dict.fromkeys(value for server in servers if (value := str(getattr(server, fact)))))
+
+
+def agreed_tls(judged: JudgedCell) -> tuple[AgreedTls, ...]:
+    """What the first handshake of each trial agreed on, each once; empty without TLS."""
+    agreed = [trial.recording.traffic.tls for trial in judged.trials if trial.recording.traffic]
+    return tuple(dict.fromkeys(tls for tls in agreed if tls))
 
 
 def objective_results(

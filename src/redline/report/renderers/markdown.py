@@ -68,7 +68,9 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
         columns = _columns(cell, compared.get(cell.cell_id, {}))
         lines.append(f"| {' | '.join([_name(cell), *columns])} |")
     others = [
-        f"{_safe(cell.server)}, {_safe(_others(cell))}" for cell in group.cells if cell.valid and cell.other_times
+        f"{_safe(cell.server)}, {_safe(_others(cell))}"
+        for cell in group.cells
+        if cell.valid and (cell.tls or cell.other_times)
     ]
     if others:
         lines += ["", "<br>".join(others)]
@@ -76,7 +78,7 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
 
 
 def _others(cell: CellReport) -> str:
-    return "; ".join(fmt.other_time(time) for time in cell.other_times)
+    return "; ".join([*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times)])
 
 
 def _name(cell: CellReport) -> str:
