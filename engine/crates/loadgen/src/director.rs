@@ -153,7 +153,9 @@ fn conduct(
         give_way();
     }
     let mut merger = Merger::new(hired.len());
-    let mut last_cut_ns = None;
+    let planned_end_ns = job.warmup_ns + job.measure_ns;
+    // The window is the longest of the workers': one may have been cut, or have had all its requests, before the others.
+    let (mut end_ns, mut was_cut) = (0, false);
     let mut cpu_ns = thread_cpu_ns();
     while !merger.all_finished() {
         match inbox.recv() {
@@ -163,7 +165,8 @@ fn conduct(
                 }
             }
             Ok(Message::Finished { worker, cut_ns }) => {
-                last_cut_ns = last_cut_ns.max(cut_ns);
+                was_cut |= cut_ns.is_some();
+                end_ns = end_ns.max(cut_ns.map_or(planned_end_ns, |cut_ns| cut_ns.saturating_sub(epoch_ns)));
                 merger.finish(worker);
             }
             Ok(Message::Connected(..)) => {}
@@ -172,10 +175,8 @@ fn conduct(
         }
         tell_intervals(&mut merger, hired, &mut cpu_ns);
     }
-    let ended = if last_cut_ns.is_some() { stop.ended() } else { Ended::Complete };
-    let planned_end_ns = job.warmup_ns + job.measure_ns;
-    let measure_end_ns =
-        last_cut_ns.map_or(planned_end_ns, |cut_ns| planned_end_ns.min(cut_ns.saturating_sub(epoch_ns)));
+    let ended = if was_cut { stop.ended() } else { Ended::Complete };
+    let measure_end_ns = end_ns.min(planned_end_ns);
     tell(&Event::Result(Summary {
         ended,
         measure_start_ns: job.warmup_ns.min(measure_end_ns),

@@ -1,7 +1,7 @@
 //! The worker's side of an exchange: connect, send, receive, judge.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use redline_traffic::Outcome;
 use redline_wire::{Answer, Verdict};
@@ -12,6 +12,7 @@ use crate::flights::Flight;
 use crate::io::{Event, Io};
 use crate::pool::{Failure, Opening};
 use crate::reasons::Kind;
+use crate::roster::State;
 use crate::scenario::Judged;
 use crate::sys::time::unix_ns;
 use crate::tally::Ending;
@@ -36,7 +37,7 @@ impl<I: Io> Worker<I> {
         match self.pool.advance(event, self.now_ns) {
             Opening::Going => {}
             Opening::Done => {
-                if self.pool.opened(connection) {
+                if self.pool.opened(connection, self.now_ns) {
                     self.tally.reconnected();
                 }
                 self.count_handshakes();
@@ -53,6 +54,9 @@ impl<I: Io> Worker<I> {
         for shaken in self.pool.shaken.drain(..) {
             self.tally.handshake(shaken.ns, shaken.resumed);
         }
+        let (sent, received) = std::mem::take(&mut self.pool.opening_bytes);
+        self.tally.bytes_sent(sent);
+        self.tally.bytes_received(received);
     }
 
     pub fn opening_timed_out(&mut self, connection: u32) {
@@ -60,7 +64,7 @@ impl<I: Io> Worker<I> {
         let why = if shakes {
             Failure::Tls("it took too long".to_owned())
         } else {
-            Failure::Connect(io::ErrorKind::TimedOut.into())
+            Failure::Connect(ErrorKind::TimedOut.into())
         };
         self.opening_failed(connection, &why);
     }
@@ -96,14 +100,14 @@ impl<I: Io> Worker<I> {
         let connection = &mut self.pool.connections[number as usize];
         connection.carried += 1;
         let flight = self.flights.take_off(task, self.now_ns, request as u32, number, &mut connection.line);
-        if task.tries == 0 {
-            self.tally.sent(task.due_ns);
-        }
         if let Err(why) = self.scenario.write(request, flight, connection) {
             // Nothing of it left this process: the connection is of no use any more.
             connection.closing = true;
-            self.land_unanswered(flight, Outcome::Closed);
+            let Flight { task, .. } = self.land(flight);
+            self.end_unwritten(task, Outcome::Closed);
             self.reasons.tell(Kind::Malformed, &why);
+        } else if task.written_ns.is_none() {
+            self.tally.sent(task.due_ns);
         }
     }
 
@@ -112,7 +116,7 @@ impl<I: Io> Worker<I> {
     pub fn flush(&mut self, connection: u32) {
         match self.pool.flush(connection) {
             Ok(bytes) => self.tally.bytes_sent(bytes),
-            Err(why) => self.broken(connection, &why),
+            Err(why) => self.unwritable(connection, &why),
         }
     }
 
@@ -120,11 +124,24 @@ impl<I: Io> Worker<I> {
     pub fn taken(&mut self, connection: u32, bytes: usize) {
         match self.pool.taken(connection, bytes) {
             Ok(bytes) => self.tally.bytes_sent(bytes),
-            Err(why) => return self.broken(connection, &why),
+            Err(why) => return self.unwritable(connection, &why),
         }
-        // Its answer may have come before it was written.
-        if self.pool.is_open(connection) && self.pool.connections[connection as usize].line.length == 0 {
+        // Its answer may have come before it was written, and a stream be free only when its end was written.
+        if self.pool.roster.state(connection) == State::Full {
             self.pool.settle(connection);
+        }
+    }
+
+    /// The peer takes no more. It may have answered before it closed: what it said is read, and counts, before the end of the
+    /// connection is.
+    pub fn unwritable(&mut self, connection: u32, why: &io::Error) {
+        if matches!(why.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
+            let writer = &mut self.pool.connections[connection as usize];
+            writer.closing = true;
+            writer.full = true;
+            self.pool.settle(connection);
+        } else {
+            self.broken(connection, why);
         }
     }
 
@@ -165,7 +182,7 @@ impl<I: Io> Worker<I> {
             };
             let request = self.flights.get(index).request as usize;
             match reader.parser.feed(bytes, self.scenario.asked(request), &mut self.heads) {
-                Ok(None) => return,
+                Ok(None) => break,
                 Ok(Some(whole)) if whole.used < bytes.len() && reader.line.length == 1 => {
                     // What follows the answer was not asked for, so where the answer ends is not sure either.
                     return self.malformed(connection, &"bytes follow the answer that nobody asked for");
@@ -235,7 +252,7 @@ impl<I: Io> Worker<I> {
         }
         let flight = self.land(index);
         self.tally.retried(flight.task.due_ns);
-        self.demand.give_back(flight.task);
+        self.demand.give_back(Task { written_ns: Some(flight.written_ns), ..flight.task });
     }
 
     pub fn land(&mut self, index: u32) -> Flight {
@@ -249,8 +266,18 @@ impl<I: Io> Worker<I> {
         self.end(task, Ending { due_ns: task.due_ns, written_ns: Some(written_ns), outcome, status: None });
     }
 
-    pub fn end_of_stream(&mut self, connection: u32) {
+    /// The socket has ended. Over TLS that alone ends no answer: the peer has to say that it is the end (RFC 9112, section 9.8).
+    pub fn ended(&mut self, connection: u32) {
         self.tick();
+        let carrier = &self.pool.connections[connection as usize];
+        let is_cut = carrier.layers.as_deref().is_some_and(|layers| layers.tls.is_some());
+        if is_cut && carrier.line.length > 0 {
+            return self.fail(connection, Outcome::Closed);
+        }
+        self.end_of_stream(connection);
+    }
+
+    fn end_of_stream(&mut self, connection: u32) {
         let reader = &mut self.pool.connections[connection as usize];
         let Some(index) = reader.line.first() else {
             return self.lose(connection, false);

@@ -122,8 +122,11 @@ impl Place {
         let demand = self.demand(window)?;
         let count = self.job.count.map(|count| self.job.share_of(count, self.number));
         let share = Share { pool, demand, scenario, tally, reasons, count };
-        let cut_ns = Worker::new(share, self.job, self.stop, window.end_ns).run()?;
+        let mut load = Worker::new(share, self.job, self.stop, window.end_ns);
+        let cut_ns = load.run()?;
+        // Before the connections are closed, which takes its time where there are many.
         let _ = self.messages.send(Message::Finished { worker, cut_ns });
+        drop(load);
         Ok(())
     }
 

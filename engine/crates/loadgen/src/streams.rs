@@ -23,9 +23,20 @@ impl<I: Io> Worker<I> {
             return self.fail(connection, Outcome::Malformed);
         }
         if self.pool.is_open(connection) {
-            self.pool.settle(connection);
-            self.flush_if_open(connection);
+            self.flush(connection);
         }
+        if self.pool.is_open(connection) {
+            self.settle_streams(connection);
+        }
+    }
+
+    /// A peer that wants no more requests on a connection that carries none has ended it, and if it answered none on it, others
+    /// are opened the more slowly.
+    fn settle_streams(&mut self, connection: u32) {
+        if self.pool.connections[connection as usize].line.length == 0 && self.pool.room(connection) == 0 {
+            return self.lose(connection, true);
+        }
+        self.pool.settle(connection);
     }
 
     fn take_event(&mut self, connection: u32, event: Event) {
@@ -58,14 +69,10 @@ impl<I: Io> Worker<I> {
         };
         http2.cancel(flight);
         self.land_unanswered(flight, Outcome::Timeout);
-        self.pool.settle(connection);
-        self.flush_if_open(connection);
-        true
-    }
-
-    fn flush_if_open(&mut self, connection: u32) {
+        self.flush(connection);
         if self.pool.is_open(connection) {
-            self.flush(connection);
+            self.pool.settle(connection);
         }
+        true
     }
 }

@@ -85,7 +85,7 @@ impl<I: Io> Worker<I> {
     ///
     /// # Errors
     /// When the kernel refuses to wait: nothing can be known then.
-    pub fn run(mut self) -> io::Result<Option<u64>> {
+    pub fn run(&mut self) -> io::Result<Option<u64>> {
         self.count_handshakes();
         if self.count == Some(0) {
             // All requests are other workers'.
@@ -98,6 +98,8 @@ impl<I: Io> Worker<I> {
             self.take_up();
             self.expire();
             self.open_down();
+            // What has expired, or could not be opened, may have made room.
+            self.dispatch();
             if self.is_over() {
                 break;
             }
@@ -129,6 +131,7 @@ impl<I: Io> Worker<I> {
                 Fallen::Due(due_ns) => self.fall_due(due_ns),
                 Fallen::Joined => self.pool.grow(1),
                 Fallen::Left => self.pool.shrink(),
+                Fallen::Nothing => {}
             }
         }
     }
@@ -166,7 +169,8 @@ impl<I: Io> Worker<I> {
             let Some(connection) = self.pool.next_with_room() else {
                 return;
             };
-            let burst = if self.demand.is_open() { 1 } else { self.pool.room(connection) };
+            let room = self.pool.room(connection);
+            let burst = if self.demand.is_open() { room.min(1) } else { room };
             for _ in 0..burst {
                 let Some(task) = self.demand.take() else {
                     break;
@@ -197,7 +201,8 @@ impl<I: Io> Worker<I> {
                 self.pool.io.release(chunk);
             }
             Event::Taken(connection, bytes) => self.taken(connection, bytes),
-            Event::Ended(connection) => self.end_of_stream(connection),
+            Event::Unwritable(connection, why) => self.unwritable(connection, &why),
+            Event::Ended(connection) => self.ended(connection),
             Event::Broken(connection, why) => self.broken(connection, &why),
             // Of a connection that is not being opened any more.
             Event::Opened(_) | Event::Refused(..) => {}
@@ -229,8 +234,13 @@ impl<I: Io> Worker<I> {
     /// The request that waits first in line ends without having been written.
     pub fn end_oldest_waiting(&mut self, outcome: Outcome) {
         if let Some(task) = self.demand.take() {
-            self.end(task, Ending { due_ns: task.due_ns, written_ns: None, outcome, status: None });
+            self.end_unwritten(task, outcome);
         }
+    }
+
+    /// A request ends that is not on a connection; it may have been, in vain.
+    pub fn end_unwritten(&mut self, task: Task, outcome: Outcome) {
+        self.end(task, Ending { due_ns: task.due_ns, written_ns: task.written_ns, outcome, status: None });
     }
 
     /// A request has ended; a closed load's user asks again.
@@ -292,8 +302,9 @@ impl<I: Io> Worker<I> {
         while let Some(flight) = self.flights.oldest_index() {
             self.land_unanswered(flight, Outcome::InFlight);
         }
-        while self.demand.waiting() > 0 {
-            self.end_oldest_waiting(Outcome::Unsent);
+        while let Some(task) = self.demand.take() {
+            let outcome = if task.written_ns.is_some() { Outcome::InFlight } else { Outcome::Unsent };
+            self.end_unwritten(task, outcome);
         }
         self.tally.finish(self.now_ns);
     }

@@ -291,3 +291,23 @@ fn a_server_that_dies_in_the_middle_loses_nothing() {
         assert_eq!(of_outcomes(&result, &known), result.total(), "{}", result.event["counts"]);
     }
 }
+
+/// An answer has come, and a part of the next: there is room for another request, although the bytes do not end with an answer.
+#[test]
+fn a_request_goes_out_as_soon_as_one_is_answered() {
+    let server = Server::start(|mut peer, _| {
+        let (first, rest) = HELLO.split_at(HELLO.len() - 2);
+        peer.request()?;
+        while peer.request()?.is_some() {
+            // Of two that are asked, one is answered and the other begun; the third comes before it is whole.
+            peer.say(&format!("{HELLO}{first}"))?;
+            peer.request()?;
+            peer.say(rest)?;
+        }
+        Ok(())
+    });
+    let job = with(job(server.port), "/load/closed", json!({"users": 1, "depth": 2}));
+    let result = complete(&with(job, "/warmup_ns", json!(0)));
+    assert!(result.outcome("ok") > 2);
+    assert_eq!(result.outcome("ok") + result.outcome("in_flight"), result.total(), "{:#}", result.event["counts"]);
+}

@@ -138,3 +138,15 @@ fn a_count_that_is_not_reached_ends_with_the_window() {
     result.are_all("ok");
     assert_eq!((result.count("due"), result.event["measure_end_ns"].as_u64()), (30, Some(350_000_000)));
 }
+
+/// One worker reaches its share of the count, the other does not: the window is the longer of theirs.
+#[test]
+fn a_count_that_one_worker_reaches_ends_with_the_other() {
+    let server = Server::answering(HELLO);
+    let load = json!({"open": {"arrivals": {"replayed_ns": [0, 1, 2]}, "connections": 2}});
+    let job = with(with(job(server.port), "/load", load), "/workers", json!(2));
+    let result = complete(&with(job, "/count", json!(4)));
+    // The first has two of them, which is its share; the second has one, and waits for another to the end.
+    assert_eq!(result.count("due"), 3);
+    assert_eq!(result.event["measure_end_ns"].as_u64(), Some(350_000_000));
+}

@@ -104,9 +104,15 @@ impl Closed {
         {
             return self.apply(change);
         }
-        if let Some(Reverse((due_ns, user))) = self.timers.pop() {
-            self.waiting.push_back(Task::new(due_ns, user));
+        let Some(Reverse((due_ns, user))) = self.timers.pop() else {
+            return Fallen::Nothing;
+        };
+        let asker = &mut self.users[user as usize];
+        if !asker.present {
+            asker.in_play -= 1;
+            return Fallen::Nothing;
         }
+        self.waiting.push_back(Task::new(due_ns, user));
         Fallen::Due(due_ns)
     }
 
@@ -132,7 +138,9 @@ impl Closed {
         let user = &mut self.users[index as usize];
         // What it asked before it went, and is not answered, goes on.
         let begins = self.depth - user.in_play;
-        *user = User { start_ns, turn_at_start: user.turn, in_play: self.depth, present: true, ..*user };
+        // With a pace, the first is due when what is not answered has ended.
+        let turn_at_start = user.turn + u64::from(begins == 0);
+        *user = User { start_ns, turn_at_start, in_play: self.depth, present: true, ..*user };
         for _ in 0..begins {
             self.timers.push(Reverse((start_ns, index)));
         }

@@ -24,11 +24,13 @@ pub struct Task {
     pub tries: u8,
     /// Its number among all requests of the job; given when it is first written.
     pub seq: u64,
+    /// When it was last written in vain.
+    pub written_ns: Option<u64>,
 }
 
 impl Task {
     pub fn new(due_ns: u64, user: u32) -> Self {
-        Self { due_ns, user, tries: 0, seq: 0 }
+        Self { due_ns, user, tries: 0, seq: 0, written_ns: None }
     }
 }
 
@@ -41,6 +43,8 @@ pub enum Fallen {
     Joined,
     /// A user of a closed load went.
     Left,
+    /// Something was to happen for a user who is not there any more.
+    Nothing,
 }
 
 /// The requests of one worker's share of a load. Times are nanoseconds of the monotonic clock.

@@ -133,3 +133,32 @@ fn a_user_keeps_its_depth() {
     }
     assert_eq!(demand.waiting(), 4);
 }
+
+#[test]
+fn who_went_while_thinking_asks_no_more() {
+    let profile = Profile::new(2.0, &[Stage { to: 1.0, over_ns: 0 }], 500);
+    let thinking = Users { think: Think::Fixed(1000), ..users(&profile) };
+    let mut demand = Demand::closed(thinking, 0, 10_000);
+    demand.fall();
+    demand.fall();
+    while let Some(task) = demand.take() {
+        assert_eq!(demand.ended(task, 100), None);
+    }
+    let happened: Vec<_> = (0..3).map(|_| demand.fall()).collect();
+    assert_eq!(happened.iter().filter(|what| **what == Fallen::Due(1100)).count(), 1, "{happened:?}");
+    assert!(happened.contains(&Fallen::Left) && happened.contains(&Fallen::Nothing), "{happened:?}");
+    assert_eq!((demand.waiting(), demand.next_due_ns()), (1, NEVER));
+}
+
+/// It comes back while its request of before is unanswered: the first of its new pace is due all the same.
+#[test]
+fn who_comes_back_with_a_pace_begins_anew() {
+    let away = [Stage { to: 0.0, over_ns: 0 }, Stage { to: 0.0, over_ns: 500 }, Stage { to: 1.0, over_ns: 0 }];
+    let profile = Profile::new(1.0, &away, 500);
+    let paced = Users { pace: Some(Pace::new(1e6).unwrap()), ..users(&profile) };
+    let mut demand = Demand::closed(paced, 0, 100_000);
+    assert_eq!(demand.fall(), Fallen::Due(0));
+    let first = demand.take().unwrap();
+    assert_eq!([demand.fall(), demand.fall()], [Fallen::Left, Fallen::Joined]);
+    assert_eq!(demand.ended(first, 2000), Some(1000));
+}

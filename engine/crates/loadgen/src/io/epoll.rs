@@ -111,7 +111,10 @@ impl Epoll {
     fn read(&mut self, mut reading: Reading) -> Option<Event> {
         let connection = self.of(reading.token)?;
         if reading.left == 0 {
-            self.unread.push_back(Reading::new(reading.token, reading.ending));
+            match self.unread.iter_mut().find(|known| known.token == reading.token) {
+                Some(known) => known.ending |= reading.ending,
+                None => self.unread.push_back(Reading::new(reading.token, reading.ending)),
+            }
             return None;
         }
         loop {

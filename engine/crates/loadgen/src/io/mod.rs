@@ -26,6 +26,8 @@ pub enum Event {
     Received { connection: u32, chunk: Chunk, more: bool },
     /// So many bytes that were handed over earlier have been taken, and more can be handed over.
     Taken(u32, usize),
+    /// Bytes that were handed over could not be written; what came can still be read.
+    Unwritable(u32, io::Error),
     /// The peer sends no more.
     Ended(u32),
     /// The connection is broken.
@@ -41,6 +43,7 @@ impl Event {
             | Self::Refused(connection, _)
             | Self::Received { connection, .. }
             | Self::Taken(connection, _)
+            | Self::Unwritable(connection, _)
             | Self::Ended(connection)
             | Self::Broken(connection, _) => Some(connection),
         }

@@ -33,6 +33,8 @@ enum Kind {
     Receive,
     Send,
     Timer,
+    /// A write of which only failure is told.
+    QuietSend,
 }
 
 impl Kind {
@@ -42,7 +44,8 @@ impl Kind {
             1 => Self::Connect,
             2 => Self::Receive,
             3 => Self::Send,
-            _ => Self::Timer,
+            4 => Self::Timer,
+            _ => Self::QuietSend,
         }
     }
 }
@@ -139,14 +142,15 @@ impl Uring {
             return None;
         }
         if kind == Kind::Wake {
-            return Some(self.watch_waker().err().map_or(Event::Woken, |error| Event::Broken(connection, error)));
+            // Once is enough: whoever asks to stop asks for good.
+            return Some(Event::Woken);
         }
         let slot = &mut self.slots[connection as usize];
         if slot.generation != (user_data >> 32) as u32 & GENERATIONS {
             self.give_back_unused(completion);
             return None;
         }
-        if !cqueue::more(completion.flags()) {
+        if kind != Kind::QuietSend && !cqueue::more(completion.flags()) {
             slot.pending = slot.pending.saturating_sub(1);
         }
         match kind {
@@ -154,7 +158,7 @@ impl Uring {
             Kind::Receive => self.received(connection, completion),
             _ => Some(match completion.result() {
                 taken @ 0.. => Event::Taken(connection, taken as usize),
-                error => Event::Broken(connection, io::Error::from_raw_os_error(-error)),
+                error => Event::Unwritable(connection, io::Error::from_raw_os_error(-error)),
             }),
         }
     }
@@ -262,12 +266,11 @@ impl Io for Uring {
         };
         // All of it or an error: what is short waits in the kernel until there is room.
         let length = bytes.len().min(u32::MAX as usize);
-        let entry = opcode::Send::new(fd, bytes.as_ptr(), length as u32)
-            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
-            .build()
-            .user_data(self.user_data(Kind::Send, connection));
+        let entry =
+            opcode::Send::new(fd, bytes.as_ptr(), length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL).build();
         // With nothing before it in the socket a short write finds room, so that it succeeded need not be told.
         let quiet = alone && length <= QUIET_BYTES;
+        let entry = entry.user_data(self.user_data(if quiet { Kind::QuietSend } else { Kind::Send }, connection));
         let pushed = if quiet {
             self.push(&entry.flags(Flags::SKIP_SUCCESS))
         } else {
@@ -327,8 +330,10 @@ impl Io for Uring {
         // still does is cancelled, because it would keep the socket open, and read memory that is not there any more.
         let _ = self.submit();
         if std::mem::take(&mut self.slots[connection as usize].pending) > 0 {
-            let all = CancelBuilder::fd(Fd(stream.as_raw_fd())).all();
-            let _ = self.ring.submitter().register_sync_cancel(None, all);
+            let all = || CancelBuilder::fd(Fd(stream.as_raw_fd())).all();
+            while let Err(error) = self.ring.submitter().register_sync_cancel(None, all())
+                && error.kind() == ErrorKind::Interrupted
+            {}
         }
         if reset {
             reset_on_close(&stream);

@@ -28,6 +28,8 @@ pub struct Pool<I> {
     pub roster: Roster,
     /// Handshakes that ended well and were not counted yet.
     pub shaken: Vec<Shaken>,
+    /// Bytes that were sent and received while connections were opened, and not counted yet.
+    pub opening_bytes: (usize, usize),
     tls_told: Option<TlsTold>,
     address: Address,
     target: Target,
@@ -60,6 +62,7 @@ impl<I: Io> Pool<I> {
             connections: (0..connections).map(|_| Connection::new()).collect(),
             roster: Roster::new(connections),
             shaken: Vec::new(),
+            opening_bytes: (0, 0),
             tls_told: None,
             address: Address::new(target),
             target: job.target.clone(),
@@ -88,11 +91,9 @@ impl<I: Io> Pool<I> {
     /// One connection less is wanted: one that is not open, or is idle, or the next that will be.
     pub fn shrink(&mut self) {
         let spare = self.roster.front(State::Down).or_else(|| self.roster.front(State::Idle));
+        self.surplus += 1;
         if let Some(connection) = spare {
             self.drop_socket(connection, true);
-            self.roster.change(connection, State::Parked);
-        } else {
-            self.surplus += 1;
         }
     }
 
@@ -167,8 +168,14 @@ impl<I: Io> Pool<I> {
         }
         let depth_left = self.depth.saturating_sub(carrier.line.length);
         let left = self.requests_per_connection.saturating_sub(carrier.carried);
-        let streams = carrier.layers.as_deref().and_then(|layers| layers.http2.as_ref());
-        depth_left.min(left).min(streams.map_or(u32::MAX, redline_http2::Session::room))
+        depth_left.min(left).min(self.streams(connection))
+    }
+
+    /// How many streams more an HTTP/2 peer takes now.
+    #[inline]
+    fn streams(&self, connection: u32) -> u32 {
+        let layers = self.connections[connection as usize].layers.as_deref();
+        layers.and_then(|layers| layers.http2.as_ref()).map_or(u32::MAX, redline_http2::Session::room)
     }
 
     /// Put an open connection where it belongs, after what is in flight on it has changed.
@@ -228,10 +235,16 @@ impl<I: Io> Pool<I> {
     }
 
     /// A connection is open; whether it replaces an earlier one.
-    pub fn opened(&mut self, connection: u32) -> bool {
-        self.roster.change(connection, State::Idle);
+    pub fn opened(&mut self, connection: u32, now_ns: u64) -> bool {
         self.patience.opened();
-        std::mem::replace(&mut self.connections[connection as usize].was_open, true)
+        let was_open = std::mem::replace(&mut self.connections[connection as usize].was_open, true);
+        if self.streams(connection) == 0 {
+            // An HTTP/2 peer that greets with a refusal.
+            self.lost(connection, true, now_ns);
+        } else {
+            self.settle(connection);
+        }
+        was_open
     }
 
     /// An answer came.

@@ -84,7 +84,7 @@ impl<I: Io> Pool<I> {
         let connection = event.connection()?;
         match self.advance(event, now_ns()) {
             Opening::Done if self.roster.state(connection) == State::Opening => {
-                self.opened(connection);
+                self.opened(connection, now_ns());
                 None
             }
             Opening::Failed(why) => {
@@ -101,12 +101,21 @@ impl<I: Io> Pool<I> {
             Event::Woken => Opening::Going,
             Event::Opened(connection) => self.connected(connection, now_ns),
             Event::Refused(_, error) => Opening::Failed(Failure::Connect(error)),
-            Event::Broken(connection, error) => Opening::Failed(self.broke(connection, error)),
+            Event::Broken(connection, error) | Event::Unwritable(connection, error) => {
+                Opening::Failed(self.broke(connection, error))
+            }
             Event::Ended(connection) => {
                 Opening::Failed(self.broke(connection, io::Error::new(ErrorKind::UnexpectedEof, "the peer closed it")))
             }
             Event::Taken(connection, bytes) => match self.taken(connection, bytes) {
-                Ok(_) => Opening::Going,
+                Ok(sent) => {
+                    self.opening_bytes.0 += sent;
+                    if self.is_open(connection) {
+                        // Its handshake was done, but not all of it written.
+                        self.settle(connection);
+                    }
+                    Opening::Going
+                }
                 Err(error) => Opening::Failed(self.broke(connection, error)),
             },
             Event::Received { connection, chunk, .. } => {
@@ -142,8 +151,9 @@ impl<I: Io> Pool<I> {
         let shakes = layers.tls.is_some();
         if shakes || layers.http2.is_some() {
             self.connections[connection as usize].layers = Some(Box::new(layers));
-            if let Err(error) = self.flush(connection) {
-                return Opening::Failed(Failure::Connect(error));
+            match self.flush(connection) {
+                Ok(sent) => self.opening_bytes.0 += sent,
+                Err(error) => return Opening::Failed(Failure::Connect(error)),
             }
         }
         if shakes { Opening::Going } else { Opening::Done }
@@ -151,6 +161,7 @@ impl<I: Io> Pool<I> {
 
     /// Bytes came on a connection that is being opened.
     fn shake(&mut self, connection: u32, bytes: &[u8], now_ns: u64) -> Opening {
+        self.opening_bytes.1 += bytes.len();
         match self.connections[connection as usize].layers.take() {
             // It speaks before it was asked: of no use.
             None => Opening::Failed(Failure::Connect(io::Error::other("it spoke before a request came"))),
@@ -159,6 +170,7 @@ impl<I: Io> Pool<I> {
                 self.connections[connection as usize].layers = Some(layers);
                 // Also after a failure: the peer is told why.
                 let flushed = self.flush(connection).map_err(Failure::Connect);
+                self.opening_bytes.0 += flushed.as_ref().unwrap_or(&0);
                 match shaken.and_then(|done| flushed.map(|_| done)) {
                     Ok(true) => Opening::Done,
                     Ok(false) => Opening::Going,
