@@ -83,7 +83,7 @@ def load(
     status: Annotated[int, typer.Option("--status", metavar="N", help="The right answer's status.")] = 200,
     warmup: Annotated[str, typer.Option("--warmup", metavar="TIME", help="Loaded before it is measured.")] = "1s",
     timeout: Annotated[str, typer.Option("--timeout", metavar="TIME", help="When a request is given up.")] = "5s",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of poisson arrivals.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is drawn, such as arrivals.")] = 1,
     json: AsJson = False,
 ) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
