@@ -46,7 +46,10 @@ class Counts(Frozen):
     sent: int = 0
     completed: int = Field(default=0, description="right answers received in this window, whenever they were due")
     late: int = Field(default=0, description="answered only after the measurement window had ended")
-    waited: int = Field(default=0, description="open load: found no connection with room when due")
+    waited: int = Field(
+        default=0,
+        description="open load: found no connection with room when due; users with a pace: due before an answer",
+    )
     retried: int = 0
     reconnects: int = 0
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
