@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
 from tests.fakes import targets
+from tests.fakes.certificates import Certificate
 
 pytestmark = pytest.mark.e2e
 
@@ -52,6 +53,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return Certificate(tmp_path_factory.mktemp("certificate"))
+
+
 def _first_suite() -> str:
     page = (CHECKOUT / "docs" / "guide" / "first-suite.md").read_text()
     (suite,) = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
@@ -59,7 +65,7 @@ def _first_suite() -> str:
 
 
 @pytest.mark.parametrize("command", DOCUMENTED)
-def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path) -> None:
+def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path, certificate: Certificate) -> None:
     args = shlex.split(command)
     own_catalogue = "mine.yaml" in args or any(arg.startswith("suites/") for arg in args)
     redline = Redline(runs)
@@ -71,9 +77,13 @@ def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path) ->
         args = [args[0], *(arg for arg in args if arg in {"--peers", "--json"}), *SHORT_SELFTEST]
     if args[0] == "run" and "--resume" not in args:
         args += SHORT_RUN
-    with targets.target(targets.healthy) as url:
+    http2 = "--http2" in args
+    over_tls = any(arg.startswith("https://") for arg in args)
+    context = certificate.context("h2" if http2 else "http/1.1") if over_tls else None
+    (redline.folder / "ca.pem").write_text(certificate.pem)
+    with targets.target(targets.speaks_http2 if http2 else targets.healthy, context) as url:
         if args[0] == "load":
-            args = [url if arg.startswith("http://") else arg for arg in args] + SHORT_LOAD
+            args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + SHORT_LOAD
         done = redline(*args)
     # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.
     depends = "--fail-on" in args or args[0] in {"run", "load", "selftest"}

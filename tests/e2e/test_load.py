@@ -2,6 +2,7 @@
 
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from redline.cli.contracts import LoadResult
 from redline.cli.load_target import read_url
 from tests.e2e.conftest import Redline
 from tests.fakes import targets
+from tests.fakes.certificates import Certificate
 
 pytestmark = pytest.mark.e2e
 
@@ -44,6 +46,17 @@ def test_the_backend_can_be_said_and_workers_may_poll(redline: Redline) -> None:
     result = load(redline, targets.healthy, "--backend", "epoll", "--spin")
     assert result.engine.backend == "epoll"
     assert result.counts.outcomes.ok > 0
+
+
+def test_http_2_over_tls_is_told(redline: Redline, tmp_path: Path) -> None:
+    certificate = Certificate(tmp_path)
+    with targets.target(targets.speaks_http2, certificate.context("h2")) as url:
+        done = redline("load", url, *SHORT, "--json", "--http2", "--insecure")
+    result = LoadResult.model_validate(done.json)
+    assert result.tls is not None
+    assert (result.tls.alpn, result.tls.insecure) == ("h2", True)
+    assert result.counts.outcomes.ok > 0
+    assert result.counts.outcomes.errors == 0
 
 
 def test_the_same_seed_offers_the_same_arrivals(redline: Redline) -> None:

@@ -26,8 +26,10 @@ class Certificate:
         """The certificate as text."""
         return self._certificate.read_text()
 
-    def context(self) -> ssl.SSLContext:
-        """A server's side."""
+    def context(self, *alpn: str) -> ssl.SSLContext:
+        """A server's side, which agrees to these protocols."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.load_cert_chain(self._certificate, self._key)
+        if alpn:
+            made.set_alpn_protocols(list(alpn))
         return made

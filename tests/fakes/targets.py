@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\npath0"
+_DATA, _HEADERS, _SETTINGS, _PING = 0, 1, 4, 6
+_ACK, _END_STREAM, _END_HEADERS = 1, 1, 4
 Habit = Callable[[socket.socket], None]
 
 
@@ -98,6 +100,24 @@ def fails(connection: socket.socket) -> None:
     """Answers each request with 500."""
     while connection.recv(65536):
         connection.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
+
+
+def speaks_http2(connection: socket.socket) -> None:
+    """Answers each request of HTTP/2 (RFC 9113) with 200 and no body."""
+    stream = connection.makefile("rb")
+    stream.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+    connection.sendall(_frame(_SETTINGS, 0, 0))
+    while len(head := stream.read(9)) == 9:
+        kind, flags, number = head[3], head[4], int.from_bytes(head[5:9])
+        payload = stream.read(int.from_bytes(head[:3]))
+        if kind in (_SETTINGS, _PING) and not flags & _ACK:
+            connection.sendall(_frame(kind, _ACK, 0, payload if kind == _PING else b""))
+        elif kind in (_DATA, _HEADERS) and flags & _END_STREAM:
+            connection.sendall(_frame(_HEADERS, _END_STREAM | _END_HEADERS, number, b"\x88"))  # `:status: 200` in HPACK
+
+
+def _frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:
+    return len(payload).to_bytes(3) + bytes((kind, flags)) + number.to_bytes(4) + payload
 
 
 @contextlib.contextmanager
