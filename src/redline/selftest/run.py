@@ -12,7 +12,6 @@ from redline.model import Closed, Histogram, Load, Open, Think, Traffic
 from redline.plugins.linux.host import Host
 from redline.report import load_text
 from redline.selftest import arrivals, evidence
-from redline.selftest.bench import STOPPED_AFTER_SHARE, Bench, Observed
 from redline.selftest.cases import ARRIVALS, Case, even, poisson
 from redline.selftest.chance import Chance, expected
 from redline.selftest.evidence import Ground, Measured, Way
@@ -26,6 +25,7 @@ from redline.selftest.results import (
     PeerAnswer,
     SelftestResult,
 )
+from redline.selftest.rig import STOPPED_AFTER_SHARE, Observed, Rig
 from redline.selftest.sleeper import wake_ups
 from redline.selftest.truth import Held
 
@@ -82,28 +82,28 @@ class _Run:
     peers: tuple[PeerAnswer, ...]
 
 
-def run(order: Order, bench: Bench, begin: Callable[[str], None]) -> SelftestResult:
+def run(order: Order, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
     """All of it; `begin` is told what comes next. Raises BuildError, LaunchError and DriveError."""
-    cpus = bench.oracle.placement.engine_cpus[:1]
+    cpus = rig.oracle.placement.engine_cpus[:1]
     begin("the round trip")
     slept = wake_ups(order.length(_SLEPT_S), cpus)
-    before = _round_trips(order, bench)
-    each_ns = _burst(order, bench)
+    before = _round_trips(order, rig)
+    each_ns = _burst(order, rig)
     runs = []
     for case in order.cases:
         begin(case.name)
-        observed = bench.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
-        runs.append(_Run(case, observed, _ask(order.peers, case, bench, begin)))
-    seen = _record_arrivals(order, bench, begin)
+        observed = rig.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
+        runs.append(_Run(case, observed, _ask(order.peers, case, rig, begin)))
+    seen = _record_arrivals(order, rig, begin)
     begin("the round trip, again")
-    awake, resting = (Way(*both) for both in zip(before, _round_trips(order, bench), strict=True))
+    awake, resting = (Way(*both) for both in zip(before, _round_trips(order, rig), strict=True))
     ground = Ground(awake, resting, Histogram.merged((slept, wake_ups(order.length(_SLEPT_S), cpus))))
     cases = [_judged(each, ground, each_ns) for each in runs] + _judged_arrivals(seen, ground)
     judgements = [point.judgement for case in cases for point in case.points]
     judgements += [check.judgement for case in cases for check in case.checks]
     return SelftestResult(
         judgement=worst(judgements),
-        machine=_machine(bench),
+        machine=_machine(rig),
         round_trip=evidence.quantiles(awake.both),
         round_trip_drift_ns=awake.drift_ns,
         resting_round_trip=evidence.quantiles(resting.both),
@@ -113,26 +113,26 @@ def run(order: Order, bench: Bench, begin: Callable[[str], None]) -> SelftestRes
     )
 
 
-def _round_trips(order: Order, bench: Bench) -> tuple[Histogram, Histogram]:
+def _round_trips(order: Order, rig: Rig) -> tuple[Histogram, Histogram]:
     """Awake and resting."""
     shapes = (Closed(users=1), Closed(users=1, think=Think(mean_ns=_RESTS_NS)))
-    awake, resting = (bench.observe(("null",), shape, order.length(ROUND_TRIP_S)) for shape in shapes)
+    awake, resting = (rig.observe(("null",), shape, order.length(ROUND_TRIP_S)) for shape in shapes)
     return awake.traffic.response, resting.traffic.response
 
 
-def _burst(order: Order, bench: Bench) -> float:
+def _burst(order: Order, rig: Rig) -> float:
     """What one of many requests that are answered together takes, in nanoseconds."""
-    traffic = bench.observe(("null",), Closed(users=_BURST_USERS), order.length(_BURST_S)).traffic
+    traffic = rig.observe(("null",), Closed(users=_BURST_USERS), order.length(_BURST_S)).traffic
     return 1e9 / traffic.rate_per_s if traffic.rate_per_s > 0 else 0.0
 
 
-def _ask(peers: tuple[Peer, ...], case: Case, bench: Bench, begin: Callable[[str], None]) -> tuple[PeerAnswer, ...]:
-    answers, cpus = [], bench.oracle.placement.engine_cpus
+def _ask(peers: tuple[Peer, ...], case: Case, rig: Rig, begin: Callable[[str], None]) -> tuple[PeerAnswer, ...]:
+    answers, cpus = [], rig.oracle.placement.engine_cpus
     for peer in peers if compares(case) else ():
         begin(f"{case.name} by {peer.adapter.name}")
         after_s = peer.adapter.settles_s + STOPPED_AFTER_SHARE * case.seconds
-        with bench.server(case.oracle, stop_s=case.stop_s, after_s=after_s) as url:
-            asked = Asked(url, case.rate_per_s, case.load.connections, case.seconds, bench.scratch, cpus)
+        with rig.server(case.oracle, stop_s=case.stop_s, after_s=after_s) as url:
+            asked = Asked(url, case.rate_per_s, case.load.connections, case.seconds, rig.scratch, cpus)
             answers.append(ask(peer, asked))
     return tuple(answers)
 
@@ -190,14 +190,14 @@ def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
 
 
 def _record_arrivals(
-    order: Order, bench: Bench, begin: Callable[[str], None]
+    order: Order, rig: Rig, begin: Callable[[str], None]
 ) -> tuple[tuple[Open, Observed, tuple[int, ...]], ...]:
     if not order.arrivals:
         return ()
     found = []
     for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)):
         begin(f"{ARRIVALS}, {shape.arrivals}")
-        observed, came = bench.record_arrivals(shape, order.length(ARRIVALS_S))
+        observed, came = rig.record_arrivals(shape, order.length(ARRIVALS_S))
         found.append((shape, observed, came))
     return tuple(found)
 
@@ -266,13 +266,13 @@ def _load_text(shape: Open, seconds: float) -> str:
     return load_text(Load(name="known", shape=shape, duration_ns=round(seconds * 1e9)))
 
 
-def _machine(bench: Bench) -> MachineFacts:
-    host, placement = Host(), bench.oracle.placement
+def _machine(rig: Rig) -> MachineFacts:
+    host, placement = Host(), rig.oracle.placement
     return MachineFacts(
         cpu_model=host.cpu_model(),
         cores=os.cpu_count() or 1,
         kernel=platform.release(),
-        engine=bench.driver.version(),
+        engine=rig.driver.version(),
         server_cpus=placement.server_cpus,
         engine_cpus=placement.engine_cpus,
     )

@@ -1,0 +1,200 @@
+"""One load on one server, and all that was seen of it: the only part of the selftest that measures."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from redline.errors import LaunchError
+from redline.model import Cell, Closed, Expected, Interval, Load, Open, Recording, Request, Scenario, Traffic, Variant
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.ports import Drive, Endpoint
+from redline.selftest.cores import on_cores
+from redline.selftest.oracle import Oracle, own_lateness
+from redline.selftest.results import Quantile
+
+PATH = "/path0"
+WARMUP_NS = 500_000_000
+_SECOND_NS = 1_000_000_000
+_SEED = 1
+STOPPED_AFTER_SHARE = 0.4
+"""Of the measurement, after which a server is stopped."""
+_ENDS_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of one load: by the engine and the probes, by the server of itself, and how long it was stopped."""
+
+    recording: Recording
+    traffic: Traffic
+    server_late: tuple[Quantile, ...] = ()
+    stopped_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What a selftest measures with. `scratch` is a folder for logs, `watch` is told how each load goes."""
+
+    oracle: Oracle
+    driver: EngineDriver
+    scratch: Path
+    watch: Callable[[Interval], None]
+
+    def observe(
+        self, arguments: tuple[str, ...], shape: Open | Closed, seconds: float, *, stop_s: float = 0.0
+    ) -> Observed:
+        """One load of the engine on a fresh oracle, which is stopped once, in the middle, for `stop_s`.
+
+        Raises BuildError, LaunchError and DriveError.
+        """
+        log = self.scratch / "oracle.log"
+        stopper = None
+        with self.oracle.running(arguments, log) as server:
+            if stop_s:
+                stopper = Stopper(server.facts.pid, stop_s)
+            with stopper or contextlib.nullcontext():
+                recording, traffic = self._drive(server.endpoint, server.facts.pid, shape, seconds, stopper)
+        return Observed(recording, traffic, own_lateness(log), stopper.lasted_s if stopper else 0.0)
+
+    @contextlib.contextmanager
+    def server(self, arguments: tuple[str, ...], *, stop_s: float = 0.0, after_s: float = 0.0) -> Iterator[str]:
+        """A fresh oracle for somebody else's load: its URL. It is stopped for `stop_s`, `after_s` from now."""
+        with self.oracle.running(arguments, self.scratch / "oracle.log") as server:
+            url = f"http://{server.endpoint.host}:{server.endpoint.port}{PATH}"
+            if not stop_s:
+                yield url
+                return
+            with Stopper(server.facts.pid, stop_s) as stopper:
+                timer = threading.Timer(after_s, stopper.reached, (1.0,))
+                timer.start()
+                try:
+                    yield url
+                finally:
+                    timer.cancel()
+
+    def record_arrivals(self, shape: Open, seconds: float) -> tuple[Observed, tuple[int, ...]]:
+        """The same against the recorder, with the Unix nanoseconds at which it read each request."""
+        with _recorder(self.oracle.placement.server_cpus) as (process, endpoint):
+            recording, traffic = self._drive(endpoint, process.pid, shape, seconds, None)
+            told, _ = process.communicate(timeout=_ENDS_WITHIN_S)
+        return Observed(recording, traffic), tuple(int(line) for line in told.split())
+
+    def _drive(
+        self, endpoint: Endpoint, server: int, shape: Open | Closed, seconds: float, stopper: "Stopper | None"
+    ) -> tuple[Recording, Traffic]:
+        cell = self._cell(shape, seconds)
+        probe = ProcessTreeProbe()
+        probe.follow("server", server)
+
+        def seen(interval: Interval) -> None:
+            if stopper is not None and interval.phase == "measure":
+                stopper.reached((interval.end_ns - WARMUP_NS) / cell.load.duration_ns)
+            self.watch(interval)
+
+        started = time.time_ns()
+        try:
+            traffic = self.driver.drive(
+                Drive(
+                    cell=cell,
+                    endpoint=endpoint,
+                    seed=_SEED,
+                    cpus=self.oracle.placement.engine_cpus[:1],
+                    workers=1,
+                    log=self.scratch / "engine.log",
+                    on_start=lambda pid: probe.follow("engine", pid),
+                    on_interval=seen,
+                )
+            )
+        finally:
+            series = probe.finish()
+        recording = Recording(
+            cell_id=cell.id,
+            round=0,
+            position=0,
+            seed=_SEED,
+            started_unix_ns=started,
+            traffic=traffic,
+            series=series,
+        )
+        return recording, traffic
+
+    def _cell(self, shape: Open | Closed, seconds: float) -> Cell:
+        expect = Expected(body=PATH.removeprefix("/"))
+        return Cell(
+            variant=Variant(entry=self.oracle.null.entry),
+            scenario=Scenario(name="known", request=Request(path=PATH, expect=expect)),
+            load=Load(name="known", shape=shape, duration_ns=round(seconds * _SECOND_NS)),
+            warmup_ns=WARMUP_NS,
+            timeout_ns=10 * _SECOND_NS,
+        )
+
+
+class Stopper:
+    """Stops a process once, when it is told that enough has been measured, and lets it go on `stop_s` later.
+
+    In a thread of its own that does not give way: it has to be on time. `lasted_s` is how long it really was.
+    """
+
+    def __init__(self, pid: int, stop_s: float) -> None:
+        self._pid, self._stop_s = pid, stop_s
+        self._now, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="stopper", daemon=True)
+        self.lasted_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._now.set()
+        self._thread.join()
+
+    def reached(self, share: float) -> None:
+        """So much has been measured."""
+        if share >= STOPPED_AFTER_SHARE:
+            self._now.set()
+
+    def _run(self) -> None:
+        self._now.wait()
+        if self._over.is_set():
+            return
+        with contextlib.suppress(ProcessLookupError):
+            began = time.monotonic()
+            os.kill(self._pid, signal.SIGSTOP)
+            try:
+                self._over.wait(self._stop_s)
+            finally:
+                os.kill(self._pid, signal.SIGCONT)
+                self.lasted_s = time.monotonic() - began
+
+
+@contextlib.contextmanager
+def _recorder(cpus: tuple[int, ...]) -> Iterator[tuple["subprocess.Popen[str]", Endpoint]]:
+    """The recorder on these cores (empty: any); ended whatever happens. Raises LaunchError."""
+    with on_cores(cpus):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "redline.selftest.recorder"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+    try:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        if not port:
+            raise LaunchError("the recorder of arrivals did not start", hint="its message stands above")
+        yield process, Endpoint("127.0.0.1", int(port))
+    finally:
+        process.kill()
+        process.communicate()
