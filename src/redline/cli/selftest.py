@@ -19,11 +19,11 @@ from redline.model import Interval
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import plan_placement
 from redline.quantities import duration
-from redline.selftest.bench import Bench
 from redline.selftest.cases import ARRIVALS, known_cases
 from redline.selftest.oracle import build_oracle
 from redline.selftest.peers import find_peers
 from redline.selftest.results import SelftestResult
+from redline.selftest.rig import Rig
 from redline.selftest.run import Order, run
 
 _SHORTEST_S, _LONGEST_S = 0.5, 600.0
@@ -106,4 +106,4 @@ def _run(order: Order, console: Console) -> SelftestResult:
             p99 = duration(interval.response.quantile_ns(0.99))
             line.show(Text(f"{current}  {interval.phase}  {interval.end_ns / 1e9:.1f} s  p99 {p99}"))
 
-        return run(order, Bench(oracle, driver, Path(scratch), watch), begin)
+        return run(order, Rig(oracle, driver, Path(scratch), watch), begin)
