@@ -31,6 +31,7 @@ lint: build ## Formatting, lint, types and the walls between the rooms
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
+	cd engine/fuzz && cargo fmt --check
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 
 test-engine: build ## The engine's own tests
@@ -48,5 +49,5 @@ bench: build ## Redline measured against its peers: half an hour on a machine th
 	PATH="$${REDLINE_PEERS:+$$REDLINE_PEERS:}$$PATH" .venv/bin/redline selftest --peers
 
 clean: ## Remove everything that was built; runs stay
-	rm -rf .venv .tools .cache engine/target
+	rm -rf .venv .tools .cache engine/target engine/fuzz/target
 	find catalogue -type d -name target -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 //! The contract is `docs/reference/engine-protocol.md`. Lines of this file are the order of things: read, check what the
 //! machine allows, watch for the end, resolve, direct.
 
+mod connecting;
 mod connection;
 mod demand;
 mod director;
