@@ -44,26 +44,34 @@ pub fn direct(
         return Ok(None);
     }
     let trouble = not_connected(job, target, &connections);
-    if let Some(orders) = orders {
-        // A shard: the coordinator knows whether the others have connections, and when all start.
-        tell(&Event::Connected(Connected {
-            connections: connections.open,
-            connect_ns: now_ns() - begun_ns,
-            backend: connections.backend.to_owned(),
-            tls: connections.tls,
-            trouble,
-        }));
-        let Some(epoch_ns) = orders.epoch_ns(stop) else {
-            return Ok(None);
-        };
-        begin(&hired, epoch_ns);
-        return conduct(job, stop, &hired, &inbox, epoch_ns).map(Some);
-    }
-    if let Some(trouble) = trouble {
-        return Err(trouble);
-    }
-    let epoch_ns = now_ns() + NOTICE_NS;
-    tell(&Event::Started(Started {
+    let connect_ns = now_ns() - begun_ns;
+    let epoch_ns = match (orders, trouble) {
+        (Some(orders), trouble) => {
+            tell(&connected(connections, connect_ns, trouble));
+            match orders.epoch_ns(stop) {
+                Some(epoch_ns) => epoch_ns,
+                None => return Ok(None),
+            }
+        }
+        (None, Some(trouble)) => return Err(trouble),
+        (None, None) => {
+            let epoch_ns = now_ns() + NOTICE_NS;
+            tell(&started(job, connections, connect_ns, epoch_ns));
+            epoch_ns
+        }
+    };
+    begin(&hired, epoch_ns);
+    conduct(job, stop, &hired, &inbox, epoch_ns).map(Some)
+}
+
+/// What a shard tells: the coordinator knows whether the others have connections, and when all start.
+fn connected(connections: Connections, connect_ns: u64, trouble: Option<Trouble>) -> Event<'static> {
+    let Connections { open, backend, tls, .. } = connections;
+    Event::Connected(Connected { connections: open, connect_ns, backend: backend.to_owned(), tls, trouble })
+}
+
+fn started(job: &Job, connections: Connections, connect_ns: u64, epoch_ns: u64) -> Event<'static> {
+    Event::Started(Started {
         format: ENGINE_FORMAT.to_owned(),
         engine: Engine {
             name: "redline-engine".to_owned(),
@@ -74,12 +82,10 @@ pub fn direct(
             processes: 1,
         },
         connections: connections.open,
-        connect_ns: epoch_ns - NOTICE_NS - begun_ns,
+        connect_ns,
         epoch_unix_ns: unix_ns() + epoch_ns - now_ns(),
         tls: connections.tls,
-    }));
-    begin(&hired, epoch_ns);
-    conduct(job, stop, &hired, &inbox, epoch_ns).map(Some)
+    })
 }
 
 /// Tell all workers when the schedule starts.
