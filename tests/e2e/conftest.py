@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ from redline.suite import load_catalogue
 CHECKOUT = Path(__file__).parents[2]
 REDLINE = Path(sys.executable).with_name("redline")
 LIMIT_S = 180
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores Ctrl-C, and so would everything that is started from it; here it is part of the test.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
