@@ -20,7 +20,7 @@ REDLINE = Path(sys.executable).with_name("redline")
 LIMIT_S = 180
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell's background job ignores Ctrl-C, and so would everything that is started from it; here it is part of the test.
+    # A shell's background job ignores Ctrl-C, and so would all that is started from it; here it is part of the test.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
