@@ -7,15 +7,18 @@ from redline.model.estimate import COMPARED, Comparison, Estimate, Metric, Verdi
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
-from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Think
+from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
 from redline.model.plan import Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
 from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,
+    Effect,
     Moment,
     ObjectiveResult,
     OtherTime,
     Percentile,
+    Place,
+    Ranking,
     Report,
     RunReport,
     TrialReport,
@@ -35,6 +38,7 @@ __all__ = [
     "Closed",
     "Comparison",
     "Counts",
+    "Effect",
     "Engine",
     "EngineMode",
     "Environment",
@@ -63,8 +67,10 @@ __all__ = [
     "OtherTime",
     "Outcomes",
     "Percentile",
+    "Place",
     "Plan",
     "PlannedTrial",
+    "Ranking",
     "Ready",
     "Recording",
     "Report",
@@ -76,6 +82,7 @@ __all__ = [
     "ServedTls",
     "ServerEntry",
     "ServerFacts",
+    "Share",
     "Signed",
     "Skipped",
     "Stage",

@@ -27,7 +27,8 @@ class Build(Frozen):
     """How a server is built; the content of `inputs` decides whether it has to be built again.
 
     `inputs` are globs, `outputs` paths of files or folders. Both are relative to `folder`, which is relative to the
-    family's folder.
+    family's folder. A `target` is appended to `run`; builds that have one, and the same `run` and `folder`, are done by
+    one command with all their targets.
     """
 
     run: tuple[str, ...] = Field(min_length=1)
@@ -35,13 +36,15 @@ class Build(Frozen):
     inputs: tuple[str, ...] = Field(min_length=1)
     outputs: tuple[str, ...] = Field(min_length=1)
     needs: tuple[Tool, ...] = ()
+    target: str | None = when_said(None)
 
 
 class Start(Frozen):
     """How a built server is started.
 
     In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the
-    value of option NAME, `{cpus}` the number of cores that it may use.
+    value of option NAME, `{cpus}` the number of cores that it may use, `{scratch}` an empty folder of the trial's own
+    that is removed afterwards, `{java}` the `java` of the JDK that the option `jdk` asks for.
     """
 
     command: tuple[str, ...] = Field(min_length=1)

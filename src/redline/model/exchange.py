@@ -126,6 +126,7 @@ class Scenario(Frozen):
     others: tuple[Request, ...] = when_said((), description="beside the first one")
     picks: dict[str, tuple[str, ...]] = when_said({})
     requires: dict[str, str | int | bool] = {}
+    against: str | None = when_said(None, description="the scenario that its cost is told against, on the same server")
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":

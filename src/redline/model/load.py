@@ -68,11 +68,22 @@ class Closed(Frozen):
         return _mean(self.users, self.stages, over_ns)
 
 
+class Share(Frozen):
+    """A rate as a share of a capacity: what the weakest of a cell's group answered per second under the load `of`.
+
+    A group is a baseline and all that is compared with it, so all of them get the same rate.
+    """
+
+    share: float = Field(gt=0, description="0.8 is 80%; past 1 is overload")
+    of: str = Field(description="a closed load of the same suite")
+
+
 class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
 
     Either at `rate_per_s`, which `stages` may change from the beginning of the measurement on, or at the times of
-    `replayed_ns`, which count from there.
+    `replayed_ns`, which count from there. A rate that comes from a `share` is not known before its capacity has been
+    measured: in a suite it is None, in a planned cell it is there.
     """
 
     kind: Literal["open"] = "open"
@@ -84,10 +95,15 @@ class Open(Frozen):
     depth: int = when_said(1, ge=1, description="the most requests in flight on one connection")
     requests_per_connection: int | None = when_said(None, ge=1)
     stages: tuple[LoadStage, ...] = when_said(())
+    share: Share | None = when_said(None, description="where the rate comes from, when it is not a number of its own")
 
     @model_validator(mode="after")
     def _possible(self) -> "Open":
         replayed = self.arrivals == "replayed"
+        if self.share is not None:
+            if replayed or self.stages:
+                raise ValueError("a share of a capacity is a constant rate")
+            return self
         if replayed != bool(self.replayed_ns) or replayed != (self.rate_per_s is None):
             raise ValueError("arrivals are replayed from times, without a rate, or fall due at a rate, without times")
         if replayed and self.stages:

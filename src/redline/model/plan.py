@@ -57,6 +57,7 @@ class Suite(Frozen):
     about: str = ""
     variants: tuple[Variant, ...]
     baseline: str | None = Field(default=None, description="slug of the variant that the others are compared with")
+    baselines: dict[str, str] = when_said({}, description="the baseline's slug by variant slug, where each has its own")
     ceiling: Variant | None = Field(default=None, description="the do-nothing server that bounds this machine")
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
@@ -67,6 +68,15 @@ class Suite(Frozen):
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference worth acting on")
     objectives: tuple[Objective, ...] = ()
     engine: EngineMode = when_said(EngineMode())
+
+    def baseline_of(self, slug: str) -> str | None:
+        """The slug of the variant that this one is compared with; None for one that stands alone or is a baseline."""
+        found = self.baselines.get(slug, self.baseline)
+        return None if found == slug else found
+
+    def group_of(self, slug: str) -> str:
+        """The slug of the baseline of its group: a baseline and all that is compared with it; its own when alone."""
+        return self.baseline_of(slug) or slug
 
 
 class Cell(Frozen):
@@ -98,7 +108,7 @@ class Cell(Frozen):
             "options": self.variant.options,
             **self.variant.spoken,
             "route": self.route,
-            "scenario": self.scenario.model_dump(mode="json"),
+            "scenario": self.scenario.model_dump(mode="json", exclude={"against"}),
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,
             "timeout_ns": self.timeout_ns,

@@ -119,6 +119,40 @@ class RunReport(Frozen):
     suite_text: str
 
 
+class Effect(Frozen):
+    """What one step on one axis costs on one server, everything else being equal.
+
+    `axis` is the name of an option, whose `value` is compared with its `reference`, the first value that the suite
+    has; or `scenario`, one that the suite tells against another.
+    """
+
+    axis: str
+    value: str
+    reference: str
+    comparison: Comparison
+
+
+class Place(Frozen):
+    """One cell in a ranking. Cells that cannot be told apart from the first of their rank share it."""
+
+    rank: int = Field(ge=1)
+    cell_id: str
+    estimate: Estimate
+
+
+class Ranking(Frozen):
+    """The subjects of one scenario and load with the same values of the options that all of them share, best first.
+
+    `metric` is throughput in closed loads and p99 in open ones. Only valid cells with an interval are ranked.
+    """
+
+    scenario: str
+    load: str
+    setting: str = Field(description="such as `interceptor=off`; empty when no shared option varies")
+    metric: Metric
+    places: tuple[Place, ...]
+
+
 class Report(Frozen):
     """A whole run as it is shown."""
 
@@ -127,4 +161,6 @@ class Report(Frozen):
     environment: Environment
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
+    effects: tuple[Effect, ...] = when_said(())
+    rankings: tuple[Ranking, ...] = when_said(())
     skipped: tuple[Skipped, ...]
