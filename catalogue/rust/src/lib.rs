@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -38,6 +39,17 @@ impl Options {
         }
         let port = port.ok_or("--port is missing")?;
         Ok(Self { port, routes, threads })
+    }
+}
+
+/// The time since 1970 in `unit`, `ms` or `ns`, as decimal text; None for another unit.
+#[must_use]
+pub fn now_in(unit: &str) -> Option<String> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    match unit {
+        "ms" => Some(since.as_millis().to_string()),
+        "ns" => Some(since.as_nanos().to_string()),
+        _ => None,
     }
 }
 
@@ -81,7 +93,7 @@ async fn serve_until_told(server: impl Future<Output = std::io::Result<()>>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use super::{Options, now_in};
 
     fn parse(line: &str) -> Result<Options, String> {
         Options::parse(line.split_whitespace().map(String::from))
@@ -91,6 +103,13 @@ mod tests {
     fn reads_all_options() {
         let options = parse("--port 8080 --routes 1 --threads 2");
         assert_eq!(options, Ok(Options { port: 8080, routes: 1, threads: 2 }));
+    }
+
+    #[test]
+    fn tells_the_time_in_two_units() {
+        let (ms, ns) = (now_in("ms").unwrap(), now_in("ns").unwrap());
+        assert_eq!(ns.len(), ms.len() + 6);
+        assert_eq!(now_in("s"), None);
     }
 
     #[test]

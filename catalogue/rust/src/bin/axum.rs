@@ -4,14 +4,25 @@ use std::process::ExitCode;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Query};
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
-use redline_catalogue_rust::{BODY_LIMIT, Options, run};
+use redline_catalogue_rust::{BODY_LIMIT, Options, now_in, run};
+use serde::Deserialize;
 use tokio::net::TcpListener;
 
+#[derive(Deserialize)]
+struct Clock {
+    unit: Option<String>,
+}
+
+async fn clock(Query(asked): Query<Clock>) -> Result<String, StatusCode> {
+    now_in(asked.unit.as_deref().unwrap_or("ms")).ok_or(StatusCode::BAD_REQUEST)
+}
+
 fn router(routes: usize) -> Router {
-    let mut app = Router::new();
+    let mut app = Router::new().route("/ts", get(clock));
     for number in 0..routes {
         let (path, bytes, string) = (format!("path{number}"), format!("bytes{number}"), format!("string{number}"));
         app = app

@@ -17,7 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use redline_catalogue_rust::{BODY_LIMIT, Options, run};
+use redline_catalogue_rust::{BODY_LIMIT, Options, now_in, run};
 use tokio::net::{TcpListener, TcpStream};
 
 type Answer = Response<Full<Bytes>>;
@@ -28,12 +28,13 @@ enum Handler {
     Path(String),
     Bytes(String),
     Text(String),
+    Clock,
 }
 
 impl Handler {
     fn method(&self) -> Method {
         match self {
-            Self::Path(_) => Method::GET,
+            Self::Path(_) | Self::Clock => Method::GET,
             Self::Bytes(_) | Self::Text(_) => Method::POST,
         }
     }
@@ -49,12 +50,18 @@ impl Handler {
                 let body = String::from_utf8(read(request).await?.into()).map_err(|_| StatusCode::BAD_REQUEST)?;
                 Ok(format!("{name} {}", body.len()))
             }
+            Self::Clock => now_in(unit(request.uri().query())).ok_or(StatusCode::BAD_REQUEST),
         }
     }
 }
 
+/// The value of `unit` in a query; ms when it is not there.
+fn unit(query: Option<&str>) -> &str {
+    query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("unit=")).unwrap_or("ms")
+}
+
 fn table(routes: usize) -> Table {
-    let mut table = Table::new();
+    let mut table = Table::from([("/ts".to_string(), Handler::Clock)]);
     for number in 0..routes {
         table.insert(format!("/path{number}"), Handler::Path(format!("path{number}")));
         table.insert(format!("/bytes{number}"), Handler::Bytes(format!("bytes{number}")));
