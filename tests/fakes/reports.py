@@ -102,8 +102,8 @@ def cell(
         is_baseline=server == baseline,
         valid=True,
         trials_planned=trials,
-        trials=tuple(_trial(rng, round_, rate, merged, cpu_ns) for round_ in range(trials)),
-        estimates=_estimates(rate, merged, cpu_ns, trials),
+        trials=tuple(trial(rng, round_, rate, merged, cpu_ns) for round_ in range(trials)),
+        estimates=estimates(rate, merged, cpu_ns, trials),
         counts=Counts(
             due=done,
             sent=done,
@@ -115,7 +115,7 @@ def cell(
         response=merged,
         response_percentiles=tuple(Percentile(q=q, ns=merged.quantile_ns(q)) for q in QS),
         service_percentiles=tuple(Percentile(q=q, ns=served.quantile_ns(q)) for q in QS),
-        timeline=tuple(m for round_ in range(trials) for m in _timeline(rng, round_ * 6, rate, merged)),
+        timeline=tuple(m for round_ in range(trials) for m in timeline(rng, round_ * 6, rate, merged)),
         findings=(),
     )
 
@@ -127,17 +127,17 @@ def _normal_quantiles(count: int) -> tuple[float, ...]:
 
 def _latencies(p50_ns: float, tail: float, *, queued: bool) -> tuple[Histogram, Histogram]:
     """Response and service times: the log-normal's own quantiles; when queued, one in 250 also waited."""
-    service = _log_normal(p50_ns, tail, 20_000)
+    service = log_normal(p50_ns, tail, 20_000)
     if not queued:
         return service, service
-    return Histogram.merged((_log_normal(p50_ns * 1.15, tail, 19_920), _log_normal(p50_ns * 9, tail, 80))), service
+    return Histogram.merged((log_normal(p50_ns * 1.15, tail, 19_920), log_normal(p50_ns * 9, tail, 80))), service
 
 
-def _log_normal(p50_ns: float, sigma: float, count: int) -> Histogram:
+def log_normal(p50_ns: float, sigma: float, count: int) -> Histogram:
     return Histogram.of([p50_ns * math.exp(sigma * z) for z in _normal_quantiles(count)])
 
 
-def _estimates(rate: float, response: Histogram, cpu_ns: float, trials: int) -> dict[Metric, Estimate]:
+def estimates(rate: float, response: Histogram, cpu_ns: float, trials: int) -> dict[Metric, Estimate]:
     quantiles = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999}
     percentiles = {
         metric: estimate(response.quantile_ns(q), 0.004 / (1 - q) ** 0.4, "ns", trials)
@@ -151,7 +151,7 @@ def _estimates(rate: float, response: Histogram, cpu_ns: float, trials: int) -> 
     }
 
 
-def _trial(rng: random.Random, round_: int, rate: float, response: Histogram, cpu_ns: float) -> TrialReport:
+def trial(rng: random.Random, round_: int, rate: float, response: Histogram, cpu_ns: float) -> TrialReport:
     return TrialReport(
         position=round_ * 6,
         round=round_,
@@ -163,7 +163,7 @@ def _trial(rng: random.Random, round_: int, rate: float, response: Histogram, cp
     )
 
 
-def _timeline(rng: random.Random, position: int, rate: float, response: Histogram) -> list[Moment]:
+def timeline(rng: random.Random, position: int, rate: float, response: Histogram) -> list[Moment]:
     moments = []
     for step in range(26):
         at_s = step * 0.1 + 0.05
@@ -197,7 +197,7 @@ def healthy() -> Report:
             ]
     p99 = Objective(metric="p99", below=True, limit=1.5e6, text="p99 < 1.5 ms")
     cells = [_judged(c, p99) if c.role == "subject" else c for c in cells]
-    return _report(cells, _compared(cells))
+    return report(cells, _compared(cells))
 
 
 def _judged(subject: CellReport, objective: Objective) -> CellReport:
@@ -240,7 +240,7 @@ def alone() -> Report:
         "Ask for at least 3 trials.",
         only.cell_id,
     )
-    return _report([only.model_copy(update={"findings": (few,)})], ())
+    return report([only.model_copy(update={"findings": (few,)})], ())
 
 
 def doubtful() -> Report:
@@ -299,7 +299,7 @@ def died() -> Report:
         FindingKind.SERVER_DIED, Grade.INVALID, "Failed in stage load: it panicked.", "Read its log.", only.cell_id
     ).model_copy(update={"position": lost.position})
     trials = (*only.trials[:3], lost, only.trials[4])
-    return _report([only.model_copy(update={"trials": trials, "findings": (said,)})], ())
+    return report([only.model_copy(update={"trials": trials, "findings": (said,)})], ())
 
 
 def skipping() -> Report:
@@ -354,7 +354,7 @@ def nasty() -> Report:
     )
 
 
-def _report(cells: list[CellReport], comparisons: tuple[Comparison, ...]) -> Report:
+def report(cells: list[CellReport], comparisons: tuple[Comparison, ...]) -> Report:
     planned = sum(c.trials_planned for c in cells)
     return Report(
         run=RunReport(
