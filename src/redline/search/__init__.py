@@ -1,0 +1,18 @@
+"""The search for the breaking point: next load to try, converged, or doomed with a reason. Pure."""
+
+from redline.search.evidence import Evidence, Slice
+from redline.search.growth import growth, hopeless
+from redline.search.machine import Converged, Doomed, Limit, Proposal, Search, Settings
+
+__all__ = [
+    "Converged",
+    "Doomed",
+    "Evidence",
+    "Limit",
+    "Proposal",
+    "Search",
+    "Settings",
+    "Slice",
+    "growth",
+    "hopeless",
+]

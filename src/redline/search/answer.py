@@ -1,0 +1,142 @@
+"""Between which rates a server stops to meet an objective, from all probes so far: by the model where it holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+from redline.model import Objective
+from redline.search.evidence import Capacity, Evidence, capacity_of
+from redline.search.growth import overloaded
+from redline.search.queue import Aim, Fit, Point, fit, least_error, standard_error
+from redline.search.steps import QUANTILES, Step, bounds, steps
+
+FEWEST_POINTS = 4
+"""Settled probes near the edge below which the model gives a direction, not an interval."""
+
+_BASE = 0.01
+_NEAR = 2.5
+_NEAR_SHARE = 0.15
+_COMPARABLE = 1.5
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """[highest rate that passed, lowest that failed] of one objective; None where no such rate is known yet.
+
+    `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it.
+    """
+
+    low_per_s: float | None
+    high_per_s: float | None
+    modelled: bool
+    fit: Fit | None
+    steps: tuple[Step, ...]
+
+    @property
+    def half_width(self) -> float:
+        """Relative to the middle; infinite while one side is open."""
+        if self.low_per_s is None or self.high_per_s is None:
+            return float("inf")
+        return (self.high_per_s - self.low_per_s) / (self.high_per_s + self.low_per_s)
+
+
+def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
+    """Of one objective, with two-sided confidence."""
+    tried = steps(evidence, objective)
+    low, high = bounds(tried)
+    if objective.metric not in QUANTILES:
+        return Bounds(low, high, modelled=False, fit=None, steps=tried)
+    aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
+    capacity = best_capacity(evidence)
+    settled = sorted((each for each in evidence if _tells(each)), key=lambda each: each.rate_per_s)
+    points = [Point.of(each) for each in settled]
+    if not points:
+        return Bounds(low, high, modelled=False, fit=None, steps=tried)
+    base_s = points[0].quantile_s(_BASE)
+    found = _near(points, base_s, capacity, aim)
+    if found is None:
+        return Bounds(low, high, modelled=False, fit=None, steps=tried)
+    fitted, kept, anchor = found
+    used = [kept[i] for i in fitted.used]
+    if fitted.bent or len(used) < FEWEST_POINTS:
+        return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
+    below, above = _interval(used, base_s, anchor, aim, fitted, confidence)
+    return Bounds(*_held_to(tried, below, above), modelled=True, fit=fitted, steps=tried)
+
+
+def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
+    """Of the overloaded probes, those whose overload was least: together, by the inverse of their variances.
+
+    None where more was answered at a lower rate: then overload made the server slower, and its capacity is not known.
+    """
+    over = [each for each in evidence if overloaded(each) and not each.engine_saturated]
+    found = [each for each in map(capacity_of, over) if each is not None]
+    if not found:
+        return None
+    surest = min(each.sd_per_s for each in found)
+    near = [each for each in found if each.sd_per_s <= _COMPARABLE * surest]
+    weights = [1 / each.sd_per_s**2 for each in near]
+    per_s = sum(w * each.per_s for w, each in zip(weights, near, strict=True)) / sum(weights)
+    kept_up = max((each.answered_per_s for each in evidence if not overloaded(each)), default=0.0)
+    if per_s + 2 * surest < kept_up:
+        return None
+    return Capacity(per_s, surest)  # its tolerance is the same for all of them: many do not make it smaller
+
+
+def _tells(evidence: Evidence) -> bool:
+    return not overloaded(evidence) and not evidence.engine_saturated and evidence.response.count > 0
+
+
+def _near(
+    points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim
+) -> tuple[Fit, list[Point], Capacity | None] | None:
+    """The model through the probes near the edge, where a line is nearly straight whatever the server.
+
+    Where it is bent all the same, without what an overload showed.
+    """
+    kept = list(points)
+    found = fit(kept, base_s, capacity, aim)
+    for _ in range(3):
+        if found is None:
+            break
+        local = _around(points, found)
+        if local == kept:
+            break
+        kept, found = local, fit(local, base_s, capacity, aim)
+    if found is not None and found.bent and capacity is not None:
+        again = fit(kept, base_s, None, aim)
+        if again is not None and not again.bent:
+            return again, kept, None
+    return None if found is None else (found, kept, capacity)
+
+
+def _around(points: Sequence[Point], found: Fit) -> list[Point]:
+    reach = max(min(abs(found.gap_per_s), _NEAR_SHARE * found.edge_per_s), found.unsettled_per_s(points[0].seconds))
+    near = [point for point in points if point.rate_per_s >= found.edge_per_s - _NEAR * reach]
+    return near if len(near) >= 2 else list(points[-2:])
+
+
+def _interval(
+    points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim, found: Fit, confidence: float
+) -> tuple[float, float]:
+    """Student's t with the jackknife's error, and no less than chance: few probes agree by luck now and then.
+
+    What errs is the distance from the edge to the root, by a factor: so the lower side is the longer one.
+    """
+    tail = (1 + confidence) / 2
+    seconds = sum(point.seconds for point in points)
+    scattered = stats.t.ppf(tail, len(points) - 1) * standard_error(points, base_s, capacity, aim, found)
+    half = max(float(scattered), float(stats.norm.ppf(tail)) * least_error(seconds, aim.q, found))
+    skew = min(half / found.gap_per_s, 1.0) / 2 if found.gap_per_s > 0 else 0.0
+    return found.edge_per_s - half * (1 + skew), found.edge_per_s + half
+
+
+def _held_to(tried: Sequence[Step], low: float, high: float) -> tuple[float, float]:
+    """The interval, widened to what single rates surely said against it."""
+    for step in tried:
+        if step.verdict == "passed":
+            high = max(high, step.rate_per_s)
+        elif step.verdict == "failed":
+            low = min(low, step.rate_per_s)
+    return max(low, 0.0), high

@@ -1,0 +1,122 @@
+"""What one probe showed, in slices of time: enough to know how uncertain it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redline.model import Histogram
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A slice of a probe's time: what fell due in it, what ended in it, and how long that had taken.
+
+    `ended` are all outcomes, `answered` the right ones; both count what became known in this slice, whenever it was
+    due. What was known only after the last slice stands in one of no length.
+    """
+
+    seconds: float
+    due: int
+    answered: int
+    errors: int
+    response: Histogram
+
+    @property
+    def ended(self) -> int:
+        """Requests whose outcome became known."""
+        return self.answered + self.errors
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One probe: a rate that was asked for, and what was seen.
+
+    `hopeless`: it was ended early, because the backlog grew without bound. `engine_saturated`: the load generator
+    itself was at its end, so that what is missing may be its fault.
+    """
+
+    rate_per_s: float
+    slices: tuple[Slice, ...]
+    hopeless: bool = False
+    engine_saturated: bool = False
+
+    @cached_property
+    def timed(self) -> tuple[Slice, ...]:
+        """The slices in which load was put on."""
+        return tuple(each for each in self.slices if each.seconds > 0)
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long load was put on."""
+        return sum(each.seconds for each in self.timed)
+
+    @cached_property
+    def due(self) -> int:
+        """Requests that fell due."""
+        return sum(each.due for each in self.slices)
+
+    @property
+    def offered_per_s(self) -> float:
+        """What really fell due per second: with Poisson arrivals not quite what was asked for."""
+        return self.due / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def answered_per_s(self) -> float:
+        """Right answers per second while load was put on."""
+        return sum(each.answered for each in self.timed) / self.seconds if self.seconds > 0 else 0.0
+
+    @cached_property
+    def response(self) -> Histogram:
+        """Response times of all requests that fell due."""
+        return Histogram.merged(each.response for each in self.slices)
+
+    def counted(self, name: str) -> Floats:
+        """One count (`due`, `answered`, `errors`, `ended`) of every timed slice."""
+        return np.array([getattr(each, name) for each in self.timed], dtype=np.float64)
+
+    def backlog(self) -> Floats:
+        """Requests that were due and had not ended, at the end of each timed slice, since the first one began."""
+        return np.asarray(np.cumsum(self.counted("due") - self.counted("ended")))
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a server answered per second while more was asked of it than it can do, and the standard deviation of that.
+
+    The deviation holds chance and a tolerance: a server may be a little faster or slower when it is overloaded than just
+    before, and the more so the more was asked.
+    """
+
+    per_s: float
+    sd_per_s: float
+
+
+_TOLERANCE = 0.01
+_PER_OVERLOAD = 0.02
+_BATCHES = 10
+
+
+def capacity_of(evidence: Evidence) -> Capacity | None:
+    """The capacity that an overloaded probe shows; None when it answered nothing."""
+    answered = evidence.counted("answered")
+    per_s = evidence.answered_per_s
+    if len(answered) < 4 or per_s <= 0:
+        return None
+    rates = batch_means(answered / np.array([each.seconds for each in evidence.timed]), _BATCHES)
+    chance = float(rates.std(ddof=1)) / np.sqrt(len(rates))
+    beyond = max(0.0, evidence.offered_per_s / per_s - 1)
+    return Capacity(per_s, float(np.hypot(chance, per_s * (_TOLERANCE + _PER_OVERLOAD * beyond))))
+
+
+def batch_means(values: Floats, batches: int) -> Floats:
+    """Means of so many stretches of equal length: neighbours are alike, stretches far less so.
+
+    Source: Law and Kelton, Simulation Modeling and Analysis, the method of batch means.
+    """
+    parts: Sequence[Floats] = np.array_split(values, min(batches, len(values)))
+    return np.array([part.mean() for part in parts])

@@ -1,0 +1,67 @@
+"""Whether a queue only grows: seen after seconds, so that a hopeless probe need not run to its end.
+
+The backlog (due less ended) of a server that keeps up wanders, and comes back. That of one that does not keep up grows
+by the same amount in each slice of time, but for chance. So its mean step is compared with the spread of its steps. At
+exactly the capacity the backlog is a random walk that cannot fall below zero, and the test's statistic is at most as
+large as the absolute value of a standard normal one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from redline.search.evidence import Evidence, Floats, Slice
+
+SURE = 5.0
+"""Standard errors of the mean step: at capacity 6 in ten million at one look; a probe is looked at some fifty times."""
+
+LEAST_SHARE = 0.02
+"""Of what fell due, that has to be left over: less is not hopeless, however surely it is known."""
+
+FEWEST = 10
+"""Slices before anything is said."""
+
+_QUARTERS = 4
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How the backlog grows: per second, as a share of what fell due, and in standard errors."""
+
+    per_s: float
+    share: float
+    errors: float
+
+
+def growth(slices: Sequence[Slice]) -> Growth:
+    """Of the slices so far, all of which have a length."""
+    due = np.array([each.due for each in slices], dtype=np.float64)
+    steps = due - np.array([each.ended for each in slices], dtype=np.float64)
+    seconds = sum(each.seconds for each in slices)
+    if len(slices) < 2 or seconds <= 0 or due.sum() == 0:
+        return Growth(0.0, 0.0, 0.0)
+    spread = max(float(steps.std(ddof=1)), float(np.sqrt(due.mean())))
+    return Growth(
+        per_s=float(steps.sum()) / seconds,
+        share=float(steps.sum() / due.sum()),
+        errors=float(steps.mean() / (spread / np.sqrt(len(steps)))),
+    )
+
+
+def hopeless(slices: Sequence[Slice]) -> bool:
+    """Whether more falls due than is done, surely, by enough to matter, and in each quarter of the time so far."""
+    if len(slices) < FEWEST:
+        return False
+    found = growth(slices)
+    return found.errors >= SURE and found.share >= LEAST_SHARE and bool((_quarters(slices) > 0).all())
+
+
+def overloaded(evidence: Evidence) -> bool:
+    """The same of a whole probe, or that it was ended early for it."""
+    return evidence.hopeless or hopeless(evidence.timed)
+
+
+def _quarters(slices: Sequence[Slice]) -> Floats:
+    steps = np.array([each.due - each.ended for each in slices], dtype=np.float64)
+    return np.array([part.sum() for part in np.array_split(steps, _QUARTERS)])

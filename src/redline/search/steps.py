@@ -1,0 +1,127 @@
+"""What probes say one by one, without a model: passed, failed or unclear; and what of the rates that leaves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from redline.model import Histogram, Objective
+from redline.search.evidence import Evidence, Floats, batch_means
+from redline.search.growth import growth, overloaded
+
+Verdict = Literal["passed", "failed", "unclear"]
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+
+_BATCHES = 8
+_SURE = 0.995
+_GROWING = 3.0
+_SAME_RATE = 1.005
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the probes of one rate say together."""
+
+    rate_per_s: float
+    verdict: Verdict
+    probes: int
+
+
+def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...]:
+    """The rates that were tried, ascending, each with the verdict of all its probes."""
+    groups: list[list[Evidence]] = []
+    for each in sorted(evidence, key=lambda one: one.rate_per_s):
+        if groups and each.rate_per_s <= groups[-1][0].rate_per_s * _SAME_RATE:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return tuple(Step(group[0].rate_per_s, verdict(group, objective), len(group)) for group in groups)
+
+
+def verdict(probes: Sequence[Evidence], objective: Objective) -> Verdict:
+    """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far."""
+    if any(overloaded(each) for each in probes):
+        return "failed"
+    if objective.metric == "max":
+        return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
+    if objective.metric == "errors" and not any(each.counted("errors").any() for each in probes):
+        return "passed"
+    far = _achieved(probes, objective) if objective.metric == "achieved" else _share(probes, objective)
+    if abs(far) < 1 or (far > 0 and any(growth(each.timed).errors > _GROWING for each in probes)):
+        return "unclear"
+    return "passed" if far > 0 else "failed"
+
+
+def bounds(found: Sequence[Step]) -> tuple[float | None, float | None]:
+    """[highest rate that passed, lowest that failed]; where these contradict each other, the bounds re-expand.
+
+    A rate that passed counts only below every failure, and a failure only above every pass: what lies between is open.
+    """
+    passes = [step.rate_per_s for step in found if step.verdict == "passed"]
+    fails = [step.rate_per_s for step in found if step.verdict == "failed"]
+    low = [rate for rate in passes if not fails or rate < min(fails)]
+    high = [rate for rate in fails if not passes or rate > max(passes)]
+    return (max(low) if low else None), (min(high) if high else None)
+
+
+def _allowed(objective: Objective) -> float:
+    """The share of requests that may be too slow, fail, or be missing."""
+    if objective.metric in QUANTILES:
+        return 1 - QUANTILES[objective.metric]
+    return objective.limit if objective.below else 1 - objective.limit
+
+
+def _share(probes: Sequence[Evidence], objective: Objective) -> float:
+    """How far the share that is too slow, or wrong, lies below what is allowed; 1 is sure, and below -1 as sure not."""
+    allowed = _allowed(objective)
+    within = np.concatenate([_batches(each, objective) for each in probes])
+    error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
+    return float((allowed - within.mean()) / (error * stats.t.ppf(_SURE, len(within) - 1)))
+
+
+def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
+    """The same of what had been answered by the end: what is missing then, against how the backlog wanders."""
+    missing = sum(float(each.counted("due").sum() - each.counted("answered").sum()) for each in probes)
+    wanders = np.sqrt(sum(max(float(each.backlog().var()), 1.0) for each in probes))
+    due = sum(float(each.counted("due").sum()) for each in probes)
+    return float((_allowed(objective) * due - missing) / (wanders * stats.norm.ppf(_SURE)))
+
+
+def _batches(evidence: Evidence, objective: Objective) -> Floats:
+    """That share in stretches of the probe, so that neighbours that resemble each other are not counted twice."""
+    if objective.metric in QUANTILES:
+        return _beyond(evidence, objective.limit)
+    return batch_means(evidence.counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
+
+
+def _beyond(evidence: Evidence, limit_ns: float) -> Floats:
+    """The shares of requests that took as long, by stretch; what was known only at the end belongs to the last one."""
+    slow = np.array([_slow(each.response, limit_ns) for each in evidence.timed])
+    slow[-1] += sum(_slow(each.response, limit_ns) for each in evidence.slices if each.seconds <= 0)
+    return batch_means(slow, _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
+
+
+def _slow(response: Histogram, limit_ns: float) -> float:
+    values, counts = response.buckets()
+    return float(counts[values >= limit_ns].sum())
+
+
+def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: float) -> float:
+    """Of a share of `allowed` among so many requests, so that none seen is not taken for sure.
+
+    Slow requests come in clusters: how large, the probe's own slowest tenth tells, by the variance of its counts.
+    """
+    requests = max(1, sum(each.due for each in probes))
+    clusters = 1.0
+    if objective.metric in QUANTILES:
+        clusters = float(np.mean([_clusters(each, min(0.9, QUANTILES[objective.metric])) for each in probes]))
+    return float(np.sqrt(max(allowed, 1 / requests) * clusters / requests))
+
+
+def _clusters(evidence: Evidence, q: float) -> float:
+    shares = _beyond(evidence, float(evidence.response.quantile_ns(q)))
+    in_each = evidence.due / max(1, min(_BATCHES, len(evidence.timed)))
+    return max(1.0, float(shares.var(ddof=1)) * in_each / max(float(shares.mean()), 1e-9))

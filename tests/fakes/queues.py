@@ -1,0 +1,107 @@
+"""Queues that answer a search's probes, thousands in a minute: no sockets, no clock, seeded."""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.random import Generator
+
+from redline.model import Histogram
+from redline.search import Converged, Doomed, Evidence, Proposal, Search, Slice, hopeless
+from redline.search.evidence import Floats
+from redline.selftest.truth import Deterministic, Exponential, ManyServers, OneServer, Service
+
+MOST_OPEN = 4.0
+"""Seconds past the end of a probe in which answers are still waited for."""
+
+
+@dataclass
+class Queue:
+    """A server: Poisson arrivals, `servers` workers with one queue, and `base_s` that no load changes.
+
+    A probe is on a fresh queue, loaded for `warmup_s` before it is measured for `seconds`.
+    """
+
+    service: Service
+    servers: int = 1
+    base_s: float = 0.0
+    seconds: float = 5.0
+    warmup_s: float = 1.0
+    slice_s: float = 0.1
+    drift: Callable[[Generator], float] = field(default=lambda _rng: 1.0)
+
+    @property
+    def capacity_per_s(self) -> float:
+        """What it can do at most."""
+        return self.servers / self.service.mean_s
+
+    def probe(self, rate_per_s: float, rng: Generator) -> Evidence:
+        """One probe; ended early when it is hopeless."""
+        due, responses = self.requests(rate_per_s, rng)
+        return evidence(rate_per_s, due, responses, self.seconds, self.slice_s, self.warmup_s)
+
+    def requests(self, rate_per_s: float, rng: Generator) -> tuple[Floats, Floats]:
+        """When requests fall due, from the warm-up's beginning, and how long each takes, in seconds."""
+        whole = self.warmup_s + self.seconds
+        count = rng.poisson(rate_per_s * whole)
+        due = np.sort(rng.random(count)) * whole
+        services = self.service.draw(rng, (count,)) * self.drift(rng)
+        if self.servers == 1:
+            done = np.cumsum(services)
+            return due, done + np.maximum.accumulate(due - (done - services)) - due + self.base_s
+        free = [0.0] * self.servers
+        ends = np.empty(count)
+        for index, (at, takes) in enumerate(zip(due.tolist(), services.tolist(), strict=True)):
+            ends[index] = end = max(at, free[0]) + takes
+            heapq.heapreplace(free, end)
+        return due, ends - due + self.base_s
+
+
+def evidence(
+    rate_per_s: float, due: Floats, responses: Floats, seconds: float, slice_s: float, warmup_s: float = 0.0
+) -> Evidence:
+    """As an engine would tell it: slices by when the outcome was known, and a last one for what came after."""
+    count = round(seconds / slice_s)
+    known = due + responses
+    measured = due >= warmup_s
+    due_in = _counts((due[measured] - warmup_s) / slice_s, count)
+    ended_in = _counts((known - warmup_s) / slice_s, count)
+    slots = np.minimum((known[measured] - warmup_s) / slice_s, count).astype(int)
+    order = np.argsort(slots, kind="stable")
+    parts = np.split(responses[measured][order] * 1e9, np.searchsorted(slots[order], np.arange(1, count + 1)))
+    slices: list[Slice] = []
+    for index in range(count):
+        slices.append(Slice(slice_s, int(due_in[index]), int(ended_in[index]), 0, Histogram.of(parts[index])))
+        if hopeless(slices):
+            return Evidence(rate_per_s, tuple(slices), hopeless=True)
+    slices.append(Slice(0.0, 0, int(len(parts[count])), 0, Histogram.of(parts[count])))
+    return Evidence(rate_per_s, tuple(slices))
+
+
+def _counts(at: Floats, count: int) -> Floats:
+    inside = at[(at >= 0) & (at < count)].astype(int)
+    return np.bincount(inside, minlength=count)
+
+
+def searched(search: Search, queue: Queue, seed: int) -> Converged | Doomed:
+    """A whole search on this queue."""
+    rng = np.random.default_rng([seed, 11])
+    while isinstance(step := search.next(), Proposal):
+        search.saw(queue.probe(step.rate_per_s, rng))
+    return step
+
+
+@cache
+def true_limit(queue_name: str, servers: int, mean_s: float, base_s: float, q: float, below_s: float) -> float:
+    """The rate at which the stationary percentile is `below_s`: M/M/k and M/D/1, by bisection on their laws."""
+    low, high = 0.0, servers / mean_s
+    for _ in range(50):
+        middle = (low + high) / 2
+        if queue_name == "md1":
+            quantile = OneServer(middle, Deterministic(mean_s)).quantile_s(q)
+        else:
+            quantile = ManyServers(middle, Exponential(1 / mean_s), servers).quantile_s(q)
+        low, high = (middle, high) if quantile + base_s < below_s else (low, middle)
+    return low
