@@ -37,10 +37,10 @@ class Queue:
         """What it can do at most."""
         return self.servers / self.service.mean_s
 
-    def probe(self, rate_per_s: float, rng: Generator) -> Evidence:
-        """One probe; ended early when it is hopeless."""
+    def probe(self, rate_per_s: float, rng: Generator, *, whole: bool = False) -> Evidence:
+        """One probe; ended early when it is hopeless, unless the whole of it is wanted."""
         due, responses = self.requests(rate_per_s, rng)
-        return evidence(rate_per_s, due, responses, self.seconds, self.slice_s, self.warmup_s)
+        return evidence(rate_per_s, due, responses, self.seconds, self.slice_s, self.warmup_s, whole=whole)
 
     def requests(self, rate_per_s: float, rng: Generator) -> tuple[Floats, Floats]:
         """When requests fall due, from the warm-up's beginning, and how long each takes, in seconds."""
@@ -60,7 +60,14 @@ class Queue:
 
 
 def evidence(
-    rate_per_s: float, due: Floats, responses: Floats, seconds: float, slice_s: float, warmup_s: float = 0.0
+    rate_per_s: float,
+    due: Floats,
+    responses: Floats,
+    seconds: float,
+    slice_s: float,
+    warmup_s: float = 0.0,
+    *,
+    whole: bool = False,
 ) -> Evidence:
     """As an engine would tell it: slices by when the outcome was known, and a last one for what came after."""
     count = round(seconds / slice_s)
@@ -74,7 +81,7 @@ def evidence(
     slices: list[Slice] = []
     for index in range(count):
         slices.append(Slice(slice_s, int(due_in[index]), int(ended_in[index]), 0, Histogram.of(parts[index])))
-        if hopeless(slices):
+        if not whole and hopeless(slices):
             return Evidence(rate_per_s, tuple(slices), hopeless=True)
     slices.append(Slice(0.0, 0, int(len(parts[count])), 0, Histogram.of(parts[count])))
     return Evidence(rate_per_s, tuple(slices))
@@ -89,7 +96,7 @@ def searched(search: Search, queue: Queue, seed: int) -> Converged | Doomed:
     """A whole search on this queue."""
     rng = np.random.default_rng([seed, 11])
     while isinstance(step := search.next(), Proposal):
-        search.saw(queue.probe(step.rate_per_s, rng))
+        search.saw(queue.probe(step.rate_per_s, rng, whole=step.whole))
     return step
 
 

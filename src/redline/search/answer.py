@@ -2,22 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from scipy import stats
 
 from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of
 from redline.search.growth import overloaded
-from redline.search.queue import Aim, Fit, Point, fit, least_error, standard_error
+from redline.search.queue import Aim, Fit, Known, Point, fit, scatter
 from redline.search.steps import QUANTILES, Step, bounds, steps
 
 FEWEST_POINTS = 4
 """Settled probes near the edge below which the model gives a direction, not an interval."""
 
-_BASE = 0.01
 _NEAR = 2.5
 _NEAR_SHARE = 0.15
 _COMPARABLE = 1.5
+_MORE_THAN_CHANCE = 0.95
+_WORTH = 6
+"""Of what is known of queues, in probes."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +50,17 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     low, high = bounds(tried)
     if objective.metric not in QUANTILES:
         return Bounds(low, high, modelled=False, fit=None, steps=tried)
+    told = sorted((each for each in evidence if _tells(each)), key=lambda each: each.rate_per_s)
+    points = [Point.of(each) for each in told]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
-    capacity = best_capacity(evidence)
-    settled = sorted((each for each in evidence if _tells(each)), key=lambda each: each.rate_per_s)
-    points = [Point.of(each) for each in settled]
-    if not points:
-        return Bounds(low, high, modelled=False, fit=None, steps=tried)
-    base_s = points[0].quantile_s(_BASE)
-    found = _near(points, base_s, capacity, aim)
+    found = _near(points, best_capacity(evidence), aim) if points else None
     if found is None:
         return Bounds(low, high, modelled=False, fit=None, steps=tried)
-    fitted, kept, anchor = found
+    fitted, kept, known = found
     used = [kept[i] for i in fitted.used]
     if fitted.bent or len(used) < FEWEST_POINTS:
         return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
-    below, above = _interval(used, base_s, anchor, aim, fitted, confidence)
+    below, above = _interval(used, known, aim, fitted, confidence)
     return Bounds(*_held_to(tried, below, above), modelled=True, fit=fitted, steps=tried)
 
 
@@ -75,40 +74,40 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
     if not found:
         return None
     surest = min(each.sd_per_s for each in found)
-    near = [each for each in found if each.sd_per_s <= _COMPARABLE * surest]
-    weights = [1 / each.sd_per_s**2 for each in near]
+    near = [each for each in found if each.tolerance_per_s <= _COMPARABLE * min(one.tolerance_per_s for one in found)]
+    weights = [1 / each.chance_per_s**2 for each in near]
     per_s = sum(w * each.per_s for w, each in zip(weights, near, strict=True)) / sum(weights)
     kept_up = max((each.answered_per_s for each in evidence if not overloaded(each)), default=0.0)
     if per_s + 2 * surest < kept_up:
         return None
-    return Capacity(per_s, surest)  # its tolerance is the same for all of them: many do not make it smaller
+    # Many probes tell more of chance, but the tolerance is the same for all of them.
+    return Capacity(per_s, sum(weights) ** -0.5, max(each.tolerance_per_s for each in near))
 
 
 def _tells(evidence: Evidence) -> bool:
     return not overloaded(evidence) and not evidence.engine_saturated and evidence.response.count > 0
 
 
-def _near(
-    points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim
-) -> tuple[Fit, list[Point], Capacity | None] | None:
+def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple[Fit, list[Point], Known] | None:
     """The model through the probes near the edge, where a line is nearly straight whatever the server.
 
     Where it is bent all the same, without what an overload showed.
     """
-    kept = list(points)
-    found = fit(kept, base_s, capacity, aim)
+    kept, known = list(points), Known(points[0], capacity)
+    found = fit(kept, known, aim)
     for _ in range(3):
         if found is None:
             break
         local = _around(points, found)
         if local == kept:
             break
-        kept, found = local, fit(local, base_s, capacity, aim)
+        kept, found = local, fit(local, known, aim)
     if found is not None and found.bent and capacity is not None:
-        again = fit(kept, base_s, None, aim)
+        alone = Known(points[0])
+        again = fit(kept, alone, aim)
         if again is not None and not again.bent:
-            return again, kept, None
-    return None if found is None else (found, kept, capacity)
+            return again, kept, alone
+    return None if found is None else (found, kept, known)
 
 
 def _around(points: Sequence[Point], found: Fit) -> list[Point]:
@@ -117,18 +116,21 @@ def _around(points: Sequence[Point], found: Fit) -> list[Point]:
     return near if len(near) >= 2 else list(points[-2:])
 
 
-def _interval(
-    points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim, found: Fit, confidence: float
-) -> tuple[float, float]:
-    """Student's t with the jackknife's error, and no less than chance: few probes agree by luck now and then.
+def _interval(points: Sequence[Point], known: Known, aim: Aim, found: Fit, confidence: float) -> tuple[float, float]:
+    """Student's t, with the scatter of the probes and with what chance alone would do to a queue.
 
-    What errs is the distance from the edge to the root, by a factor: so the lower side is the longer one.
+    Few probes agree by luck now and then, or differ by luck: unless they differ by more than chance allows, the two are
+    taken together, and never less than chance. Probes that differ by more speak for themselves.
+    What errs are distances to the root, by a factor: so the lower side is the longer one.
     """
-    tail = (1 + confidence) / 2
-    seconds = sum(point.seconds for point in points)
-    scattered = stats.t.ppf(tail, len(points) - 1) * standard_error(points, base_s, capacity, aim, found)
-    half = max(float(scattered), float(stats.norm.ppf(tail)) * least_error(seconds, aim.q, found))
-    skew = min(half / found.gap_per_s, 1.0) / 2 if found.gap_per_s > 0 else 0.0
+    tail, free, least = (1 + confidence) / 2, len(points) - 1, found.chance_per_s
+    scattered = scatter(points, known, aim)
+    if (scattered / least) ** 2 > stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
+        half = float(stats.t.ppf(tail, free)) * scattered
+    else:
+        both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
+        half = float(stats.t.ppf(tail, free + _WORTH)) * max(both, least)
+    skew = min(half / found.typical_gap_per_s, 1.0) / 2
     return found.edge_per_s - half * (1 + skew), found.edge_per_s + half
 
 

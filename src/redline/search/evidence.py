@@ -32,12 +32,12 @@ class Slice:
         return self.answered + self.errors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """One probe: a rate that was asked for, and what was seen.
 
     `hopeless`: it was ended early, because the backlog grew without bound. `engine_saturated`: the load generator
-    itself was at its end, so that what is missing may be its fault.
+    itself was at its end, so that what is missing may be its fault. Two of them are equal only if they are the same probe.
     """
 
     rate_per_s: float
@@ -86,17 +86,23 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a server answered per second while more was asked of it than it can do, and the standard deviation of that.
+    """What a server answered per second while more was asked of it than it can do, with two standard deviations.
 
-    The deviation holds chance and a tolerance: a server may be a little faster or slower when it is overloaded than just
+    One is chance. The other is a tolerance: a server may be a little faster or slower when it is overloaded than just
     before, and the more so the more was asked.
     """
 
     per_s: float
-    sd_per_s: float
+    chance_per_s: float
+    tolerance_per_s: float
+
+    @property
+    def sd_per_s(self) -> float:
+        """Both together."""
+        return float(np.hypot(self.chance_per_s, self.tolerance_per_s))
 
 
-_TOLERANCE = 0.01
+_TOLERANCE = 0.005
 _PER_OVERLOAD = 0.02
 _BATCHES = 10
 
@@ -105,12 +111,14 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
     """The capacity that an overloaded probe shows; None when it answered nothing."""
     answered = evidence.counted("answered")
     per_s = evidence.answered_per_s
-    if len(answered) < 4 or per_s <= 0:
+    if len(answered) < _BATCHES or per_s <= 0:
         return None
     rates = batch_means(answered / np.array([each.seconds for each in evidence.timed]), _BATCHES)
-    chance = float(rates.std(ddof=1)) / np.sqrt(len(rates))
+    # Fewer than Poisson's spread only if the batches say so, and they are few: half of it at least.
+    least = 0.5 * np.sqrt(answered.sum()) / evidence.seconds
+    chance = max(float(rates.std(ddof=1)) / np.sqrt(len(rates)), float(least))
     beyond = max(0.0, evidence.offered_per_s / per_s - 1)
-    return Capacity(per_s, float(np.hypot(chance, per_s * (_TOLERANCE + _PER_OVERLOAD * beyond))))
+    return Capacity(per_s, chance, per_s * (_TOLERANCE + _PER_OVERLOAD * beyond))
 
 
 def batch_means(values: Floats, batches: int) -> Floats:

@@ -8,6 +8,7 @@ large as the absolute value of a standard normal one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def hopeless(slices: Sequence[Slice]) -> bool:
     return found.errors >= SURE and found.share >= LEAST_SHARE and bool((_quarters(slices) > 0).all())
 
 
+@lru_cache(maxsize=256)
 def overloaded(evidence: Evidence) -> bool:
     """The same of a whole probe, or that it was ended early for it."""
     return evidence.hopeless or hopeless(evidence.timed)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from redline.model import Objective
 from redline.search.answer import Bounds, best_capacity, bounds_of
 from redline.search.evidence import Evidence
-from redline.search.growth import overloaded
 from redline.search.steps import Step, verdict
 
 Sets = Mapping[str, tuple[Objective, ...]]
@@ -33,10 +32,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Try this rate next; `why` is for people."""
+    """Try this rate next; `why` is for people. `whole`: to its end, even when it is hopeless."""
 
     rate_per_s: float
     why: str
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Doomed:
 
 _OFFSETS = (0.0, 0.7, 0.25, 1.1, 0.0, 0.45, -0.15, 0.85, 0.15, 0.6)
 _NEAR_SHARE = 0.15
-_OVERLOAD = 1.15
+_OVERLOAD = 1.12
+_WELL_KNOWN = 0.012
 _BELOW_CAPACITY = 0.8
 _KEPT_UP = 0.95
 
@@ -89,7 +90,7 @@ class Search:
     settings: Settings = field(default_factory=Settings)
     evidence: list[Evidence] = field(default_factory=list)
     _confirming: list[float] | None = None
-    _overload_asked: bool = False
+    _overloads: int = 0
     _aimed: int = 0
 
     def saw(self, evidence: Evidence) -> None:
@@ -133,12 +134,12 @@ class Search:
         return None
 
     def _fails(self, evidence: Evidence, *, any_set: bool) -> bool:
-        told = [any(verdict([evidence], each) == "failed" for each in one) for one in self.sets.values()]
+        told = [any(verdict((evidence,), each) == "failed" for each in one) for one in self.sets.values()]
         return any(told) if any_set else all(told)
 
     def _bracket(self, name: str) -> Proposal | None:
         """Double until something fails, halve until something does not; None when both are known."""
-        failed = [each for each in self.evidence if any(verdict([each], one) == "failed" for one in self.sets[name])]
+        failed = [each for each in self.evidence if any(verdict((each,), one) == "failed" for one in self.sets[name])]
         failing = {id(each) for each in failed}
         kept_up = [each for each in self.evidence if id(each) not in failing]
         if not failed:
@@ -152,13 +153,24 @@ class Search:
         return Proposal(self._within(lowest / 2), "halved: nothing passed yet")
 
     def _overload(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """Once, past the end: what it answers there is one end of the model's line."""
+        """Past the end, at full length: what it answers there is one end of the model's line.
+
+        Once where nothing is known of that end, and twice where the answer lies next to it.
+        """
         fitted = [each.fit for each in known.values() if each.fit is not None and len(each.fit.used) >= 2]
-        if self._overload_asked or not fitted or any(overloaded(each) for each in self.evidence):
+        if not fitted:
             return None
-        self._overload_asked = True
-        root = min(each.root_per_s for each in fitted)
-        return Proposal(self._within(_OVERLOAD * root), "overloaded, to see what it can do at most")
+        found = min(fitted, key=lambda each: each.root_per_s)
+        unsettled = found.unsettled_per_s(max(each.seconds for each in self.evidence))
+        if self._overloads >= (2 if found.gap_per_s < unsettled else 1):
+            return None
+        capacity = best_capacity(self.evidence)
+        if capacity is not None and capacity.sd_per_s < _WELL_KNOWN * capacity.per_s:
+            return None
+        self._overloads += 1
+        return Proposal(
+            self._within(_OVERLOAD * found.root_per_s), "overloaded, to see what it can do at most", whole=True
+        )
 
     def _narrow(self, known: Mapping[str, Bounds]) -> Proposal:
         binding = _binding(known)

@@ -13,6 +13,7 @@ answered per second is one more point on the line, at 0.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import stats
@@ -28,6 +29,11 @@ SETTLED = 32.0
 The relaxation time of a queue is about 4 rate c / gap^2 (c is 1 for M/M/1, 1/2 for M/D/1), so that is 8 of those.
 """
 
+BASE = 0.01
+"""Nobody is faster than the first percentile of the calmest probe."""
+
+_CALM = 0.7
+_SPREADS = (0.05, 20.0)
 _BENT_P = 0.001
 _TURNS = 4
 
@@ -49,12 +55,13 @@ class Point:
 
     def quantile_s(self, q: float) -> float:
         """What a share `q` of its response times does not exceed."""
-        at = int(np.searchsorted(np.cumsum(self.shares), q - 1e-12))
+        at = int(np.searchsorted(self._reached, q - 1e-12))
         return float(self.values_s[min(at, len(self.values_s) - 1)])
 
-    def mean_s(self) -> float:
-        """The mean response time."""
-        return float(self.values_s @ self.shares)
+    @cached_property
+    def _reached(self) -> Floats:
+        return np.asarray(np.cumsum(self.shares))
+
 
 
 @dataclass(frozen=True)
@@ -66,17 +73,28 @@ class Aim:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What is known beside the probes near the edge: the calmest probe of all, and what an overloaded one answered."""
+
+    calmest: Point
+    capacity: Capacity | None = None
+
+
+@dataclass(frozen=True)
 class Fit:
     """The model's answer: the edge (where the percentile reaches its limit), the root, and where queues do not settle.
 
     `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: it says how much the
-    queue varies. `used` are the indices of the points that counted. `bent`: the points do not lie on a line.
+    queue varies. `chance_per_s` is the standard deviation of the edge that chance alone gives such a queue, `typical_gap_per_s`
+    how far the points are from the root. `used` are the indices of the points that counted. `bent`: the points do not lie on a line.
     """
 
     edge_per_s: float
     root_per_s: float
     spread: float
-    used: tuple[int, ...]
+    chance_per_s: float
+    typical_gap_per_s: float
+    used: tuple[int, ...] = ()
     bent: bool = False
 
     @property
@@ -89,13 +107,11 @@ class Fit:
         return float(np.sqrt(SETTLED * max(self.root_per_s, 0.0) * self.spread / seconds))
 
 
-def fit(points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim) -> Fit | None:
+def fit(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
     """The model through these points; None where there are too few, or they rise, or the limit is no more than base."""
-    if aim.below_s <= base_s:
-        return None
     kept = list(range(len(points)))
     for _ in range(_TURNS):
-        found = _line([points[i] for i in kept], base_s, capacity, aim)
+        found = _fitted([points[i] for i in kept], known, aim)
         if found is None:
             return None
         settled = _settled(points, kept, found)
@@ -113,30 +129,86 @@ def _settled(points: Sequence[Point], kept: Sequence[int], found: Fit) -> list[i
     return far or sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2])
 
 
-def _line(points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim) -> Fit | None:
+def _fitted(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
+    if len(points) + (known.capacity is not None) < 2:
+        return None
+    q = min(aim.q, WELL_KNOWN)
+    least_s = known.calmest.quantile_s(BASE)
+    line = _line(points, known, q, least_s)
+    if line is None:
+        return None
+    base_s, stretch, gaps = least_s, 0.0, np.maximum(line.root_per_s - line.x[: len(points)], 0.02 * line.root_per_s)
+    for _ in range(_TURNS):
+        stretch = _stretch(points, base_s, gaps, aim.q)
+        base_s = _base_s(known.calmest, aim.q, stretch, line.root_per_s, least_s)
+    if aim.below_s <= base_s:
+        return None
+    edge = line.root_per_s - stretch / (aim.below_s - base_s)
+    chance = np.hypot(line.chance_at(edge), _tail_chance(points, aim.q, gaps, line) * (line.root_per_s - edge))
+    return Fit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=_bent(line.x, line.y, line.weights))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The weighted line; weights are the inverse of each point's chance, in requests per second."""
+
+    x: Floats
+    y: Floats
+    weights: Floats
+    root_per_s: float
+    spread: float
+
+    def chance_at(self, rate_per_s: float) -> float:
+        """The standard deviation of the line there, in requests per second."""
+        share = self.weights**2
+        middle = float(share @ self.x / share.sum())
+        over = float(share @ (self.x - middle) ** 2)
+        away = (rate_per_s - middle) ** 2 / over if over > 0 else 0.0
+        return float(np.sqrt(1 / share.sum() + away))
+
+
+def _line(points: Sequence[Point], known: Known, q: float, least_s: float) -> _Line | None:
+    """Through 1 / (percentile - base), by turns: the base and the points' weights need the root, and the root them."""
+    capacity = known.capacity
     at = np.array([point.rate_per_s for point in points])
     seconds = np.array([point.seconds for point in points])
-    q = min(aim.q, WELL_KNOWN)
-    inverse = 1 / np.array([max(point.quantile_s(q) - base_s, 1e-9) for point in points])
-    means = np.array([max(point.mean_s() - base_s, 1e-9) for point in points])
-    if len(points) + (capacity is not None) < 2:
-        return None
-    spread, slope, weights = 1.0, 1.0, np.ones(len(at) + (capacity is not None))
-    root = capacity.per_s if capacity else np.inf
-    for _ in range(_TURNS):
+    quantiles = np.array([point.quantile_s(q) for point in points])
+    x = np.append(at, capacity.per_s) if capacity else at
+    weights, base_s, spread = np.ones(len(x)), least_s, 1.0
+    root = capacity.per_s if capacity else 1.2 * float(at.max())
+    for _ in range(2 * _TURNS):
+        gaps = np.maximum(root - at, 0.02 * root)
+        chance = np.sqrt(4 * spread * at / seconds)
+        # The inverse of a value that varies is too large on average, by the square of its coefficient of variation.
+        inverse = 1 / np.maximum(quantiles - base_s, quantiles * 1e-3) / (1 + np.minimum(chance / gaps, 0.5) ** 2)
+        y = np.append(inverse, 0.0) if capacity else inverse
         if capacity:
-            chance = np.sqrt(4 * spread * at / seconds)
             weights = 1 / np.append(chance, capacity.sd_per_s)
-        x, y = (np.append(at, capacity.per_s), np.append(inverse, 0.0)) if capacity else (at, inverse)
         slope, height = _weighted_line(x, y, weights)
         if slope >= 0:
             return None
         root = -height / slope
-        gaps = np.maximum(root - at, 0.02 * root)
-        spread = float(np.clip(np.median(means * gaps), 0.02, 20.0))
-    bent = _bent(x, y, weights)
-    stretch = _stretch(points, base_s, gaps, aim.q)
-    return Fit(root - stretch / (aim.below_s - base_s), root, spread, (), bent)
+        base_s = _base_s(known.calmest, q, -1 / slope, root, least_s)
+        spread = float(np.clip(-1 / slope / np.log(1 / (1 - q)), *_SPREADS))
+    return _Line(x, y, 1 / np.append(chance, capacity.sd_per_s) if capacity else 1 / chance, root, spread)
+
+
+def _base_s(calmest: Point, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
+    """The part of a percentile that the rate does not change: what the calmest probe has beyond what its queue explains.
+
+    At least its first percentile, which nobody is faster than; and no more than that where it was not calm.
+    """
+    if calmest.rate_per_s > _CALM * root_per_s:
+        return least_s
+    return max(least_s, calmest.quantile_s(q) - stretch / (root_per_s - calmest.rate_per_s))
+
+
+def _tail_chance(points: Sequence[Point], q: float, gaps: Floats, line: _Line) -> float:
+    """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions tell it."""
+    factor = max(0.3, (1.2 + 0.15 * np.log(1 / (1 - q))) ** 2 - 2)
+    seconds = np.array([point.seconds for point in points])
+    at = line.x[: len(points)]
+    return float(np.sqrt(factor / (seconds * gaps**2 / (2 * line.spread * at)).sum()))
 
 
 def _stretch(points: Sequence[Point], base_s: float, gaps: Floats, q: float) -> float:
@@ -146,7 +218,7 @@ def _stretch(points: Sequence[Point], base_s: float, gaps: Floats, q: float) -> 
     """
     values = np.concatenate([(p.values_s - base_s) * gap for p, gap in zip(points, gaps, strict=True)])
     weights = np.concatenate([p.shares * p.seconds * gap**2 for p, gap in zip(points, gaps, strict=True)])
-    order = np.argsort(values)
+    order = np.argsort(values, kind="stable")  # runs that are sorted already
     reached = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(reached, q * reached[-1]), len(order) - 1)])
 
@@ -177,24 +249,13 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
     return bool(error > 0 and 2 * stats.t.sf(abs(solved[0]) / error, free) < _BENT_P)
 
 
-def standard_error(points: Sequence[Point], base_s: float, capacity: Capacity | None, aim: Aim, whole: Fit) -> float:
-    """Of the edge, by leaving out one probe at a time (the jackknife); infinite where the rest give no answer."""
-    edges = [whole.edge_per_s]
+def scatter(points: Sequence[Point], known: Known, aim: Aim) -> float:
+    """The standard error of the edge, by leaving out one probe at a time (the jackknife); infinite without an answer."""
+    edges: list[float] = []
     for i in range(len(points)):
-        rest = [*points[:i], *points[i + 1 :]]
-        found = fit(rest, base_s, capacity, aim)
+        found = fit([*points[:i], *points[i + 1 :]], known, aim)
         if found is None:
             return float("inf")
         edges.append(found.edge_per_s)
-    left = np.array(edges[1:])
+    left = np.array(edges)
     return float(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum()))
-
-
-def least_error(seconds: float, q: float, found: Fit) -> float:
-    """The standard error that chance alone gives the edge, over so many seconds of probes; agreement may be luck.
-
-    A random walk of drift d and variance v per second, watched for t seconds, tells d to sqrt(v / t). A queue is such a
-    walk, with v = 2 c rate, and shows it the less the deeper the percentile. The factor is from the study.
-    """
-    factor = 1.2 + 0.15 * np.log(1 / (1 - q))
-    return float(factor * np.sqrt(2 * found.spread * max(found.edge_per_s, 0.0) / seconds))

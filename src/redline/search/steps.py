@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -38,10 +39,11 @@ def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...
             groups[-1].append(each)
         else:
             groups.append([each])
-    return tuple(Step(group[0].rate_per_s, verdict(group, objective), len(group)) for group in groups)
+    return tuple(Step(group[0].rate_per_s, verdict(tuple(group), objective), len(group)) for group in groups)
 
 
-def verdict(probes: Sequence[Evidence], objective: Objective) -> Verdict:
+@lru_cache(maxsize=1024)
+def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far."""
     if any(overloaded(each) for each in probes):
         return "failed"
@@ -97,6 +99,7 @@ def _batches(evidence: Evidence, objective: Objective) -> Floats:
     return batch_means(evidence.counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
 
 
+@lru_cache(maxsize=1024)
 def _beyond(evidence: Evidence, limit_ns: float) -> Floats:
     """The shares of requests that took as long, by stretch; what was known only at the end belongs to the last one."""
     slow = np.array([_slow(each.response, limit_ns) for each in evidence.timed])
