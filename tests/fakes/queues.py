@@ -83,13 +83,13 @@ def evidence(
         slices.append(Slice(slice_s, int(due_in[index]), int(ended_in[index]), 0, Histogram.of(parts[index])))
         if not whole and hopeless(slices):
             return Evidence(rate_per_s, tuple(slices), hopeless=True)
-    slices.append(Slice(0.0, 0, int(len(parts[count])), 0, Histogram.of(parts[count])))
+    slices.append(Slice(0.0, 0, len(parts[count]), 0, Histogram.of(parts[count])))
     return Evidence(rate_per_s, tuple(slices))
 
 
 def _counts(at: Floats, count: int) -> Floats:
     inside = at[(at >= 0) & (at < count)].astype(int)
-    return np.bincount(inside, minlength=count)
+    return np.bincount(inside, minlength=count).astype(np.float64)
 
 
 def searched(search: Search, queue: Queue, seed: int) -> Converged | Doomed:

@@ -9,13 +9,13 @@ from scipy import stats
 from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of
 from redline.search.growth import overloaded
-from redline.search.queue import Aim, Fit, Known, Point, fit, scatter
 from redline.search.steps import QUANTILES, Step, bounds, steps
+from redline.search.waiting import Aim, Fit, Known, Point, fit, scatter
 
 FEWEST_POINTS = 4
 """Settled probes near the edge below which the model gives a direction, not an interval."""
 
-_NEAR = 2.5
+_NEAR = 1.6
 _NEAR_SHARE = 0.15
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95
@@ -96,12 +96,11 @@ def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple
     kept, known = list(points), Known(points[0], capacity)
     found = fit(kept, known, aim)
     for _ in range(3):
-        if found is None:
+        local = kept if found is None else _around(points, found)
+        again = None if local == kept else fit(local, known, aim)
+        if again is None:
             break
-        local = _around(points, found)
-        if local == kept:
-            break
-        kept, found = local, fit(local, known, aim)
+        kept, found = local, again
     if found is not None and found.bent and capacity is not None:
         alone = Known(points[0])
         again = fit(kept, alone, aim)

@@ -5,11 +5,13 @@ Pure: no clock, no I/O, nothing random. What it proposes follows from what it sa
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from redline.model import Objective
 from redline.search.answer import Bounds, best_capacity, bounds_of
 from redline.search.evidence import Evidence
 from redline.search.steps import Step, verdict
+from redline.search.waiting import CALM
 
 Sets = Mapping[str, tuple[Objective, ...]]
 
@@ -74,8 +76,9 @@ class Doomed:
 _OFFSETS = (0.0, 0.7, 0.25, 1.1, 0.0, 0.45, -0.15, 0.85, 0.15, 0.6)
 _NEAR_SHARE = 0.15
 _OVERLOAD = 1.12
+_AT_EASE = 0.6
 _WELL_KNOWN = 0.012
-_BELOW_CAPACITY = 0.8
+_BELOW_CAPACITY = 0.6
 _KEPT_UP = 0.95
 
 
@@ -110,7 +113,9 @@ class Search:
         if not open_sets:
             return self._confirm(known)
         name = max(open_sets, key=lambda each: _width(known[each]))
-        return self._bracket(name) or self._overload(known[name]) or self._narrow(known[name])
+        return (
+            self._bracket(name) or self._calm(known[name]) or self._overload(known[name]) or self._narrow(known[name])
+        )
 
     def limits(self) -> tuple[Limit, ...]:
         """What is known now."""
@@ -151,6 +156,16 @@ class Search:
         if capacity is not None and _BELOW_CAPACITY * capacity.per_s < lowest:
             return Proposal(self._within(_BELOW_CAPACITY * capacity.per_s), "below what it answered when overloaded")
         return Proposal(self._within(lowest / 2), "halved: nothing passed yet")
+
+    def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """One probe far below the edge: what of a response time is not waiting."""
+        fitted = [each.fit for each in known.values() if each.fit is not None]
+        if not fitted:
+            return None
+        root = min(each.root_per_s for each in fitted)
+        if _tried_least(self.evidence) <= CALM * root:
+            return None
+        return Proposal(self._within(_AT_EASE * root), "at ease, to see what is not waiting")
 
     def _overload(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """Past the end, at full length: what it answers there is one end of the model's line.
@@ -197,7 +212,7 @@ class Search:
         if again:
             return Proposal(_nearest(again, low, high).rate_per_s, "repeated: too near to tell")
         edges = [low, *(step.rate_per_s for step in unclear), high]
-        wide = max(zip(edges, edges[1:], strict=False), key=lambda pair: pair[1] / pair[0])
+        wide = max(pairwise(edges), key=lambda pair: pair[1] / pair[0])
         return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
 
     def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged:

@@ -32,7 +32,10 @@ The relaxation time of a queue is about 4 rate c / gap^2 (c is 1 for M/M/1, 1/2 
 BASE = 0.01
 """Nobody is faster than the first percentile of the calmest probe."""
 
-_CALM = 0.7
+CALM = 0.7
+"""Of the root: below it a probe tells the part of the response time that is not waiting."""
+
+_DILUTED = 5.0
 _SPREADS = (0.05, 20.0)
 _BENT_P = 0.001
 _TURNS = 4
@@ -63,7 +66,6 @@ class Point:
         return np.asarray(np.cumsum(self.shares))
 
 
-
 @dataclass(frozen=True)
 class Aim:
     """A percentile and the time that it has to stay below."""
@@ -85,8 +87,9 @@ class Fit:
     """The model's answer: the edge (where the percentile reaches its limit), the root, and where queues do not settle.
 
     `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: it says how much the
-    queue varies. `chance_per_s` is the standard deviation of the edge that chance alone gives such a queue, `typical_gap_per_s`
-    how far the points are from the root. `used` are the indices of the points that counted. `bent`: the points do not lie on a line.
+    queue varies. `chance_per_s` is the standard deviation of the edge that chance alone gives such a queue.
+    `typical_gap_per_s` is how far the points are from the root; `used` are the indices of those that counted. `bent`:
+    they do not lie on a line.
     """
 
     edge_per_s: float
@@ -109,7 +112,7 @@ class Fit:
 
 def fit(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
     """The model through these points; None where there are too few, or they rise, or the limit is no more than base."""
-    kept = list(range(len(points)))
+    kept = tuple(range(len(points)))
     for _ in range(_TURNS):
         found = _fitted([points[i] for i in kept], known, aim)
         if found is None:
@@ -118,15 +121,13 @@ def fit(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
         if settled == kept:
             break
         kept = settled
-    return replace(found, used=tuple(kept))
+    return replace(found, used=kept) if found else None
 
 
-def _settled(points: Sequence[Point], kept: Sequence[int], found: Fit) -> list[int]:
+def _settled(points: Sequence[Point], kept: tuple[int, ...], found: Fit) -> tuple[int, ...]:
     """Those far enough from the root; where none is, the farthest two."""
-    far = [
-        i for i in kept if found.root_per_s - points[i].rate_per_s >= 0.7 * found.unsettled_per_s(points[i].seconds)
-    ]
-    return far or sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2])
+    far = [i for i in kept if found.root_per_s - points[i].rate_per_s >= 0.7 * found.unsettled_per_s(points[i].seconds)]
+    return tuple(far) or tuple(sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2]))
 
 
 def _fitted(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
@@ -138,14 +139,18 @@ def _fitted(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
     if line is None:
         return None
     base_s, stretch, gaps = least_s, 0.0, np.maximum(line.root_per_s - line.x[: len(points)], 0.02 * line.root_per_s)
+    deep = np.array([point.quantile_s(aim.q) for point in points])
     for _ in range(_TURNS):
-        stretch = _stretch(points, base_s, gaps, aim.q)
+        # The nearer to the root, and the more of the time is not waiting, the more a probe's tail is left to chance.
+        tell = gaps / _diluted(deep, base_s)
+        stretch = _stretch(points, base_s, gaps, tell, aim.q)
         base_s = _base_s(known.calmest, aim.q, stretch, line.root_per_s, least_s)
     if aim.below_s <= base_s:
         return None
     edge = line.root_per_s - stretch / (aim.below_s - base_s)
-    chance = np.hypot(line.chance_at(edge), _tail_chance(points, aim.q, gaps, line) * (line.root_per_s - edge))
-    return Fit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=_bent(line.x, line.y, line.weights))
+    chance = np.hypot(line.chance_at(edge), _tail_chance(points, aim.q, tell, line) * (line.root_per_s - edge))
+    bent = _bent(line.x, line.y, line.weights)
+    return Fit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,7 @@ def _line(points: Sequence[Point], known: Known, q: float, least_s: float) -> _L
     root = capacity.per_s if capacity else 1.2 * float(at.max())
     for _ in range(2 * _TURNS):
         gaps = np.maximum(root - at, 0.02 * root)
-        chance = np.sqrt(4 * spread * at / seconds)
+        chance = np.sqrt(4 * spread * at / seconds) * _diluted(quantiles, base_s)
         # The inverse of a value that varies is too large on average, by the square of its coefficient of variation.
         inverse = 1 / np.maximum(quantiles - base_s, quantiles * 1e-3) / (1 + np.minimum(chance / gaps, 0.5) ** 2)
         y = np.append(inverse, 0.0) if capacity else inverse
@@ -194,30 +199,35 @@ def _line(points: Sequence[Point], known: Known, q: float, least_s: float) -> _L
 
 
 def _base_s(calmest: Point, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
-    """The part of a percentile that the rate does not change: what the calmest probe has beyond what its queue explains.
+    """The part of a percentile that the rate does not change: what the calmest probe has and no queue explains.
 
     At least its first percentile, which nobody is faster than; and no more than that where it was not calm.
     """
-    if calmest.rate_per_s > _CALM * root_per_s:
+    if calmest.rate_per_s > CALM * root_per_s:
         return least_s
     return max(least_s, calmest.quantile_s(q) - stretch / (root_per_s - calmest.rate_per_s))
 
 
-def _tail_chance(points: Sequence[Point], q: float, gaps: Floats, line: _Line) -> float:
+def _diluted(quantiles_s: Floats, base_s: float) -> Floats:
+    """A whole time over its part that is waiting: so much larger is that part's relative error."""
+    return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
+
+
+def _tail_chance(points: Sequence[Point], q: float, tell: Floats, line: _Line) -> float:
     """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions tell it."""
-    factor = max(0.3, (1.2 + 0.15 * np.log(1 / (1 - q))) ** 2 - 2)
+    factor = max(0.3, (1.2 + 0.2 * np.log(1 / (1 - q))) ** 2 - 2)
     seconds = np.array([point.seconds for point in points])
     at = line.x[: len(points)]
-    return float(np.sqrt(factor / (seconds * gaps**2 / (2 * line.spread * at)).sum()))
+    return float(np.sqrt(factor / (seconds * tell**2 / (2 * line.spread * at)).sum()))
 
 
-def _stretch(points: Sequence[Point], base_s: float, gaps: Floats, q: float) -> float:
+def _stretch(points: Sequence[Point], base_s: float, gaps: Floats, tell: Floats, q: float) -> float:
     """The quantile of all response times past the base, each times its probe's distance from the root.
 
-    Weights are the inverse of a probe's chance: the nearer to the root, the longer neighbours resemble each other.
+    Merged with weights, since not all probes tell it equally well.
     """
     values = np.concatenate([(p.values_s - base_s) * gap for p, gap in zip(points, gaps, strict=True)])
-    weights = np.concatenate([p.shares * p.seconds * gap**2 for p, gap in zip(points, gaps, strict=True)])
+    weights = np.concatenate([p.shares * p.seconds * each**2 for p, each in zip(points, tell, strict=True)])
     order = np.argsort(values, kind="stable")  # runs that are sorted already
     reached = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(reached, q * reached[-1]), len(order) - 1)])
@@ -250,7 +260,7 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
 
 
 def scatter(points: Sequence[Point], known: Known, aim: Aim) -> float:
-    """The standard error of the edge, by leaving out one probe at a time (the jackknife); infinite without an answer."""
+    """The standard error of the edge, by leaving out one probe at a time (the jackknife); infinite if none is left."""
     edges: list[float] = []
     for i in range(len(points)):
         found = fit([*points[:i], *points[i + 1 :]], known, aim)
