@@ -73,7 +73,8 @@ class Launcher(Protocol):
 class Drive:
     """One load on one server, as a driver is asked for it.
 
-    With `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far.
+    With `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is
+    how long an interval is, where that is not left to the driver.
     """
 
     cell: Cell
@@ -83,6 +84,7 @@ class Drive:
     workers: int
     log: Path
     keep_interrupted: bool = False
+    interval_ns: int | None = None
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
 

@@ -70,6 +70,47 @@ class LoadResult(Frozen):
     findings: tuple[Finding, ...]
 
 
+class LimitTold(Frozen):
+    """The answer for one objective: [highest rate that passed, lowest that failed]; null where it is not known."""
+
+    name: str
+    passed_per_s: float | None
+    failed_per_s: float | None
+    confidence: float
+    decided: bool = Field(description="whether it is as narrow as was asked")
+    method: Literal["queue", "single rates"] = Field(description="from the model of a queue, or from rates one by one")
+    binding: str = Field(description="the condition that fails first")
+
+
+class ProbeTold(Frozen):
+    """One probe of a search."""
+
+    rate_per_s: float
+    seconds: float
+    offered_per_s: float
+    answered_per_s: float
+    errors: int
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    hopeless: bool = Field(description="ended early, because its queue only grew")
+    engine_saturated: bool
+
+
+class LimitResult(Frozen):
+    """`redline limit --json`: the highest rate at which a running server meets an objective."""
+
+    format: Literal["redline.limit/1"] = "redline.limit/1"
+    url: str
+    seed: int
+    ended: Literal["converged", "doomed", "interrupted"]
+    reason: str = Field(description="why there is no answer, when it is doomed")
+    confirmed: bool = Field(description="whether fresh probes at both ends agreed")
+    limits: tuple[LimitTold, ...]
+    probes: tuple[ProbeTold, ...] = Field(description="in the order in which they were made")
+
+
 class CompareResult(Frozen):
     """`redline compare --json`."""
 
@@ -117,7 +158,7 @@ class DoctorResult(Frozen):
     advice: tuple[Advice, ...]
 
 
-PUBLISHED = (CheckResult, LoadResult, CompareResult, ListResult, DoctorResult, SelftestResult)
+PUBLISHED = (CheckResult, LoadResult, LimitResult, CompareResult, ListResult, DoctorResult, SelftestResult)
 
 
 def check_result(plan: Plan, expected_length_ns: int) -> CheckResult:

@@ -15,6 +15,7 @@ from redline import __version__
 from redline.cli import exits
 from redline.cli.check import check
 from redline.cli.doctor import doctor
+from redline.cli.limit import limit
 from redline.cli.listing import list_catalogue
 from redline.cli.load import load
 from redline.cli.reports import compare, report
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("run")(run)
 app.command("check")(check)
 app.command("load")(load)
+app.command("limit")(limit)
 app.command("report")(report)
 app.command("compare")(compare)
 app.command("list")(list_catalogue)

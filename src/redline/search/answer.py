@@ -15,7 +15,7 @@ from redline.search.waiting import Aim, Fit, Known, Point, fit, scatter
 FEWEST_POINTS = 4
 """Settled probes near the edge below which the model gives a direction, not an interval."""
 
-_NEAR = 1.6
+_NEAR = 1.8
 _NEAR_SHARE = 0.15
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95

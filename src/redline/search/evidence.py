@@ -37,7 +37,7 @@ class Evidence:
     """One probe: a rate that was asked for, and what was seen.
 
     `hopeless`: it was ended early, because the backlog grew without bound. `engine_saturated`: the load generator
-    itself was at its end, so that what is missing may be its fault. Two of them are equal only if they are the same probe.
+    itself was at its end, so that what is missing may be its fault. Two are equal only if they are the same probe.
     """
 
     rate_per_s: float

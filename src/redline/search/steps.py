@@ -32,9 +32,9 @@ class Step:
 
 
 def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...]:
-    """The rates that were tried, ascending, each with the verdict of all its probes."""
+    """The rates that were tried, ascending, each with the verdict of its probes; those of a saturated engine tell nothing."""
     groups: list[list[Evidence]] = []
-    for each in sorted(evidence, key=lambda one: one.rate_per_s):
+    for each in sorted((one for one in evidence if not one.engine_saturated), key=lambda one: one.rate_per_s):
         if groups and each.rate_per_s <= groups[-1][0].rate_per_s * _SAME_RATE:
             groups[-1].append(each)
         else:
@@ -49,9 +49,7 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
         return "failed"
     if objective.metric == "max":
         return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
-    if objective.metric == "errors" and not any(each.counted("errors").any() for each in probes):
-        return "passed"
-    far = _achieved(probes, objective) if objective.metric == "achieved" else _share(probes, objective)
+    far = _far(probes, objective)
     if abs(far) < 1 or (far > 0 and any(growth(each.timed).errors > _GROWING for each in probes)):
         return "unclear"
     return "passed" if far > 0 else "failed"
@@ -76,8 +74,17 @@ def _allowed(objective: Objective) -> float:
     return objective.limit if objective.below else 1 - objective.limit
 
 
+def _far(probes: Sequence[Evidence], objective: Objective) -> float:
+    """How far on the good side of the objective; 1 is sure, and below -1 sure of the opposite."""
+    if objective.metric == "achieved":
+        return _achieved(probes, objective)
+    if objective.metric == "errors" and not any(each.counted("errors").any() for each in probes):
+        return float("inf")
+    return _share(probes, objective)
+
+
 def _share(probes: Sequence[Evidence], objective: Objective) -> float:
-    """How far the share that is too slow, or wrong, lies below what is allowed; 1 is sure, and below -1 as sure not."""
+    """Of the share that is too slow, or wrong."""
     allowed = _allowed(objective)
     within = np.concatenate([_batches(each, objective) for each in probes])
     error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
@@ -85,7 +92,7 @@ def _share(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
-    """The same of what had been answered by the end: what is missing then, against how the backlog wanders."""
+    """Of what had been answered by the end: what is missing then, against how the backlog wanders."""
     missing = sum(float(each.counted("due").sum() - each.counted("answered").sum()) for each in probes)
     wanders = np.sqrt(sum(max(float(each.backlog().var()), 1.0) for each in probes))
     due = sum(float(each.counted("due").sum()) for each in probes)

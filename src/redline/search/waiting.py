@@ -148,7 +148,8 @@ def _fitted(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
     if aim.below_s <= base_s:
         return None
     edge = line.root_per_s - stretch / (aim.below_s - base_s)
-    chance = np.hypot(line.chance_at(edge), _tail_chance(points, aim.q, tell, line) * (line.root_per_s - edge))
+    tail = _tail_chance(points, aim.q, tell, line) * (line.root_per_s - edge)
+    chance = line.chance_at(edge) + tail  # not their hypotenuse: what stretches a tail lifts the line as well
     bent = _bent(line.x, line.y, line.weights)
     return Fit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
 

@@ -27,7 +27,7 @@ def job(drive: Drive) -> dict[str, Any]:
         count=cell.load.count,
         drain_ns=cell.timeout_ns,
         timeout_ns=cell.timeout_ns,
-        interval_ns=interval_ns(cell.load.duration_ns),
+        interval_ns=drive.interval_ns or interval_ns(cell.load.duration_ns),
         deadline_ns=deadline_ns(drive),
         seed=drive.seed,
         workers=drive.workers,

@@ -1,0 +1,169 @@
+"""The search's laws: where it goes, what it takes for failed, and that it never says more than it knows."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from redline.model import Histogram
+from redline.search import Converged, Doomed, Evidence, Proposal, Search, Settings, Slice, growth, hopeless
+from redline.search.steps import Step, bounds, verdict
+from redline.selftest.truth import Exponential
+from redline.suite import parse_objectives
+from tests.fakes.queues import Queue, searched, true_limit
+from tests.studies.limit import SETTINGS, one, plain
+
+GOOD = parse_objectives("p99 < 20ms, errors < 0.1%")
+ACCEPTABLE = parse_objectives("p99 < 200ms")
+MS = 1e6
+
+
+def probe(rate: float, *, response_ms: float = 1.0, answered: float = 1.0, errors: float = 0.0) -> Evidence:
+    """Five even seconds, of which shares are answered or fail; the rest is still open."""
+    due = round(rate / 10)
+    times = Histogram.of(np.full(due, response_ms * MS))
+    each = Slice(0.1, due, round(due * (answered - errors)), round(due * errors), times)
+    return Evidence(rate, (each,) * 50)
+
+
+def walked(search: Search, server: Callable[[float], Evidence]) -> tuple[list[float], Converged | Doomed]:
+    tried: list[float] = []
+    while isinstance(step := search.next(), Proposal):
+        tried.append(step.rate_per_s)
+        assert len(tried) <= search.settings.probes
+        search.saw(server(step.rate_per_s))
+    return tried, step
+
+
+def cliff(at_per_s: float) -> Callable[[float], Evidence]:
+    """A server without a queue: one millisecond up to a rate, and past it more falls due than it can do."""
+    return lambda rate: probe(rate, answered=min(1.0, at_per_s / rate))
+
+
+def test_it_begins_at_the_start_and_doubles() -> None:
+    tried, _ = walked(Search({"good": GOOD}, Settings(start_per_s=300)), cliff(2500))
+    assert tried[:5] == pytest.approx([300, 600, 1200, 2400, 4800], rel=0.01)
+
+
+def test_it_halves_while_nothing_passes() -> None:
+    tried, _ = walked(Search({"good": GOOD}, Settings(start_per_s=800)), lambda rate: probe(rate, response_ms=rate / 7))
+    assert tried[:4] == [800, 400, 200, 100]
+
+
+def test_a_cliff_is_between_its_bounds_without_a_model() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=1000))
+    _, end = walked(search, cliff(3100))
+    (limit,) = search.limits()
+    assert isinstance(end, Converged)
+    assert limit.low_per_s is not None
+    assert limit.high_per_s is not None
+    assert limit.low_per_s <= 3100 * 1.03  # a probe cannot know what lies past the cliff by so little
+    assert limit.high_per_s >= 3100
+    assert limit.decided
+
+
+def test_the_same_probes_lead_to_the_same_proposals() -> None:
+    first, second = (walked(Search({"good": GOOD}), cliff(3100))[0] for _ in range(2))
+    assert first == second
+
+
+def test_what_even_the_lowest_rate_fails_is_doomed() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=4, lowest_per_s=1))
+    tried, end = walked(search, lambda rate: Evidence(rate, probe(20, response_ms=50).slices))
+    assert isinstance(end, Doomed)
+    assert "even" in end.reason
+    assert tried == [4, 2, 1]
+
+
+def test_a_load_generator_at_its_end_is_told_and_what_passed_before_is_kept() -> None:
+    def server(rate: float) -> Evidence:
+        if rate < 3000:
+            return probe(rate)
+        return Evidence(rate, probe(3000).slices, engine_saturated=True)
+
+    _, end = walked(Search({"good": GOOD}), server)
+    assert isinstance(end, Doomed)
+    assert "load generator" in end.reason
+    assert end.limits[0].low_per_s == 2000
+    assert end.limits[0].high_per_s is None
+
+
+def test_a_server_that_always_passes_ends_at_the_highest_rate_allowed() -> None:
+    _, end = walked(Search({"good": GOOD}, Settings(start_per_s=1000, highest_per_s=4000)), probe)
+    assert isinstance(end, Doomed)
+    assert "highest rate allowed" in end.reason
+
+
+def test_errors_alone_can_be_the_limit() -> None:
+    search = Search({"it": parse_objectives("errors < 1%")}, Settings(start_per_s=1000))
+    walked(search, lambda rate: probe(rate, errors=0.05 if rate > 1500 else 0.0))
+    (limit,) = search.limits()
+    assert limit.low_per_s is not None
+    assert limit.high_per_s is not None
+    assert limit.low_per_s <= 1500 <= limit.high_per_s
+    assert limit.decided
+    assert not limit.modelled
+
+
+def test_bounds_that_a_later_probe_contradicts_expand_again() -> None:
+    steps = [Step(100, "passed", 1), Step(200, "failed", 1), Step(300, "passed", 1), Step(400, "failed", 1)]
+    assert bounds(steps[:2]) == (100, 200)
+    assert bounds(steps) == (100, 400)
+
+
+def test_a_queue_that_only_grows_has_failed_however_fast_it_still_answers() -> None:
+    assert verdict((probe(1000, answered=0.9),), GOOD[0]) == "failed"
+
+
+def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() -> None:
+    rng = np.random.default_rng(3)
+    queue = Queue(Exponential(2000.0))
+    told = [verdict((queue.probe(1770, rng),), GOOD[0]) for _ in range(40)]
+    assert told.count("unclear") >= 30
+
+
+def test_two_sets_of_objectives_share_their_probes() -> None:
+    search = Search({"good": GOOD[:1], "acceptable": ACCEPTABLE}, Settings(start_per_s=900, probes=16))
+    queue = Queue(Exponential(2000.0))
+    searched(search, queue, 8)
+    good, acceptable = search.limits()
+    for limit, below_s in ((good, 0.02), (acceptable, 0.2)):
+        truth = true_limit("mm1", 1, 1 / 2000, 0.0, 0.99, below_s)
+        assert limit.low_per_s is not None
+        assert limit.high_per_s is not None
+        assert limit.low_per_s <= truth <= limit.high_per_s
+    assert len(search.evidence) <= 16
+
+
+@pytest.mark.parametrize("load", [0.5, 0.9, 1.0])
+def test_a_queue_that_keeps_up_is_not_called_hopeless(load: float) -> None:
+    rng = np.random.default_rng(4)
+    queue = Queue(Exponential(2000.0))
+    assert not any(queue.probe(load * 2000, rng).hopeless for _ in range(60))
+
+
+def test_an_overloaded_one_is_within_two_seconds() -> None:
+    rng = np.random.default_rng(5)
+    probes = [Queue(Exponential(2000.0)).probe(3000, rng) for _ in range(20)]
+    assert all(each.hopeless and each.seconds <= 2 for each in probes)
+
+
+def test_a_pause_is_not_growth() -> None:
+    calm = Slice(0.1, 100, 100, 0, Histogram.of([MS] * 100))
+    stopped, caught_up = Slice(0.1, 100, 0, 0, Histogram()), Slice(0.1, 100, 150, 0, Histogram.of([MS] * 150))
+    slices = [*[calm] * 10, stopped, stopped, *[caught_up] * 4]
+    assert not any(hopeless(slices[:length]) for length in range(len(slices)))
+    assert growth(slices).per_s == pytest.approx(0)
+
+
+SEARCHES = 30
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+    """Of 30 searches with a coverage of 95%, fewer than 25 hits would come once in 300 sets of seeds."""
+    found = [one(SETTINGS[0], 1000 + seed) for seed in range(SEARCHES)]
+    assert sum(each.hit for each in found) >= 25
+    assert float(np.median([(each.high - each.low) / 2 for each in found])) <= 0.03
+    assert all(each.probes <= 12 for each in found)
+    trusting = [plain(SETTINGS[0], 1000 + seed) for seed in range(SEARCHES)]
+    assert sum(each.hit for each in trusting) <= 20
