@@ -20,6 +20,7 @@ PAGES = sorted(
 )
 SHORT_RUN = ["-d", "200ms", "--trials", "1"]
 SHORT_LOAD = ["-d", "200ms", "--warmup", "50ms"]
+SHORT_LIMIT = ["-d", "1s", "--warmup", "50ms", "--probes", "2", "--start", "100"]
 SHORT_SELFTEST = ["--seconds", "0.5", "--case", "fixed"]
 
 
@@ -36,7 +37,7 @@ DOCUMENTED = sorted({shlex.join(args) for page in PAGES for args in commands((CH
 
 def test_the_documentation_shows_every_command() -> None:
     shown = {command.split()[0] for command in DOCUMENTED}
-    assert shown == {"run", "check", "load", "report", "compare", "list", "doctor", "selftest"}
+    assert shown == {"run", "check", "load", "limit", "report", "compare", "list", "doctor", "selftest"}
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +83,12 @@ def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path, ce
     context = certificate.context("h2" if http2 else "http/1.1") if over_tls else None
     (redline.folder / "ca.pem").write_text(certificate.pem)
     with targets.target(targets.speaks_http2 if http2 else targets.healthy, context) as url:
-        if args[0] == "load":
-            args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + SHORT_LOAD
+        if args[0] in {"load", "limit"}:
+            short = SHORT_LOAD if args[0] == "load" else SHORT_LIMIT
+            args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + short
         done = redline(*args)
     # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.
-    depends = "--fail-on" in args or args[0] in {"run", "load", "selftest"}
+    depends = "--fail-on" in args or args[0] in {"run", "load", "limit", "selftest"}
     assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
     assert "Traceback" not in done.err
     assert done.out

@@ -103,7 +103,7 @@ def _run(search: Search, prober: Prober, console: Console) -> Converged | Doomed
                 prober.on_interval = _shown(line, prober.cell)
                 evidence = prober.probe(step, len(search.evidence))
             search.saw(evidence)
-            console.print(Text(probe_line(evidence, step.why, len(search.evidence))))
+            console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
     except KeyboardInterrupt:
         return None
     return step

@@ -61,6 +61,8 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     if fitted.bent or len(used) < FEWEST_POINTS:
         return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
     below, above = _interval(used, known, aim, fitted, confidence)
+    if below <= 0 or above == float("inf"):
+        return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
     return Bounds(*_held_to(tried, below, above), modelled=True, fit=fitted, steps=tried)
 
 
@@ -112,7 +114,7 @@ def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple
 def _around(points: Sequence[Point], found: Fit) -> list[Point]:
     reach = max(min(abs(found.gap_per_s), _NEAR_SHARE * found.edge_per_s), found.unsettled_per_s(points[0].seconds))
     near = [point for point in points if point.rate_per_s >= found.edge_per_s - _NEAR * reach]
-    return near if len(near) >= 2 else list(points[-2:])
+    return near if len(near) > FEWEST_POINTS else list(points[-FEWEST_POINTS - 1 :])
 
 
 def _interval(points: Sequence[Point], known: Known, aim: Aim, found: Fit, confidence: float) -> tuple[float, float]:
@@ -140,4 +142,4 @@ def _held_to(tried: Sequence[Step], low: float, high: float) -> tuple[float, flo
             high = max(high, step.rate_per_s)
         elif step.verdict == "failed":
             low = min(low, step.rate_per_s)
-    return max(low, 0.0), high
+    return low, high

@@ -20,6 +20,7 @@ _BATCHES = 8
 _SURE = 0.995
 _GROWING = 3.0
 _SAME_RATE = 1.005
+_FAR = 4.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Step:
 
 
 def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...]:
-    """The rates that were tried, ascending, each with the verdict of its probes; those of a saturated engine tell nothing."""
+    """The rates that were tried, ascending, each with the verdict of its probes; a saturated engine tells nothing."""
     groups: list[list[Evidence]] = []
     for each in sorted((one for one in evidence if not one.engine_saturated), key=lambda one: one.rate_per_s):
         if groups and each.rate_per_s <= groups[-1][0].rate_per_s * _SAME_RATE:
@@ -80,7 +81,21 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
         return _achieved(probes, objective)
     if objective.metric == "errors" and not any(each.counted("errors").any() for each in probes):
         return float("inf")
+    if objective.metric in QUANTILES and all(_far_below(each, objective) for each in probes):
+        return float("inf")
     return _share(probes, objective)
+
+
+def _far_below(evidence: Evidence, objective: Objective) -> bool:
+    """Whether nothing came near the limit: the percentile and four times its error lie below it, and so does all else.
+
+    The error is that of an exponential tail, of which so many clusters were seen.
+    """
+    q = QUANTILES[objective.metric]
+    beyond = max(evidence.due * (1 - q), 1e-9)
+    error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
+    percentile, most = evidence.response.quantile_ns(q), evidence.response.max_ns
+    return bool(most < objective.limit and percentile * (1 + _FAR * error) < objective.limit)
 
 
 def _share(probes: Sequence[Evidence], objective: Objective) -> float:

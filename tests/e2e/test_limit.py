@@ -1,0 +1,43 @@
+"""`redline limit` on a queue whose limit is known: short here; the study has the figures."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.rig import running
+from redline.cli.contracts import LimitResult
+from tests.e2e.conftest import Redline
+
+pytestmark = pytest.mark.e2e
+
+SHORT = ("-d", "2s", "--warmup", "500ms", "--start", "500")
+
+
+@pytest.fixture
+def url(oracle: Path) -> Iterator[str]:
+    with running(oracle, "exponential", "--rate", "2000", "--seed", "11") as server:
+        yield f"http://{server.endpoint.host}:{server.endpoint.port}/path0"
+
+
+def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
+    done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
+    assert done.code == 0, done.err
+    (limit,) = (result := LimitResult.model_validate(done.json)).limits
+    assert result.ended == "converged"
+    assert len(result.probes) <= 9
+    assert limit.passed_per_s is not None
+    assert limit.failed_per_s is not None
+    # 2000 - ln(100) / 50 ms = 1908/s; a machine that does something else can only make it less.
+    assert limit.passed_per_s <= 1908 * 1.05
+    assert limit.failed_per_s >= 1908 * 0.6
+
+
+def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
+    done = redline("limit", url, "--objective", "p50 < 1us", "--start", "1", "-d", "1s", "--warmup", "0s")
+    assert done.code == 1
+    assert "even 1/s does not meet" in done.out
+
+
+def test_a_wrong_objective_is_refused(redline: Redline) -> None:
+    redline("limit", "http://127.0.0.1:1/", "--objective", "p98 < 1ms").refused(2, "--objective", "p98")

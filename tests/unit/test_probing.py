@@ -1,0 +1,159 @@
+"""A proposal becomes a load and its traffic evidence; a hopeless probe is ended, and Ctrl-C is not taken for that."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from redline.cli.limit import _read_sets
+from redline.cli.limit_view import limit_result, probe_line
+from redline.cli.load_target import running_server
+from redline.errors import UsageError
+from redline.model import (
+    Cell,
+    Counts,
+    Histogram,
+    Interval,
+    Load,
+    Open,
+    Outcomes,
+    Request,
+    Scenario,
+    Traffic,
+    Variant,
+)
+from redline.ports import Drive, Endpoint
+from redline.probing import Prober, evidence_of, slice_of
+from redline.search import Converged, Evidence, Proposal, Search, Slice
+from redline.suite import parse_objectives
+from tests.fakes.recordings import simulated_recording
+
+S = 1_000_000_000
+ENDPOINT = Endpoint("127.0.0.1", 1)
+
+
+def cell() -> Cell:
+    return Cell(
+        variant=Variant(entry=running_server(ENDPOINT, None)),
+        scenario=Scenario(name="limit", request=Request(path="/")),
+        load=Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=5 * S),
+        warmup_ns=S,
+        timeout_ns=5 * S,
+    )
+
+
+def interval(index: int, *, due: int, done: int, phase: str = "measure", errors: int = 0) -> Interval:
+    times = Histogram.of([1e6] * due)
+    return Interval.model_validate(
+        {
+            "phase": phase,
+            "index": index,
+            "start_ns": index * S // 10,
+            "end_ns": (index + 1) * S // 10,
+            "counts": Counts(due=due, completed=done, outcomes=Outcomes(ok=done, timeout=errors)),
+            "response": times,
+            "service": times,
+            "lateness": Histogram(),
+            "engine_cpu_ns": S // 100,
+        }
+    )
+
+
+@dataclass
+class Told:
+    """A driver that tells these intervals, and ends as it is told to."""
+
+    intervals: list[Interval]
+    ended: str
+    pid: int
+    drives: list[Drive] = field(default_factory=list)
+
+    def refuses(self, cell: Cell) -> str | None:
+        return None
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        return None
+
+    def drive(self, drive: Drive) -> Traffic:
+        self.drives.append(drive)
+        drive.on_start(self.pid)
+        for each in self.intervals:
+            drive.on_interval(each)
+        traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
+        assert traffic is not None
+        return traffic.model_copy(update={"ended": self.ended, "intervals": tuple(self.intervals)})
+
+
+@pytest.fixture
+def engine() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends when it hears of an interrupt."""
+    with subprocess.Popen(["sleep", "30"]) as process:
+        yield process
+        process.kill()
+
+
+def prober(told: Told) -> Prober:
+    return Prober(told, cell(), ENDPOINT, workers=1, seed=7, log=Path("unused"))
+
+
+def test_a_proposal_is_an_open_load_at_its_rate_in_fine_slices(engine: subprocess.Popen[bytes]) -> None:
+    told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", engine.pid)
+    evidence = prober(told).probe(Proposal(1000, "to begin with"), 3)
+    shape = told.drives[0].cell.load.shape
+    assert isinstance(shape, Open)
+    assert (shape.rate_per_s, told.drives[0].interval_ns, told.drives[0].seed) == (1000, S // 10, 10)
+    assert evidence.seconds == pytest.approx(5)
+    assert (evidence.due, evidence.hopeless) == (5000, False)
+    assert engine.poll() is None
+
+
+def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[bytes]) -> None:
+    told = Told([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
+    assert prober(told).probe(Proposal(1000, ""), 0).hopeless
+    assert engine.wait(10) != 0
+
+
+def test_one_that_is_wanted_whole_is_not(engine: subprocess.Popen[bytes]) -> None:
+    told = Told([interval(n, due=100, done=50) for n in range(20)], "complete", engine.pid)
+    prober(told).probe(Proposal(1000, "", whole=True), 0)
+    assert engine.poll() is None
+
+
+def test_an_interrupt_from_outside_is_not_evidence(engine: subprocess.Popen[bytes]) -> None:
+    told = Told([interval(n, due=100, done=100) for n in range(20)], "interrupted", engine.pid)
+    with pytest.raises(KeyboardInterrupt):
+        prober(told).probe(Proposal(1000, ""), 0)
+
+
+def test_slices_of_the_measurement_and_of_the_drain() -> None:
+    assert slice_of(interval(0, due=9, done=7, errors=1)) == Slice(0.1, 9, 7, 1, interval(0, due=9, done=7).response)
+    assert slice_of(interval(0, due=0, done=3, phase="drain")).seconds == 0
+
+
+def test_an_engine_that_is_always_busy_is_told_unless_it_spins() -> None:
+    traffic = simulated_recording(cell()).traffic
+    assert traffic is not None
+    busy = traffic.model_copy(update={"engine_cpu_ns": round(traffic.seconds * 0.99 * S)})
+    assert evidence_of(5, busy, cut=False, workers=1, spins=False).engine_saturated
+    assert not evidence_of(5, busy, cut=False, workers=2, spins=False).engine_saturated
+    assert not evidence_of(5, busy, cut=False, workers=1, spins=True).engine_saturated
+
+
+def test_objectives_have_names_or_are_their_own() -> None:
+    sets = _read_sets(["good: p99 < 20ms, errors < 0.1%", "p50 < 1ms"])
+    assert {name: len(each) for name, each in sets.items()} == {"good": 2, "p50 < 1ms": 1}
+    with pytest.raises(UsageError, match="--objective"):
+        _read_sets(["p98 < 3ms"])
+
+
+def test_the_result_has_every_probe_and_answer() -> None:
+    search = Search({"good": parse_objectives("p99 < 20ms")})
+    evidence = Evidence(1000, tuple(slice_of(interval(n, due=100, done=100)) for n in range(50)))
+    search.saw(evidence)
+    result = limit_result("http://127.0.0.1:1/", search, Converged(search.limits(), confirmed=False), 1)
+    assert [probe.answered_per_s for probe in result.probes] == pytest.approx([1000])
+    assert (result.limits[0].passed_per_s, result.limits[0].failed_per_s) == (1000, None)
+    assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)
+    assert "hopeless" in probe_line(replace(evidence, hopeless=True), "", 2)
