@@ -34,9 +34,9 @@ def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) 
 
 
 def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
-    done = redline("limit", url, "--objective", "p50 < 1us", "--start", "1", "-d", "1s", "--warmup", "0s")
+    done = redline("limit", url, "--objective", "p50 < 1us", "--start", "200", "-d", "1s", "--warmup", "0s")
     assert done.code == 1
-    assert "even 1/s does not meet" in done.out
+    assert "even 100/s does not meet" in done.out
 
 
 def test_a_wrong_objective_is_refused(redline: Redline) -> None:

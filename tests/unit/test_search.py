@@ -122,6 +122,17 @@ def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() ->
     assert told.count("unclear") >= 30
 
 
+def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
+    empty = Evidence(1, (Slice(0.1, 0, 0, 0, Histogram()),) * 10)
+    assert verdict((empty,), GOOD[0]) == "unclear"
+
+
+def test_what_is_far_from_the_limit_has_passed() -> None:
+    rng = np.random.default_rng(6)
+    told = [verdict((Queue(Exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
+    assert told.count("passed") >= 18
+
+
 def test_two_sets_of_objectives_share_their_probes() -> None:
     search = Search({"good": GOOD[:1], "acceptable": ACCEPTABLE}, Settings(start_per_s=900, probes=16))
     queue = Queue(Exponential(2000.0))

@@ -24,6 +24,9 @@ from redline.probing import Prober
 from redline.search import Converged, Doomed, Proposal, Search, Settings
 from redline.suite import WrongValueError, parse_objectives, parse_rate, parse_share
 
+FEWEST_REQUESTS = 100
+"""In a probe of the lowest rate that is tried: fewer say next to nothing."""
+
 
 def limit(
     url: Annotated[str, typer.Argument(metavar="URL", help="Such as http://127.0.0.1:8080/path.", show_default=False)],
@@ -73,7 +76,9 @@ def limit(
         warmup_ns=duration_ns("--warmup", warmup, least_ns=0),
         timeout_ns=duration_ns("--timeout", timeout),
     )
+    seconds = cell.load.duration_ns / 1e9
     settings = Settings(
+        lowest_per_s=FEWEST_REQUESTS / seconds,
         start_per_s=_quantity("--start", start, parse_rate),
         probes=at_least_one("--probes", probes),
         precision=_quantity("--precision", precision, parse_share),

@@ -48,6 +48,8 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far."""
     if any(overloaded(each) for each in probes):
         return "failed"
+    if not any(each.due for each in probes):
+        return "unclear"
     if objective.metric == "max":
         return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
     far = _far(probes, objective)
