@@ -157,7 +157,7 @@ def test_voluntary_switches_are_those_of_the_process(worker: Worker) -> None:
 def test_ended_children_stay_in_the_cpu_time_of_a_server_with_its_own_group(tmp_path: Path) -> None:
     variant = server("busy")
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, Placement(), tmp_path / "log") as running:
         if not running.facts.cgroup:
             pytest.skip("no control group may be made here")

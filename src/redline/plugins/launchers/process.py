@@ -1,7 +1,7 @@
 """Servers as processes of this machine: built, started on a free port, watched over, stopped without a trace."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from redline.plugins.launchers.output import tail
 from redline.plugins.launchers.placeholders import fill
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
-from redline.ports import Endpoint, Placement
+from redline.ports import Building, BuildOutcome, Endpoint, Placement
 
 HOST = "127.0.0.1"
 _PORTS_TRIED = 4
@@ -108,9 +108,11 @@ class ProcessLauncher:
     def __init__(self, catalogue: Path, cache: Path) -> None:
         self._builds = Builds(catalogue, cache)
 
-    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
-        """Build what the variant needs, or find it built. Returns the content hash; raises BuildError."""
-        return self._builds.build(variant.entry, progress)
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+        """Build what the variants need, or find it built; by variant slug. Variants of one server share its build."""
+        servers = {variant.slug: variant.entry for variant in variants}
+        done = self._builds.build(servers.values(), progress)
+        return done.renamed({slug: entry.name for slug, entry in servers.items()})
 
     def availability(self, entry: ServerEntry) -> Availability:
         """Whether the server is built or why it cannot be; builds nothing."""
