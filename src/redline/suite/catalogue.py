@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from redline.errors import Problem, UsageError
 from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
-from redline.model.placeholders import FILLED_BY_THE_LAB, placeholders
+from redline.model.placeholders import FILLED_BY_THE_LAB, JDK, ON_PATH, placeholders
 from redline.suite.beside import Files, no_files, picks_of
 from redline.suite.checking import Sheet
 from redline.suite.document import Path, parse_document
@@ -201,7 +202,7 @@ def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options
             (*path, "start", "command"), "the server is not told its port", "use `{port}` in `command` or `env`"
         )
     for name in options:
-        if name not in used:
+        if name not in used and name != JDK:
             hint = f"use `{{{name}}}` in `command` or `env`, or remove the option"
             sheet.wrong((*path, "start"), f"the option `{name}` never reaches the server", hint, key=True)
 
@@ -210,7 +211,32 @@ def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:
     """Membership that tells `true` from 1, as Python's does not."""
     return any(type(value) is type(other) and value == other for other in values)
 
+    _check_jdk(sheet, path, options, written, used)
 
 def plain(value: OptionValue) -> str:
     """An option's value as it is written in YAML."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+def _check_jdk(
+    sheet: Sheet, path: Path, options: dict[str, Option], written: WrittenEntry, used: AbstractSet[str]
+) -> None:
+    """`{java}` and the option `jdk` go together: the one is made of the other."""
+    option = options.get(JDK)
+    if option is None:
+        if "java" in used:
+            message = f"`{{java}}` is the `java` of the JDK that the option `{JDK}` asks for, which is missing"
+            sheet.wrong(
+                (*path, "start"), message, "add it, such as `jdk: {values: [17, 21, 25], default: 21}`", key=True
+            )
+        return
+    if "java" not in used:
+        hint = "use `{java}` in place of `java` in `command`, or remove the option"
+        sheet.wrong((*path, "start"), f"the option `{JDK}` never reaches the server", hint, key=True)
+    for index, value in enumerate(option.values):
+        if value != ON_PATH and (not isinstance(value, int) or isinstance(value, bool)):
+            where = (*path, "options") if JDK in written.options else ("options",)
+            place = sheet.document.place((*where, JDK, "values", index))
+            if all(problem.place != place for problem in sheet.problems):
+                message = f"`{plain(value)}` is no feature release of Java"
+                sheet.problems.append(Problem(message, f"write whole numbers, such as 21, or `{ON_PATH}`", place))
+
+
