@@ -16,7 +16,7 @@ from redline.suite.beside import Files, no_files, picks_of
 from redline.suite.checking import Sheet
 from redline.suite.document import Path, parse_document
 from redline.suite.forms import Written
-from redline.suite.units import did_you_mean
+from redline.suite.units import clip, did_you_mean
 from redline.suite.written_family import (
     FamilyFile,
     WrittenEntry,
@@ -78,9 +78,19 @@ def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[
     found = {}
     for name, written in whole.scenarios.items() if whole else ():
         picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
+        check_against(sheet, ("scenarios", name), name, written.against, tuple(whole.scenarios) if whole else ())
         if picks is not None:
             found[name] = written.scenario(name, picks)
     return found, sheet.problems
+
+
+def check_against(sheet: Sheet, path: Path, name: str, against: str | None, known: tuple[str, ...]) -> None:
+    """Note a scenario that is told against itself, or against one that neither file has."""
+    if against == name:
+        sheet.wrong((*path, "against"), f"`{name}` is told against itself", "name one that does less, or remove it")
+    elif against is not None and against not in known:
+        hint = did_you_mean(against, known) or f"there is: {', '.join(known)}"
+        sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to tell it against", hint)
 
 
 def _shared(sheet: Sheet) -> WrittenShared | None:
@@ -201,21 +211,13 @@ def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options
         sheet.wrong(
             (*path, "start", "command"), "the server is not told its port", "use `{port}` in `command` or `env`"
         )
+    _check_jdk(sheet, path, options, written, used)
     for name in options:
         if name not in used and name != JDK:
             hint = f"use `{{{name}}}` in `command` or `env`, or remove the option"
             sheet.wrong((*path, "start"), f"the option `{name}` never reaches the server", hint, key=True)
 
 
-def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:
-    """Membership that tells `true` from 1, as Python's does not."""
-    return any(type(value) is type(other) and value == other for other in values)
-
-    _check_jdk(sheet, path, options, written, used)
-
-def plain(value: OptionValue) -> str:
-    """An option's value as it is written in YAML."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 def _check_jdk(
     sheet: Sheet, path: Path, options: dict[str, Option], written: WrittenEntry, used: AbstractSet[str]
 ) -> None:
@@ -240,3 +242,11 @@ def _check_jdk(
                 sheet.problems.append(Problem(message, f"write whole numbers, such as 21, or `{ON_PATH}`", place))
 
 
+def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:
+    """Membership that tells `true` from 1, as Python's does not."""
+    return any(type(value) is type(other) and value == other for other in values)
+
+
+def plain(value: OptionValue) -> str:
+    """An option's value as it is written in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from redline.errors import Problem
 from redline.model import Option, OptionValue, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.suite.beside import Files, named_file, no_files, picks_of, times_of
-from redline.suite.catalogue import Catalogue, is_among, plain
+from redline.suite.catalogue import Catalogue, check_against, is_among, plain
 from redline.suite.checking import Sheet, raise_all
 from redline.suite.document import Path, parse_document
 from redline.suite.overrides import Overrides, apply_overrides
@@ -171,6 +171,11 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], file
         if scenario.name in [other.name for other in scenarios]:
             sheet.wrong(path, f"the scenario `{scenario.name}` stands twice", "remove one, or give it another name")
         scenarios.append(scenario)
+    known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
+    for path in sheet.items(("scenarios",)):
+        written = sheet.sound(WrittenOwnScenario, path)
+        if written is not None:
+            check_against(sheet, path, written.name, written.against, known)
     return scenarios
 
 
