@@ -1,4 +1,4 @@
-"""Shows what is being built: in one living line on a terminal, else with a line for each command."""
+"""Shows what is being built: a line for each command, on a terminal also what it printed last and its time so far."""
 
 from types import TracebackType
 from typing import Self
@@ -9,7 +9,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from redline.ports import Building
 
-_NAMED = 3
+_BESIDE_THE_LINE = 15
+"""Columns that the spinner and the time take."""
 
 
 class BuildView:
@@ -38,14 +39,13 @@ class BuildView:
         """Show it; the time counts from the beginning of each command."""
         begins = building.servers != self._servers
         self._servers = building.servers
-        if begins and self._console.is_terminal:
-            self._bar.reset(self._task, visible=True)
-        elif begins:
+        if begins and (len(building.servers) > 1 or not self._console.is_terminal):
             self._console.print(f"building {', '.join(building.servers)}", markup=False, highlight=False)
+        if begins:
+            self._bar.reset(self._task, visible=True)
         self._bar.update(self._task, description=escape(self._line(building)))
 
     def _line(self, building: Building) -> str:
-        named = ", ".join(building.servers[:_NAMED])
-        more = len(building.servers) - _NAMED
-        text = f"building {named}{f' and {more} more' if more > 0 else ''}: {building.line}"
-        return "".join(filter(str.isprintable, text))[: max(20, self._console.width - 15)]
+        more = len(building.servers) - 1
+        text = f"building {building.servers[0]}{f' and {more} more' if more else ''}: {building.line}"
+        return "".join(filter(str.isprintable, text))[: max(20, self._console.width - _BESIDE_THE_LINE)]

@@ -26,17 +26,17 @@ def build_all(suite: Suite, launcher: Launcher, console: Console, only: Abstract
     variants = [variant for variant in _variants(suite) if only is None or variant.slug in only]
     with BuildView(console) as view:
         outcome = launcher.build(variants, view)
-    for error, slugs in by_failure(outcome).items():
-        console.print(f"cannot build {', '.join(slugs)}: {error}", style="yellow", markup=False)
+    print_failures(outcome, console)
     return Built(outcome.hashes, {slug: error.problems[0].message for slug, error in outcome.failures.items()})
 
 
-def by_failure(outcome: BuildOutcome) -> dict[BuildError, list[str]]:
-    """What failed together: variants of one server, servers of one command."""
+def print_failures(outcome: BuildOutcome, console: Console) -> None:
+    """Why what could not be built could not: once for all that failed together."""
     together: dict[BuildError, list[str]] = {}
     for name, error in outcome.failures.items():
         together.setdefault(error, []).append(name)
-    return together
+    for error, names in together.items():
+        console.print(f"cannot build {', '.join(names)}: {error}", style="yellow", markup=False, highlight=False)
 
 
 def refuse_changed(built: Built, run: Run, environment: Environment) -> None:

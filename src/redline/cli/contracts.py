@@ -109,6 +109,26 @@ class ListResult(Frozen):
     suites: tuple[ListedSuite, ...]
 
 
+class BuiltServer(Frozen):
+    """A server of the catalogue, and whether its build stands."""
+
+    name: str
+    state: Literal["built", "stood", "failed"] = Field(description="built now, stood already, or could not be built")
+    hash: str | None = Field(description="of the content that it was built from; null when it could not be built")
+    took_ns: int | None = Field(
+        description="how long the build command ran, the same for all that it built together; null when none ran"
+    )
+    reason: str = Field(default="", description="why it could not be built; may have several lines")
+    hint: str = ""
+
+
+class BuildResult(Frozen):
+    """`redline build --json`."""
+
+    format: Literal["redline.build/1"] = "redline.build/1"
+    servers: tuple[BuiltServer, ...]
+
+
 class DoctorResult(Frozen):
     """`redline doctor --json`."""
 
@@ -117,7 +137,7 @@ class DoctorResult(Frozen):
     advice: tuple[Advice, ...]
 
 
-PUBLISHED = (CheckResult, LoadResult, CompareResult, ListResult, DoctorResult, SelftestResult)
+PUBLISHED = (CheckResult, LoadResult, CompareResult, ListResult, BuildResult, DoctorResult, SelftestResult)
 
 
 def check_result(plan: Plan, expected_length_ns: int) -> CheckResult:
