@@ -226,6 +226,48 @@ def test_a_tool_behind_a_link_of_another_name_is_asked_by_every_lab(family: Fami
     assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
 
 
+def test_a_tool_is_asked_again_when_the_java_that_it_may_run_on_has_changed(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = family.entry(needs=(make_tool(tmp_path / "bin", "tool 1.0"),))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'java'}:{os.environ['PATH']}")
+    (tmp_path / "java").mkdir()
+    for text in ("#!/bin/sh\n", "#!/bin/sh\n# another\n"):
+        (tmp_path / "java/java").write_text(text)
+        (tmp_path / "java/java").chmod(0o755)
+        build(family, entry)
+        build(family, entry)
+    assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
+
+
+def test_a_line_that_does_not_end_is_told_in_parts(family: Family) -> None:
+    told: list[Building] = []
+    script = "head -c 200000 /dev/zero | tr '\\0' x; touch out"
+    family.builds().build([family.entry(script)], told.append)
+    assert sum(len(building.line) for building in told) == 200_000
+    assert max(len(building.line) for building in told) == 65_536
+
+
+def test_a_file_that_is_made_from_is_read_once_for_all_builds(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_ago_ns = 10**18
+    for name in ("in.txt", "src/deep/more.txt"):
+        os.utime(family.folder / name, ns=(long_ago_ns, long_ago_ns))
+    read: list[str] = []
+    read_bytes = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path.name)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    lab = family.builds()
+    for name in ("fake.one", "fake.two"):
+        lab.availability(family.entry(name=name))
+    (family.folder / "in.txt").write_text("another")
+    lab.availability(family.entry())
+    assert sorted(name for name in read if name.endswith(".txt")) == ["in.txt", "in.txt", "more.txt"]
+
+
 def test_a_tool_that_cannot_tell_its_version(family: Family, tmp_path: Path) -> None:
     entry = family.entry(needs=(make_tool(tmp_path / "bin", "no toolchain", code=4),))
     with pytest.raises(BuildError, match="failed with code 4 and said: second line") as caught:

@@ -14,6 +14,8 @@ from redline.plugins.launchers.files import cache_writes
 
 _KEPT_LINES = 15
 _LONGEST_LINE = 500
+_READ_AT_MOST = 65_536
+"""Of a line that does not end, such as a bar of progress."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
         log = order.log.open("wb", buffering=0)  # what cannot be written is then known at once, not when it is closed
     began_ns = time.monotonic_ns()
     with log, _started(order) as process:
-        for raw in process.stdout or ():
+        while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
             with cache_writes(cache, order.servers):
                 log.write(raw)
             line = raw.decode(errors="replace").strip()
