@@ -111,7 +111,7 @@ def _table(group: Group, numbers: dict[str, list[Text]], widths: Sequence[int]) 
     table.add_row("", _line(numbers[""], widths[1:]))
     for cell in group.cells:
         void = Text.assemble((f"{GRADE_MARKS[Grade.INVALID]} invalid: ", "bold red"), one_line(because(cell)))
-        table.add_row(_name(cell), _line(numbers[cell.cell_id], widths[1:]) if cell.valid else void)
+        table.add_row(_name(cell, group), _line(numbers[cell.cell_id], widths[1:]) if cell.valid else void)
     return table
 
 
@@ -123,11 +123,13 @@ def _line(cells: Sequence[Text], widths: Sequence[int]) -> Table:
     return line
 
 
-def _name(cell: CellReport) -> Text:
-    """The server, and below it its role and its findings by grade."""
+def _name(cell: CellReport, group: Group) -> Text:
+    """The server, and below it its role or what it is compared with, its own load, and its findings by grade."""
     role = "ceiling" if cell.role == "ceiling" else "baseline" if cell.is_baseline else ""
+    against = one_line(group.against.get(cell.cell_id, ""))
+    told = [role, f"vs {against}" if against else "", one_line(cell.load_text) if group.own_loads else ""]
     text = Text(one_line(cell.server), "dim" if role == "ceiling" else "")
-    notes = Text(role, "dim")
+    notes = Text(", ".join(part for part in told if part), "dim")
     for grade in marks(cell):
         notes.append(" " if notes else "")
         notes.append(GRADE_MARKS[grade], _GRADES[grade])

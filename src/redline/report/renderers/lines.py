@@ -58,6 +58,11 @@ def defaults_told(report: Report) -> dict[str, str]:
     return found
 
 
+def against_in_short(server: str, against: str) -> str:
+    """What a server is held against, without the options that both have alike."""
+    return _without(against, set(_shared(server, against)))
+
+
 def _shared(server: str, against: str) -> dict[str, str]:
     """The options, by name, that both slugs tell with the same value."""
     ours, theirs = _options(server), _options(against)

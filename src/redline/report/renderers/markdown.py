@@ -66,7 +66,7 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
     ]
     for cell in group.cells:
         columns = _columns(cell, compared.get(cell.cell_id, {}))
-        lines.append(f"| {' | '.join([_name(cell), *columns])} |")
+        lines.append(f"| {' | '.join([_name(cell, group), *columns])} |")
     others = [
         f"{_safe(cell.server)}, {_safe(_others(cell))}"
         for cell in group.cells
@@ -81,8 +81,12 @@ def _others(cell: CellReport) -> str:
     return "; ".join([*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times)])
 
 
-def _name(cell: CellReport) -> str:
+def _name(cell: CellReport, group: Group) -> str:
     role = " (ceiling)" if cell.role == "ceiling" else " (baseline)" if cell.is_baseline else ""
+    if cell.cell_id in group.against:
+        role = f" (vs {_safe(group.against[cell.cell_id])})"
+    if group.own_loads:
+        role += f"<br>{_safe(cell.load_text)}"
     missed = "".join(f"<br>✗ {_missed(result)}" for result in cell.objectives if not result.met)
     signs = "".join(f" {GRADE_MARKS[grade]}" for grade in marks(cell) if cell.valid)
     return f"**{_safe(cell.server)}**{role}{signs}{missed}"
