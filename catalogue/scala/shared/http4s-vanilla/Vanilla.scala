@@ -18,7 +18,8 @@ object Vanilla {
   private object UnitParameter extends OptionalQueryParamDecoderMatcher[String]("unit")
 
   def app(arguments: Arguments): HttpApp[IO] = {
-    val app = Router(("/ts" -> timestamp) +: (0 until arguments.routes).flatMap(mappings) *).orNotFound
+    val mounted = ("/ts" -> timestamp) +: (0 until arguments.routes).flatMap(mappings)
+    val app = Router(mounted *).orNotFound
     arguments.serverLog.fold(app) { file =>
       RequestLog.to(file, "org.http4s.server.middleware", Level.INFO)
       // Two lines a request, "GET /path0" and "200 OK": http4s has no middleware that says both in one.
