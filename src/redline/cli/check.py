@@ -8,7 +8,19 @@ from rich.table import Table
 
 from redline.cli import places
 from redline.cli.contracts import check_result
-from redline.cli.selection import AsJson, Duration, Scenarios, Seed, Servers, SuiteFile, Trials, Users, read_overrides
+from redline.cli.selection import (
+    AsJson,
+    Duration,
+    Options,
+    Quick,
+    Scenarios,
+    Seed,
+    Servers,
+    SuiteFile,
+    Trials,
+    Users,
+    read_overrides,
+)
 from redline.model import Plan
 from redline.report.format import duration as shown
 from redline.suite import expected_length_ns, load_catalogue, load_suite, make_plan
@@ -18,14 +30,16 @@ def check(
     suite: SuiteFile,
     servers: Servers = None,
     scenarios: Scenarios = None,
+    options: Options = None,
     users: Users = None,
     duration: Duration = None,
     trials: Trials = None,
     seed: Seed = None,
+    quick: Quick = False,
     json: AsJson = False,
 ) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    overrides = read_overrides(servers, scenarios, users, duration, trials, seed)
+    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick)
     plan = make_plan(load_suite(suite, load_catalogue(places.catalogue(suite)), overrides))
     if json:
         sys.stdout.write(check_result(plan, expected_length_ns(plan)).model_dump_json(indent=2) + "\n")

@@ -100,7 +100,7 @@ def _gate(result: CompareResult, unwanted: set[Verdict]) -> None:
 
 def _within(run: Run) -> CompareResult:
     suite = run.manifest.plan.suite
-    if suite.baseline is None:
+    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
         raise UsageError(
             f"run {run.manifest.name} has no baseline to compare with",
             hint="name one in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",

@@ -15,7 +15,18 @@ from redline.cli import exits, places
 from redline.cli.building import build_all, refuse_changed
 from redline.cli.check import show_plan
 from redline.cli.progress import Progress
-from redline.cli.selection import AsJson, Duration, Scenarios, Seed, Servers, Trials, Users, read_overrides
+from redline.cli.selection import (
+    AsJson,
+    Duration,
+    Options,
+    Quick,
+    Scenarios,
+    Seed,
+    Servers,
+    Trials,
+    Users,
+    read_overrides,
+)
 from redline.cli.summary import print_report
 from redline.cli.workbench import Workbench, workbench
 from redline.errors import RedlineError, UsageError
@@ -36,10 +47,12 @@ def run(
     ] = None,
     servers: Servers = None,
     scenarios: Scenarios = None,
+    options: Options = None,
     users: Users = None,
     duration: Duration = None,
     trials: Trials = None,
     seed: Seed = None,
+    quick: Quick = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="The run's directory.")] = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a run that stopped.")
@@ -48,7 +61,7 @@ def run(
 ) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
-    overrides = read_overrides(servers, scenarios, users, duration, trials, seed)
+    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick)
     if resume is not None:
         _refuse_more_than_resume(suite, output, overrides)
         store, bench = _reopen(resume, console)
