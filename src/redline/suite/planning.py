@@ -31,13 +31,14 @@ def make_plan(
 
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
-    whose scenario needs an option that the variant has at another value, and those that `refuses` gives a reason for: a
-    driver that cannot do them. A plan may be left without any trial.
+    of a variant with a value that its server does not take, those whose scenario needs an option that the variant has
+    at another value, and those that `refuses` gives a reason for: a driver that cannot do them. A plan may be left
+    without any trial.
     """
     cells: dict[str, Cell] = {}
     skipped: list[Skipped] = []
     for cell in _cells(suite):
-        reason = unavailable.get(cell.variant.slug) or _contradiction(cell) or refuses(cell)
+        reason = cell.variant.misfit or unavailable.get(cell.variant.slug) or _contradiction(cell) or refuses(cell)
         if reason:
             skipped.append(Skipped(slug=cell.slug, reason=reason))
         else:

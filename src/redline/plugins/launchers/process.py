@@ -162,15 +162,16 @@ class ProcessLauncher:
     ) -> BuildOutcome:
         """The outcome when each variant that was built has got its JDK too, so that no run stops to fetch one."""
         failures: dict[str, BuildError] = {}
-        for slug in outcome.hashes:
+        needed = [variants[slug] for slug in outcome.hashes if not variants[slug].misfit]
+        for variant in needed:
 
-            def show(line: str, name: str = variants[slug].entry.name) -> None:
+            def show(line: str, name: str = variant.entry.name) -> None:
                 progress(Building((name,), line))
 
             try:
-                self._jdks.provide(variants[slug], show)
+                self._jdks.provide(variant, show)
             except BuildError as error:
-                failures[slug] = error
+                failures[variant.slug] = error
         hashes = {slug: content for slug, content in outcome.hashes.items() if slug not in failures}
         return replace(outcome, hashes=hashes, failures={**outcome.failures, **failures})
 
