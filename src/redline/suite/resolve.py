@@ -6,12 +6,15 @@ from pathlib import PurePath
 
 from redline.errors import Problem
 from redline.model import Scenario, ServerEntry, Suite, Tls, Variant
+from redline.suite.baselines import read_baselines
 from redline.suite.beside import Files, named_file, no_files, picks_of, times_of
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.checking import Sheet, raise_all
 from redline.suite.document import Path, parse_document
 from redline.suite.options import axes_of, check_jvm, check_option, jvm_axes
 from redline.suite.overrides import Overrides, apply_overrides
+from redline.suite.quick import check_quick, quickened
+from redline.suite.shares import check_shares
 from redline.suite.units import clip, did_you_mean
 from redline.suite.written_load import WrittenLoad
 from redline.suite.written_suite import SuiteFile, WrittenOwnScenario, WrittenServer
@@ -29,8 +32,10 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     variants = _variants(sheet, catalogue, files)
     scenarios = _scenarios(sheet, catalogue, variants, files)
     replayed = _replayed(sheet, files)
+    check_shares(sheet)
     ceiling = _ceiling(sheet, catalogue, files)
-    baseline = _baseline(sheet, catalogue, variants)
+    baseline, baselines = read_baselines(sheet, catalogue, variants)
+    check_quick(sheet)
     sheet.raise_problems()
     assert whole is not None, "a file without problems was read"
     suite = Suite(
@@ -38,6 +43,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         about=whole.about,
         variants=tuple(variants),
         baseline=baseline,
+        baselines=baselines,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
         loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
@@ -49,6 +55,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         objectives=whole.objective,
         engine=whole.engine.mode(),
     )
+    if overrides.quick:
+        suite = quickened(suite, whole.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
     raise_all(problems or _too_much(changed))
     return changed
@@ -194,25 +202,3 @@ def _ceiling(sheet: Sheet, catalogue: Catalogue, files: Files) -> Variant | None
     if len(variants) > 1:
         sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give each of its options one value")
     return variants[0] if variants else None
-
-
-def _baseline(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> str | None:
-    """The baseline's slug, from a slug or from a server's name when only one variant has it."""
-    named = sheet.document.at(("baseline",))
-    if not isinstance(named, str):
-        return None
-    slugs = [variant.slug for variant in variants]
-    if named in slugs:
-        return named
-    of_that_server = [variant.slug for variant in variants if variant.entry.name == named]
-    if len(of_that_server) == 1:
-        return of_that_server[0]
-    if of_that_server:
-        hint = f"choose one of: {', '.join(of_that_server)}"
-        sheet.wrong(("baseline",), f"`{named}` stands for {len(of_that_server)} servers of this suite", hint)
-    elif named in catalogue.servers and sheet.is_sound(("servers",)):
-        sheet.wrong(("baseline",), f"`{named}` is not among the servers of this suite", "add it to `servers`")
-    elif named not in catalogue.servers and slugs:
-        hint = did_you_mean(named, tuple(slugs)) or f"this suite has: {', '.join(slugs)}"
-        sheet.wrong(("baseline",), f"there is no server `{clip(named)}` in this suite", hint)
-    return None
