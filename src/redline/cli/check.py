@@ -23,7 +23,16 @@ from redline.cli.selection import (
 )
 from redline.model import Plan
 from redline.report.format import duration as shown
-from redline.suite import expected_length_ns, load_catalogue, load_suite, make_plan
+from redline.suite import (
+    capacity_loads,
+    expected_length_ns,
+    load_catalogue,
+    load_suite,
+    make_capacity_plan,
+    make_plan,
+    share_of,
+    share_text,
+)
 
 
 def check(
@@ -40,15 +49,36 @@ def check(
 ) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
     overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick)
-    plan = make_plan(load_suite(suite, load_catalogue(places.catalogue(suite)), overrides))
+    asked = load_suite(suite, load_catalogue(places.catalogue(suite)), overrides)
+    first, plan = make_capacity_plan(asked), make_plan(asked)
     if json:
-        sys.stdout.write(check_result(plan, expected_length_ns(plan)).model_dump_json(indent=2) + "\n")
+        length_ns = expected_length_ns(first) + expected_length_ns(plan)
+        sys.stdout.write(check_result(plan, length_ns, first).model_dump_json(indent=2) + "\n")
     else:
-        show_plan(plan, Console())
+        show_plans(first, plan, Console())
 
 
-def show_plan(plan: Plan, console: Console) -> None:
-    """The plan as a table, what is skipped, and how long it will take."""
+def show_plans(first: Plan, plan: Plan, console: Console) -> None:
+    """What is measured first, where rates are a share of it, and what then; how long both will take."""
+    plans = [plan]
+    if loads := capacity_loads(plan.suite):
+        plans = [first, plan]
+        names = " and ".join(load.name for load in loads)
+        console.print(f"stage 1 of 2: the capacity under {names}", style="bold", highlight=False)
+        console.print(_table(first))
+        console.print("\nstage 2 of 2: rates as shares of it, the least of each group", style="bold", highlight=False)
+    console.print(_table(plan))
+    for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
+        console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
+    cells, trials = sum(len(one.cells) for one in plans), sum(len(one.trials) for one in plans)
+    console.print(
+        f"\n{cells} cells, {trials} trials, seed {plan.suite.seed}:"
+        f" about {shown(sum(map(expected_length_ns, plans)))}, building not counted",
+        highlight=False,
+    )
+
+
+def _table(plan: Plan) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("server", "scenario", "load", "warm-up", "measured", "trials"):
         table.add_column(
@@ -58,12 +88,7 @@ def show_plan(plan: Plan, console: Console) -> None:
         name = cell.variant.slug + (" (ceiling)" if cell.role == "ceiling" else "")
         count = sum(trial.cell_id == cell_id for trial in plan.trials)
         times = (shown(cell.warmup_ns), shown(cell.load.duration_ns), str(count))
-        table.add_row(escape(name), cell.scenario.name, cell.load.name, *times)
-    console.print(table)
-    for skipped in plan.skipped:
-        console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
-    console.print(
-        f"\n{len(plan.cells)} cells, {len(plan.trials)} trials, seed {plan.suite.seed}:"
-        f" about {shown(expected_length_ns(plan))}, building not counted",
-        highlight=False,
-    )
+        share = share_of(cell.load)
+        load = cell.load.name + (f" ({share_text(share)})" if share else "")
+        table.add_row(escape(name), cell.scenario.name, load, *times)
+    return table
