@@ -56,6 +56,17 @@ class Board:
         names = {line.against for line in self.lines}
         return names.pop() if len(names) == 1 else ""
 
+    def parts(self, most_numbers: int = 48, most_columns: int = 6) -> tuple[tuple[str, "Board"], ...]:
+        """A part for each load with its name; few numbers of several loads stay together, under no name."""
+        if len(self.loads) > 1 and len(self.found) <= most_numbers and len(self.columns) <= most_columns:
+            return (("", self),)
+        return tuple((load, self.under(load)) for load in self.loads)
+
+    def title_of(self, column: Column) -> str:
+        """What tells the column from the others: scenario, load or both."""
+        names = (column.scenario if len(self.scenarios) > 1 else "", column.load if len(self.loads) > 1 else "")
+        return " · ".join(name for name in names if name) or column.scenario
+
     def under(self, load: str) -> "Board":
         """The part that belongs to one load."""
         return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load})

@@ -5,6 +5,7 @@ import re
 from redline.model import COMPARED, CellReport, Comparison, Metric, ObjectiveResult, Report
 from redline.report import format as fmt
 from redline.report.format import GRADE_MARKS, MARKS
+from redline.report.renderers.markdown_boards import overview
 from redline.report.renderers.views import (
     Built,
     Doubt,
@@ -26,8 +27,15 @@ class MarkdownRenderer:
     """Report -> GitHub-flavoured Markdown. Texts are escaped; they can call nobody, hide no link and hold no HTML."""
 
     def render(self, report: Report) -> bytes:
-        """A heading, a table for each scenario and load, findings, skipped cells, and how to repeat the run."""
-        blocks = [_head(report), *_tables(report), *_findings(report), *_skipped(report), _foot(report)]
+        """A heading, costs, effects, rankings, a table for each scenario and load, findings, how to repeat the run."""
+        blocks = [
+            _head(report),
+            *overview(report, _safe),
+            *_tables(report),
+            *_findings(report),
+            *_skipped(report),
+            _foot(report),
+        ]
         return ("\n\n".join(blocks) + "\n").encode(errors="replace")
 
 

@@ -84,8 +84,8 @@ def _assets() -> tuple[Markup, Markup, Markup]:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may be broken before its dots and pluses; `join` escapes its parts."""
-    return Markup("<wbr>").join(re.split(r"(?=[.+])", name))
+    """A name that may be broken before its dots, pluses and equal signs; `join` escapes its parts."""
+    return Markup("<wbr>").join(re.split(r"(?=[.+=])", name))
 
 
 def _camel(name: str) -> Markup:

@@ -11,8 +11,6 @@ from redline.report.renderers.lines import Line
 
 _OPEN_AT_MOST = 48
 """So many numbers are shown unfolded; of more, the first load is, and the others are a click away."""
-_TOGETHER_AT_MOST = 6
-"""So many columns stand in one table, whatever their loads; more have a table for each load."""
 _HEATS = (0.05, 0.15)
 """Changes from which on a cell of a table is coloured more strongly."""
 
@@ -127,7 +125,7 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
     notes = tuple(refusals(board))
     numbers = {place: number for number, _, places in notes for place in places}
     small = len(board.found) <= _OPEN_AT_MOST
-    together = len(board.loads) == 1 or (small and len(board.columns) <= _TOGETHER_AT_MOST)
+    parts = board.parts(_OPEN_AT_MOST)
     loads = [
         LoadView(
             load,
@@ -136,28 +134,22 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
             _table(part, numbers),
             open=small or (unfolded and place == 0),
         )
-        for place, (load, part) in enumerate(_parts(board, together=together))
+        for place, (load, part) in enumerate(parts)
     ]
     return BoardView(
         title,
         board.metric,
         board.against,
-        None if together else _table(board, numbers),
+        _table(board, numbers) if len(parts) > 1 else None,
         tuple(loads),
         scale,
         tuple((number, reason, _where(places)) for number, reason, places in notes),
     )
 
 
-def _parts(board: Board, *, together: bool) -> list[tuple[str, Board]]:
-    if not together:
-        return [(load, board.under(load)) for load in board.loads]
-    return [(board.loads[0] if len(board.loads) == 1 else "", board)]
-
-
 def _panels(board: Board, setting: str, scale: Scale, numbers: dict[tuple[Line, Column], int]) -> tuple[Panel, ...]:
     lines = board.of_setting(setting)
-    titles = {column: _title(column, board) for column in board.columns}
+    titles = {column: board.title_of(column) for column in board.columns}
 
     def panel(title: str, rows: Sequence[tuple[str, Line, Column]]) -> Panel:
         found = [board.found.get((line, column)) for _, line, column in rows]
@@ -167,12 +159,6 @@ def _panels(board: Board, setting: str, scale: Scale, numbers: dict[tuple[Line, 
     if len(lines) == 1:
         return (panel(lines[0].server, [(title, lines[0], column) for column, title in titles.items()]),)
     return tuple(panel(title, [(line.server, line, column) for line in lines]) for column, title in titles.items())
-
-
-def _title(column: Column, board: Board) -> str:
-    """What tells the column from the others of the board."""
-    names = (column.scenario if len(board.scenarios) > 1 else "", column.load if len(board.loads) > 1 else "")
-    return " · ".join(name for name in names if name) or column.scenario
 
 
 def _table(board: Board, numbers: dict[tuple[Line, Column], int]) -> Table:
