@@ -98,6 +98,13 @@ def _table(result: BuildResult) -> Table:
     for server in result.servers:
         took = f" in {server.took_ns / _NS_PER_S:.1f} s" if server.took_ns is not None else ""
         state = {"built": f"built now{took}", "stood": "stood already", "failed": f"failed{took}"}[server.state]
-        why = f"{server.reason.partition(chr(10))[0].removesuffix(':')}; {server.hint}" if server.reason else ""
-        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(why))
+        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(server)))
     return table
+
+
+def _why(server: BuiltServer) -> str:
+    """In a line, without what the table says beside it."""
+    line = server.reason.partition("\n")[0].removesuffix(":")
+    for beside in (f"building {server.name} failed: ", f"building {server.name} failed ", f"{server.name}: "):
+        line = line.removeprefix(beside)
+    return f"{line}; {server.hint}" if line else ""

@@ -14,6 +14,8 @@ from redline.plugins.launchers.files import cache_writes
 
 _KEPT_LINES = 15
 _LONGEST_LINE = 500
+_TICK_NS = 10_000_000
+"""The kernel stamps files with a clock that is behind by up to one tick."""
 _READ_AT_MOST = 65_536
 """Of a line that does not end, such as a bar of progress."""
 
@@ -31,9 +33,13 @@ class BuildOrder:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the command ended, how long it ran, and what it said of each target that failed: its lines `TARGET: ...`."""
+    """How the command ended, how long it ran, and what it said of each target that failed: its lines `TARGET: ...`.
+
+    Files that are written from `began_unix_ns` on have that time or a later one.
+    """
 
     code: int
+    began_unix_ns: int
     took_ns: int
     told: dict[str, list[str]]
 
@@ -53,7 +59,7 @@ def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
     with cache_writes(cache, order.servers):
         order.log.parent.mkdir(parents=True, exist_ok=True)
         log = order.log.open("wb", buffering=0)  # what cannot be written is then known at once, not when it is closed
-    began_ns = time.monotonic_ns()
+    began_unix_ns, began_ns = time.time_ns() - _TICK_NS, time.monotonic_ns()
     with log, _started(order) as process:
         while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
             with cache_writes(cache, order.servers):
@@ -64,7 +70,7 @@ def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
                 told[target].append("".join(filter(str.isprintable, reason))[:_LONGEST_LINE])
             progress(line)
         code = process.wait()
-    return Ended(code, time.monotonic_ns() - began_ns, told)
+    return Ended(code, began_unix_ns, time.monotonic_ns() - began_ns, told)
 
 
 @contextmanager

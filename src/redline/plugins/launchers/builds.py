@@ -19,6 +19,7 @@ from redline.plugins.launchers.tools import ToolVersions
 from redline.ports import Building, BuildOutcome
 
 _SHOWN_LINES = 15
+_NAMED_INPUTS = 3
 
 
 class Availability(NamedTuple):
@@ -184,6 +185,7 @@ class Builds:
         # A target's files were removed before, so they tell of themselves that it succeeded; folders do not.
         told_by_files = entry.build.target is not None and any((folder / name).is_file() for name in left)
         if not lacking and (ended.code == 0 or told_by_files):
+            self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
                 Stamp(hash=wanted.build.hash, outputs=left).write(self._stamp_file(entry))
             return
@@ -197,6 +199,18 @@ class Builds:
         raise BuildError(
             f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {folder}",
             hint=f"mend `build.outputs` in its server.yaml; the build's output is in {log}",
+        )
+
+    def _refuse_other_inputs(self, wanted: _Wanted, ended: Ended) -> None:
+        """Raise BuildError when the inputs are not those that the hash was taken of: nobody knows what was built."""
+        entry, folder = wanted.entry, wanted.build.folder
+        if self._wanted_of(entry).build.hash == wanted.build.hash:
+            return
+        newer = [n for n in input_files(entry, folder) if (folder / n).stat().st_mtime_ns >= ended.began_unix_ns]
+        named = ", ".join(newer[:_NAMED_INPUTS]) + (", …" if len(newer) > _NAMED_INPUTS else "")
+        raise BuildError(
+            f"{entry.name}: its inputs changed while it was built{f': {named}' if named else ''}",
+            hint="build again; if this stays, `build.inputs` in its server.yaml matches what the build itself writes",
         )
 
     @contextmanager
