@@ -142,6 +142,20 @@ def test_what_was_found_is_kept_for_the_run(tmp_path: Path) -> None:
     assert jdks.find(asking(21)) is first
 
 
+def test_what_failed_once_is_not_tried_again_for_each_variant(tmp_path: Path) -> None:
+    tried: list[int] = []
+
+    def fetch(feature: int, folder: Path, progress: Progress) -> Jdk:
+        tried.append(feature)
+        raise BuildError("no network", hint="plug it in")
+
+    jdks = Jdks(tmp_path, machine=lambda: (), fetch=fetch)
+    for _ in range(3):
+        with pytest.raises(BuildError, match="no network"):
+            jdks.provide(asking(17), print)
+    assert tried == [17]
+
+
 def installing(release: str = BARE) -> tuple[list[str], provisioning.Install]:
     asked: list[str] = []
 

@@ -27,10 +27,21 @@ class Jdks:
         self._machine = machine
         self._fetch = fetch
         self._known: dict[OptionValue, Jdk] = {}
+        self._failed: dict[OptionValue, BuildError] = {}
 
     def provide(self, variant: Variant, progress: Callable[[str], None]) -> Jdk | None:
-        """The JDK of a variant, fetched if there is none; None for one without the option. Raises BuildError."""
-        return self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
+        """The JDK of a variant, fetched if there is none; None for one without the option. Raises BuildError.
+
+        What failed once fails for all the variants that ask for it, without waiting for a network again.
+        """
+        asked = variant.options.get(JDK, "")
+        if asked in self._failed:
+            raise self._failed[asked]
+        try:
+            return self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
+        except BuildError as error:
+            self._failed[asked] = error
+            raise
 
     def find(self, variant: Variant) -> Jdk | None:
         """The JDK of a variant, which has to be there; None for one without the option. Raises BuildError."""
