@@ -28,6 +28,7 @@ from redline.report.renderers import RENDERERS
 from redline.session import run_session
 from redline.store import RunStore
 from redline.suite import (
+    Capacities,
     Overrides,
     capacity_loads,
     files_beside,
@@ -88,7 +89,7 @@ def begin(file: Path, overrides: Overrides, output: Path | None, console: Consol
         store, name = opened.first, f"{name}/{opened.first.folder.name}"
         plan = make_capacity_plan(suite, opened.unavailable, refuses)
     else:
-        plan = make_plan(suite, opened.unavailable, refuses)
+        plan = make_plan(suite, opened.unavailable, refuses, Capacities())
     _check_left(plan, "`redline list` says what can be built here")
     store.create(
         Manifest(
