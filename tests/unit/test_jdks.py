@@ -216,12 +216,13 @@ def test_a_fetch_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_on_linux")
 def test_an_installer_that_fails_is_told_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "uv"
-    script.write_text('#!/bin/sh\necho "error: cannot reach the index"\nexit 2\n')
+    words = ("Resolving", "error: no answer", "  cause: timed out", "hint: try --offline")
+    script.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in words) + "exit 2\n")
     script.chmod(0o755)
     monkeypatch.setattr(provisioning, "find_uv_bin", lambda: str(script))
     with pytest.raises(BuildError) as caught:
         provision(21, tmp_path / "jdks", print)
-    assert "could not be fetched: error: cannot reach the index" in str(caught.value)
+    assert caught.value.problems[0].message.endswith("could not be fetched: no answer cause: timed out")
     assert "the first time it takes a network; install JDK 21" in caught.value.hint
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from redline.plugins.temporary import temporary_folder
 
 Progress = Callable[[str], None]
 Install = Callable[[Path, str, Progress], None]
-_WORDS_KEPT = 4
+_WORDS_KEPT = 12
 _SHARING_WITHIN_S = 120.0
 
 
@@ -78,7 +78,14 @@ def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
             progress(line.strip())
         code = process.wait()
     if code != 0:
-        raise FetchError(" ".join(words) or f"uv ended with code {code}")
+        raise FetchError(_last_words(words) or f"uv ended with code {code}")
+
+
+def _last_words(lines: Iterable[str]) -> str:
+    """What uv says is wrong, from its line `error: ...` on; its hints are about uv, and ours are not."""
+    said = [line for line in lines if line and not line.startswith("hint:")]
+    starts = [index for index, line in enumerate(said) if line.startswith("error:")]
+    return " ".join(said[starts[-1] if starts else 0 :]).removeprefix("error:").strip()
 
 
 @contextmanager
