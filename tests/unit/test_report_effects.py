@@ -114,6 +114,15 @@ def test_only_where_all_else_is_equal() -> None:
     assert build_report(run_of({}, spoken)).effects == ()
 
 
+def test_a_value_that_is_skipped_is_no_reference() -> None:
+    run = run_of({}, [variant_of("a.one", routes=routes) for routes in (1, 128, "y")])
+    plan = run.manifest.plan
+    cells = {cell_id: cell for cell_id, cell in plan.cells.items() if cell.variant.options != {"routes": 1}}
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
+    left = run.model_copy(update={"manifest": manifest})
+    assert steps(build_report(left)) == [("a.one+routes=y.SimpleGet.saturate", "routes", "y", "128")]
+
+
 def test_a_scenario_against_another_on_the_same_server() -> None:
     variants = [variant_of("a.one"), variant_of("a.two")]
     report = build_report(run_of({("a.two", "SimpleGetMulti"): SLOW}, variants, (MULTI, SIMPLE_GET)))

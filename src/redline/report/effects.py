@@ -18,7 +18,7 @@ def effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Effect, ...
     """
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
     by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
-    steps = _option_steps(suite.variants)
+    steps = _option_steps(tuple({one.cell.variant.slug: one.cell.variant for one in subjects}.values()))
     found = []
     for one in subjects:
         for axis, value, reference, other in (*_options(one, steps, by), *_scenario(one, by)):
@@ -55,9 +55,10 @@ def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedC
 
 
 def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
-    """By slug: the options in which it differs from the first value of the suite, each with the variant that has that.
+    """By slug: the options in which it differs from the server's first value, each with the variant that has that.
 
-    A variant is there only when all else is equal: its other options, HTTP and TLS.
+    `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
+    only when all else is equal: its other options, HTTP and TLS.
     """
     first: dict[tuple[str, str], OptionValue] = {}
     for variant in variants:
