@@ -40,7 +40,9 @@ class BuildView:
         begins = building.servers != self._servers
         self._servers = building.servers
         if begins and (len(building.servers) > 1 or not self._console.is_terminal):
-            self._console.print(f"building {', '.join(building.servers)}", markup=False, highlight=False)
+            self._console.print(
+                f"building {', '.join(building.servers)}", markup=False, highlight=False, soft_wrap=True
+            )
         if begins:
             self._bar.reset(self._task, visible=True)
         self._bar.update(self._task, description=escape(self._line(building)))
