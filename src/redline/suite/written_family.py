@@ -57,7 +57,7 @@ class WrittenBuild(Written):
 
 
 class WrittenStart(Written):
-    """How a built server is started; {port}, {folder}, {cpus} and {OPTION} are filled in."""
+    """How a built server is started; {port}, {folder}, {cpus}, {java}, {scratch} and {OPTION} are filled in."""
 
     command: list[str] = Field(
         min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
