@@ -15,7 +15,7 @@ object Main extends IOApp {
         .host(Serving.host)
         .port(arguments.port)
         .addEndpoints(Endpoints.all[IO](arguments.routes))
-      _ <- Resource.make(server.start())(_.stop())
+      _ <- Resource.eval(server.start()) // its stop() would wait longer for idle connections than the lab waits for a server
     } yield ()
     serving.useForever.onError { case reason: java.io.IOException => IO(Serving.cannotServe(arguments.port, reason)) }
   }
