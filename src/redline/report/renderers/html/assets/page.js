@@ -174,8 +174,8 @@
     entry.owner = spec.owner;
     entry.plot = new uPlot(options, spec.table, element);
   }
-  // What is folded away has no width to draw for; it is drawn when it is opened.
-  const shown = entry => entry.element.clientWidth > 0;
+  // What is folded away is drawn when it is opened.
+  const shown = entry => !entry.element.closest("details:not([open])");
   const drawAll = () => plots.forEach(entry => {
     if (shown(entry)) draw(entry);
     else { entry.plot?.destroy(); entry.plot = undefined; }
@@ -183,9 +183,8 @@
 
   const sizes = new ResizeObserver(changes => {
     for (const { target } of changes) {
-      const entry = plots.find(each => each.element === target), { plot } = entry;
-      if (!plot && shown(entry)) draw(entry);
-      else if (plot && target.clientWidth > 0 && (plot.width !== target.clientWidth || plot.height !== target.clientHeight))
+      const { plot } = plots.find(entry => entry.element === target);
+      if (plot && target.clientWidth > 0 && (plot.width !== target.clientWidth || plot.height !== target.clientHeight))
         plot.setSize({ width: target.clientWidth, height: target.clientHeight });
     }
   });
@@ -200,6 +199,10 @@
     if (shown(plots.at(-1))) draw(plots.at(-1));
     sizes.observe(element);
   }
+
+  document.getElementById("plots").addEventListener("toggle", () => {
+    for (const entry of plots) if (!entry.plot && shown(entry)) draw(entry);
+  }, true);
 
   for (const button of document.querySelectorAll(".legend button"))
     button.addEventListener("click", () => {
