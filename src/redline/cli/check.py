@@ -66,7 +66,9 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         names = " and ".join(load.name for load in loads)
         console.print(f"stage 1 of 2: the capacity under {names}", style="bold", highlight=False)
         console.print(_table(first))
-        console.print("\nstage 2 of 2: rates as shares of it, the least of each group", style="bold", highlight=False)
+        rates = [(load.name, share_of(load)) for load in plan.suite.loads]
+        told = ", ".join(f"{name} ({share_text(share)})" for name, share in rates if share)
+        console.print(f"\nstage 2 of 2: {told}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
         console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
@@ -88,7 +90,5 @@ def _table(plan: Plan) -> Table:
         name = cell.variant.slug + (" (ceiling)" if cell.role == "ceiling" else "")
         count = sum(trial.cell_id == cell_id for trial in plan.trials)
         times = (shown(cell.warmup_ns), shown(cell.load.duration_ns), str(count))
-        share = share_of(cell.load)
-        load = cell.load.name + (f" ({share_text(share)})" if share else "")
-        table.add_row(escape(name), cell.scenario.name, load, *times)
+        table.add_row(escape(name), cell.scenario.name, cell.load.name, *times)
     return table
