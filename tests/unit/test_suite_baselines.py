@@ -60,6 +60,15 @@ def test_a_glob_passes_over_the_baseline_and_the_first_key_that_matches_counts(t
     }
 
 
+def test_a_star_pairs_all_others_by_options(tmp_path: Path) -> None:
+    servers = "[{use: fam.plain, with: {routes: [1, 128]}}, {use: fam.layered, with: {routes: [1, 128]}}]"
+    assert pairs_of(tmp_path, "fam.plain", servers).baseline == "fam.plain"
+    assert pairs_of(tmp_path, "{'*': fam.plain}", servers).baselines == {
+        "fam.layered": "fam.plain",
+        "fam.layered+routes=1": "fam.plain+routes=1",
+    }
+
+
 def test_a_slug_with_options_is_that_variant_for_all(tmp_path: Path) -> None:
     suite = pairs_of(tmp_path, "{fam.layered: fam.plain+routes=1}")
     assert set(suite.baselines.values()) == {"fam.plain+routes=1"}

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -80,6 +80,8 @@ class WrittenEngine(Written):
 
 class WrittenQuick(Written):
     """What `--quick` makes shorter; what is shorter already stays."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     warmup: Duration | None = Field(default=None, description="the warm-up", examples=["1s"])
     duration: LoadLength | None = Field(
