@@ -64,8 +64,8 @@ def test_what_goes_on_past_the_edge_ends_in_an_arrow() -> None:
     far = compared(3.0, 2.9, 3.1)
     scale = Scale.of([*usual, far], 0.02)
     assert scale.high < 200
-    assert "l14 5l-14 5" in scale.bars([far]).errors
-    assert "l14 5" not in scale.bars(usual).errors
+    assert "l24 5l-24 5" in scale.bars([far]).errors
+    assert "l24 5" not in scale.bars(usual).errors
 
 
 def test_a_bar_without_an_interval_has_no_whisker() -> None:

@@ -14,7 +14,7 @@ WIDTH = 1000
 ROW = 22
 _HALF_BAR = 6
 _HALF_CAP = 4
-_ARROW = 14
+_ARROW = 24
 _FARTHEST = 2.5  # a bar that is so many times as long as the usual one would make all others too short to see
 _STEPS = (0.5, 1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000)
 
