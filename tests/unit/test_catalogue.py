@@ -155,6 +155,7 @@ def test_the_shipped_catalogue_has_its_scenarios() -> None:
         "PostString",
         "PostLongBytes",
         "PostLongString",
+        "Timestamp",
     ]
     for scenario in catalogue.scenarios.values():
         body = scenario.request.body
