@@ -37,6 +37,22 @@ def checked(folder: Path, *flags: str) -> dict[str, Any]:
     return told
 
 
+def test_a_plan_of_many_cells_has_a_line_a_server(tmp_path: Path) -> None:
+    loads = "".join(f"  load{users}: {{closed: {{users: {users}}}, for: 1s}}\n" for users in range(1, 22))
+    write_catalogue(tmp_path / "catalogue")
+    (tmp_path / "some.yaml").write_text(
+        f"servers: [fam.plain, fam.layered]\nscenarios: [Get, Post]\ntrials: 2\nloads:\n{loads}", encoding="utf-8"
+    )
+    app = typer.Typer()
+    app.command()(check)
+    lines = CliRunner().invoke(app, [str(tmp_path / "some.yaml")], catch_exceptions=False).stdout.splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["fam.plain", "2", "21", "42", "84"],
+        ["fam.layered", "2", "21", "42", "84"],
+    ]
+    assert lines[-1].startswith("84 cells, 168 trials")
+
+
 def slugs(told: dict[str, Any]) -> list[str]:
     return [cell["slug"] for cell in told["cells"]]
 

@@ -1,6 +1,7 @@
 """`redline check`: validate a suite and show what it would do."""
 
 import sys
+from collections import Counter
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,7 +22,7 @@ from redline.cli.selection import (
     Users,
     read_overrides,
 )
-from redline.model import Plan
+from redline.model import Cell, Plan
 from redline.report.format import duration as shown
 from redline.suite import (
     capacity_loads,
@@ -33,6 +34,8 @@ from redline.suite import (
     share_of,
     share_text,
 )
+
+_MOST_LINES = 60
 
 
 def check(
@@ -81,14 +84,37 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
 
 
 def _table(plan: Plan) -> Table:
+    """A line a cell, or a line a server when those would be too many to read; `--json` has every cell."""
+    return _by_cell(plan) if len(plan.cells) <= _MOST_LINES else _by_server(plan)
+
+
+def _by_server(plan: Plan) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("server", "scenarios", "loads", "cells", "trials"):
+        table.add_column(heading, overflow="fold", justify="left" if heading == "server" else "right")
+    trials = Counter(trial.cell_id for trial in plan.trials)
+    cells: dict[str, list[tuple[str, Cell]]] = {}
+    for cell_id, cell in plan.cells.items():
+        cells.setdefault(_server(cell), []).append((cell_id, cell))
+    for name, its in cells.items():
+        scenarios, loads = ({cell.scenario.name for _, cell in its}, {cell.load.name for _, cell in its})
+        counts = (len(scenarios), len(loads), len(its), sum(trials[cell_id] for cell_id, _ in its))
+        table.add_row(escape(name), *map(str, counts))
+    return table
+
+
+def _server(cell: Cell) -> str:
+    return cell.variant.slug + (" (ceiling)" if cell.role == "ceiling" else "")
+
+
+def _by_cell(plan: Plan) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("server", "scenario", "load", "warm-up", "measured", "trials"):
         table.add_column(
             heading, overflow="fold", justify="right" if heading in {"warm-up", "measured", "trials"} else "left"
         )
+    trials = Counter(trial.cell_id for trial in plan.trials)
     for cell_id, cell in plan.cells.items():
-        name = cell.variant.slug + (" (ceiling)" if cell.role == "ceiling" else "")
-        count = sum(trial.cell_id == cell_id for trial in plan.trials)
-        times = (shown(cell.warmup_ns), shown(cell.load.duration_ns), str(count))
-        table.add_row(escape(name), cell.scenario.name, cell.load.name, *times)
+        times = (shown(cell.warmup_ns), shown(cell.load.duration_ns), str(trials[cell_id]))
+        table.add_row(escape(_server(cell)), cell.scenario.name, cell.load.name, *times)
     return table
