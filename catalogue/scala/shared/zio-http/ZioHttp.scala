@@ -22,7 +22,7 @@ trait ZioHttp extends ZIOAppDefault {
         .tapErrorCause(cause => ZIO.attempt(Serving.cannotServe(arguments.port, cause.squash)))
     }
 
-  /** The annotations, which hold the method, the URL and the status, in the message: as key-value pairs the pattern would leave them out. */
+  /** The annotations, which hold the method, the URL and the status, in the message: the pattern would leave key-value pairs out. */
   private def lineWithAnnotations: LogFormat =
     LogFormat.make { (message, _, _, _, line, _, _, _, annotations) =>
       message.appendText((line() +: annotations.toSeq.map((name, value) => s"$name=$value")).mkString(" "))
