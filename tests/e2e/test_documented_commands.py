@@ -18,7 +18,7 @@ PAGES = sorted(
     for page in (CHECKOUT / "README.md", *CHECKOUT.glob("docs/**/*.md"))
     if page.is_file()
 )
-SHORT_RUN = ["-d", "200ms", "--trials", "1"]
+SHORT_RUN = ["-d", "200ms", "--warmup", "100ms", "--trials", "1"]
 SHORT_LOAD = ["-d", "200ms", "--warmup", "50ms"]
 SHORT_SELFTEST = ["--seconds", "0.5", "--case", "fixed"]
 
@@ -64,20 +64,13 @@ def _first_suite() -> str:
     return str(suite)
 
 
-def _hurried(suite: Path, folder: Path) -> str:
-    """A copy of a suite whose servers are not warmed up for long: a test looks at the command and not at its numbers."""
-    copy = folder / suite.name
-    copy.write_text(re.sub(r"^warmup: .*$", "warmup: 100ms", suite.read_text(), flags=re.MULTILINE))
-    return str(copy)
-
-
 @pytest.mark.parametrize("command", DOCUMENTED)
 def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path, certificate: Certificate) -> None:
     args = shlex.split(command)
     own_catalogue = args[0] == "build" or "mine.yaml" in args or any(arg.startswith("suites/") for arg in args)
     redline = Redline(runs)
     if own_catalogue:
-        args = [_hurried(CHECKOUT / arg, tmp_path) if arg.startswith("suites/") else arg for arg in args]
+        args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
         redline = Redline(tmp_path)
         (tmp_path / "mine.yaml").write_text(_first_suite())
     if args[0] == "selftest":

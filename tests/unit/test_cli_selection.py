@@ -64,8 +64,10 @@ def test_quick_keeps_every_cell_and_shortens_it(tmp_path: Path) -> None:
     assert {(cell["warmup_ns"], cell["duration_ns"], cell["trials"]) for cell in quick["cells"]} == {
         (1_000_000_000, 2_000_000_000, 2)
     }
-    longer = checked(tmp_path, "--quick", "-d", "5s", "--trials", "3")
-    assert {(cell["duration_ns"], cell["trials"]) for cell in longer["cells"]} == {(5_000_000_000, 3)}
+    longer = checked(tmp_path, "--quick", "-d", "5s", "--warmup", "0s", "--trials", "3")
+    assert {(cell["warmup_ns"], cell["duration_ns"], cell["trials"]) for cell in longer["cells"]} == {
+        (0, 5_000_000_000, 3)
+    }
 
 
 def test_options_and_users_select(tmp_path: Path) -> None:

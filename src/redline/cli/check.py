@@ -20,6 +20,7 @@ from redline.cli.selection import (
     SuiteFile,
     Trials,
     Users,
+    Warmup,
     read_overrides,
 )
 from redline.model import Cell, Plan
@@ -45,13 +46,14 @@ def check(
     options: Options = None,
     users: Users = None,
     duration: Duration = None,
+    warmup: Warmup = None,
     trials: Trials = None,
     seed: Seed = None,
     quick: Quick = False,
     json: AsJson = False,
 ) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick)
+    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
     asked = load_suite(suite, load_catalogue(places.catalogue(suite)), overrides)
     first, plan = make_capacity_plan(asked), make_plan(asked)
     if json:

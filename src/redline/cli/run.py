@@ -19,6 +19,7 @@ from redline.cli.selection import (
     Servers,
     Trials,
     Users,
+    Warmup,
     read_overrides,
 )
 from redline.cli.summary import print_report
@@ -37,6 +38,7 @@ def run(
     options: Options = None,
     users: Users = None,
     duration: Duration = None,
+    warmup: Warmup = None,
     trials: Trials = None,
     seed: Seed = None,
     quick: Quick = False,
@@ -48,7 +50,7 @@ def run(
 ) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
-    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick)
+    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
     if resume is not None:
         _refuse_more_than_resume(suite, output, overrides)
         opened = stages.reopen(resume, console)

@@ -19,6 +19,9 @@ Users = Annotated[int | None, typer.Option("-u", "--users", metavar="N", help="U
 Duration = Annotated[
     str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of every load, such as 25s.")
 ]
+Warmup = Annotated[
+    str | None, typer.Option("--warmup", metavar="TIME", help="Load before each measurement, such as 30s; 0s for none.")
+]
 Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
 Options = Annotated[
@@ -40,6 +43,7 @@ def read_overrides(
     seed: int | None,
     options: list[str] | None = None,
     quick: bool = False,
+    warmup: str | None = None,
 ) -> Overrides:
     """The flags as overrides. Raises UsageError for a number that cannot be."""
     for flag, number in (("-u", users), ("--trials", trials)):
@@ -54,6 +58,7 @@ def read_overrides(
         trials=trials,
         seed=seed,
         quick=quick,
+        warmup_ns=None if warmup is None else duration_ns("--warmup", warmup, least_ns=0),
     )
 
 

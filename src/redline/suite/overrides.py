@@ -22,7 +22,7 @@ class Overrides:
     `servers` are matched against a variant's slug and its server's name, `scenarios` against scenario names; letters
     count as written. `options` are values by an option's name: a variant that has the option has to have one of them.
     `quick` takes what the suite says under that key, before the rest replaces it. `users` is the number of users in
-    closed loads, `duration_ns` the measured time of every load.
+    closed loads, `duration_ns` the measured time of every load, `warmup_ns` what goes before each.
     """
 
     servers: tuple[str, ...] = ()
@@ -30,6 +30,7 @@ class Overrides:
     scenarios: tuple[str, ...] = ()
     users: int | None = None
     duration_ns: int | None = None
+    warmup_ns: int | None = None
     trials: int | None = None
     seed: int | None = None
     quick: bool = False
@@ -53,6 +54,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             "baselines": {one: of for one, of in suite.baselines.items() if one in slugs and of in slugs},
             "scenarios": scenarios,
             "loads": loads,
+            "warmup_ns": suite.warmup_ns if overrides.warmup_ns is None else overrides.warmup_ns,
             "trials": suite.trials if overrides.trials is None else overrides.trials,
             "seed": suite.seed if overrides.seed is None else overrides.seed,
         }
@@ -170,4 +172,6 @@ def _range_problems(overrides: Overrides) -> list[Problem]:
     duration_ns = overrides.duration_ns
     if duration_ns is not None and not SHORTEST_LOAD_NS <= duration_ns <= LONGEST_DURATION_NS:
         problems.append(Problem("the duration must be 1ms to 24h", "give a duration such as 25s"))
+    if overrides.warmup_ns is not None and not 0 <= overrides.warmup_ns <= LONGEST_DURATION_NS:
+        problems.append(Problem("the warm-up must be 0s to 24h", "give a duration such as 30s"))
     return problems
