@@ -92,6 +92,14 @@ def test_users_who_change_show_no_capacity(tmp_path: Path) -> None:
     assert "three" in one.hint
 
 
+@pytest.mark.parametrize("waits", ["pace: 10", "think: 5ms", "think: {exponential: 5ms}"])
+def test_users_who_wait_show_no_capacity(tmp_path: Path, waits: str) -> None:
+    (one, other) = problems_of(tmp_path, TEXT.replace("users: 64", f"users: 64, {waits}"))
+    key = waits.partition(":")[0]
+    assert one.message == other.message == f"the users of `saturate` have a `{key}`, so it shows no capacity"
+    assert one.hint == "a rate may be a share of: three"
+
+
 def test_without_a_closed_load_the_hint_says_to_add_one(tmp_path: Path) -> None:
     only = "loads:\n  half: {open: {rate: 50% of saturate}, for: 3s}\n"
     (problem,) = problems_of(tmp_path, TEXT[: TEXT.index("loads:")] + only)
@@ -128,13 +136,27 @@ def test_a_suite_without_shares_has_one_plan(tmp_path: Path) -> None:
     assert not make_capacity_plan(suite).trials
 
 
-def test_a_cell_gets_its_share_in_whole_requests_per_second(suite: Suite) -> None:
+def test_a_cell_gets_its_share_to_three_digits(suite: Suite) -> None:
     cells = by_slug(make_plan(suite, capacities=all_measured(suite, 1001.1)))
     assert rate_of(cells["fam.plain.Get.half"]) == 501
-    assert rate_of(cells["slow.vanilla.Post.over"]) == 1502
+    assert rate_of(cells["slow.vanilla.Post.over"]) == 1500
     assert rate_of(cells["fam.plain.Get.steady"]) == 100
     assert share_of(cells["fam.plain.Get.half"].load) == Share(share=0.5, of="saturate")
-    assert rate_of(by_slug(make_plan(suite, capacities=all_measured(suite, 0.1)))["fam.plain.Get.half"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("capacity", "half"),
+    [(0.9, 0.45), (0.1, 0.05), (2.01, 1.0), (99.99, 50.0), (1001.1, 501.0), (246_913.0, 123_000.0)],
+)
+def test_a_small_share_is_as_exact_as_a_large_one(suite: Suite, capacity: float, half: float) -> None:
+    cells = by_slug(make_plan(suite, capacities=all_measured(suite, capacity)))
+    assert rate_of(cells["fam.plain.Get.half"]) == half
+
+
+def test_less_than_can_be_asked_is_skipped(suite: Suite) -> None:
+    plan = make_plan(suite, capacities=all_measured(suite, 1e-6))
+    reasons = {skipped.slug: skipped.reason for skipped in plan.skipped}
+    assert reasons["fam.plain.Get.half"] == "50% of saturate is 5e-07/s, and 1e-06/s is the least that may be asked"
 
 
 def test_other_rates_are_other_cells_and_the_same_are_the_same(suite: Suite) -> None:

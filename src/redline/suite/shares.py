@@ -9,6 +9,8 @@ from redline.suite.document import Path
 from redline.suite.units import HIGHEST_RATE_PER_S, clip, did_you_mean
 from redline.suite.written_load import WrittenLoad
 
+_LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
+
 
 @dataclass(frozen=True)
 class Capacities:
@@ -43,8 +45,9 @@ def capacity_slug(cell: Cell) -> str | None:
 
 
 def with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
-    """The cell with the rate that its capacity gives it, in whole requests per second; or why there is none.
+    """The cell with the rate that its capacity gives it, to three significant digits; or why there is none.
 
+    More digits would tell of an exactness that no capacity has, and make runs of the same rates look different.
     A cell whose rate is a number of its own stays as it is.
     """
     share, slug = share_of(cell.load), capacity_slug(cell)
@@ -52,15 +55,19 @@ def with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
         return cell
     if slug not in capacities.per_s:
         return capacities.missing.get(slug, f"{share.of} was not measured")
-    rate_per_s = max(1, round(share.share * capacities.per_s[slug]))
+    rate_per_s = float(f"{share.share * capacities.per_s[slug]:.3g}")
     if rate_per_s > HIGHEST_RATE_PER_S:
-        return f"{share_text(share)} is {rate_per_s:,}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the most that may be asked"
-    shape = cell.load.shape.model_copy(update={"rate_per_s": float(rate_per_s)})
+        return (
+            f"{share_text(share)} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the most that may be asked"
+        )
+    if rate_per_s < _LOWEST_RATE_PER_S:
+        return f"{share_text(share)} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the least that may be asked"
+    shape = cell.load.shape.model_copy(update={"rate_per_s": rate_per_s})
     return cell.model_copy(update={"load": cell.load.model_copy(update={"shape": shape})})
 
 
 def check_shares(sheet: Sheet) -> None:
-    """Note every rate that is a share of what has no capacity: another load than a closed and constant one."""
+    """Note every rate that is a share of what has no capacity: another load than one of constant users who never wait."""
     loads = {str(path[-1]): sheet.sound(WrittenLoad, path) for path in sheet.items(("loads",))}
     for name, written in loads.items():
         rate = written.open.rate if written and written.open else None
@@ -72,11 +79,20 @@ def _check_share(sheet: Sheet, path: Path, of: str, loads: Mapping[str, WrittenL
     written = loads.get(of)
     if of in loads and written is None:
         return  # its own problem is told
-    closed = tuple(name for name, load in loads.items() if load and load.closed and not load.closed.steps)
-    known = f"a rate may be a share of: {', '.join(closed)}" if closed else "add a load with `closed: {users: ...}`"
+    able = tuple(name for name, load in loads.items() if load and not _wrong_with(name, load))
+    known = f"a rate may be a share of: {', '.join(able)}" if able else "add a load with `closed: {users: ...}`"
     if written is None:
-        sheet.wrong(path, f"there is no load `{clip(of)}` in this suite", did_you_mean(of, closed) or known)
-    elif written.closed is None:
-        sheet.wrong(path, f"`{of}` is an open load, which shows no capacity", known)
-    elif written.closed.steps:
-        sheet.wrong(path, f"the users of `{of}` change, so it shows no one capacity", known)
+        sheet.wrong(path, f"there is no load `{clip(of)}` in this suite", did_you_mean(of, able) or known)
+    elif wrong := _wrong_with(of, written):
+        sheet.wrong(path, wrong, known)
+
+
+def _wrong_with(name: str, load: WrittenLoad) -> str:
+    """Why the load shows no capacity; empty when it does."""
+    closed = load.closed
+    if closed is None:
+        return f"`{name}` is an open load, which shows no capacity"
+    if closed.steps:
+        return f"the users of `{name}` change, so it shows no one capacity"
+    waits = "pace" if closed.pace is not None else "think" if closed.think is not None else ""
+    return f"the users of `{name}` have a `{waits}`, so it shows no capacity" if waits else ""
