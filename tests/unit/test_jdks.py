@@ -119,6 +119,22 @@ def test_a_machine_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "put a JDK's `bin` on the PATH" in caught.value.hint
 
 
+def test_a_user_without_a_home_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a number which no passwd entry has."""
+
+    def nobody(_uid: int) -> None:
+        raise KeyError("no such user")
+
+    rooted = make_home(tmp_path / "jvm/java-17", DEBIAN)
+    for name in ("HOME", "JAVA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    make_home(tmp_path / "~/.jdks/not-a-home", TEMURIN)
+    assert [jdk.home for jdk in installed(("~/.jdks/*", f"{tmp_path}/jvm/*"))] == [rooted]
+
+
 def test_a_variant_gets_the_jdk_that_it_asks_for(tmp_path: Path) -> None:
     here = of_version(tmp_path, "21.0.9+10")
     named = make_home(tmp_path / "graal", GRAAL)

@@ -21,7 +21,9 @@ def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
     told = os.environ.get("JAVA_HOME")
     homes = [Path(told)] if told else []
     for root in roots:
-        whole = Path(root).expanduser()
+        whole = Path(os.path.expanduser(root))  # noqa: PTH111 - Path's raises for a user without a home
+        if whole.parts[0].startswith("~"):
+            continue
         # A pattern has stars in its last parts only.
         fixed = Path(*[part for part in whole.parts if "*" not in part])
         homes += sorted(fixed.glob(str(whole.relative_to(fixed))))
