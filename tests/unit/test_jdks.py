@@ -219,6 +219,24 @@ def test_another_labs_that_came_first_is_as_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_on_linux")
+@pytest.mark.parametrize("broken", ["no java", "no release", "a file", "a dead link"])
+def test_what_is_no_jdk_any_more_is_replaced(tmp_path: Path, broken: str) -> None:
+    _, install = installing()
+    home = tmp_path / f"temurin-{PINS[21].version}"
+    if broken == "a file":
+        home.write_text("")
+    elif broken == "a dead link":
+        home.symlink_to(tmp_path / "gone")
+    else:
+        make_home(home, BARE)
+        (home / ("bin/java" if broken == "no java" else "release")).unlink()
+    assert provision(21, tmp_path, print, install) == read_home(home)
+    assert read_home(home) is not None
+    assert {path.name for path in tmp_path.iterdir()} == {home.name, "fetching"}
+    assert [path.name for path in (tmp_path / "fetching").iterdir()] == [".lock"]
+
+
+@pytest.mark.usefixtures("_on_linux")
 def test_a_fetch_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     def breaks(target: Path, requirement: str, progress: Progress) -> None:
         make_home(target / FOLDER, BARE)

@@ -15,7 +15,7 @@ from uv import find_uv_bin
 from redline.errors import BuildError
 from redline.plugins.jdks.homes import Jdk, read_home
 from redline.plugins.jdks.pins import FOLDER, PACKAGE, PINS, VENDOR, Pin
-from redline.plugins.temporary import temporary_folder
+from redline.plugins.temporary import guarded, temporary_folder
 
 Progress = Callable[[str], None]
 Install = Callable[[Path, str, Progress], None]
@@ -50,7 +50,8 @@ def provision(feature: int, folder: Path, progress: Progress, install: Install |
             (install or install_with_uv)(parts, requirement, progress)
             _tell_version(parts / FOLDER, pin)
             _share_classes(parts / FOLDER)
-            jdk = _put(parts / FOLDER, folder / f"temurin-{pin.version}")
+            with guarded(parts.parent):
+                jdk = _put(parts / FOLDER, folder / f"temurin-{pin.version}", parts / "broken")
     except OSError as error:
         message = f"JDK {feature} could not be put into {folder}: {error.strerror or error}"
         raise BuildError(message, hint="make room, and make that folder writable") from error
@@ -145,11 +146,12 @@ def _tell_version(home: Path, pin: Pin) -> None:
     release.write_text(text)
 
 
-def _put(fetched: Path, home: Path) -> Jdk | None:
-    """Move it to its place; another lab's that is there already is as good."""
-    try:
-        fetched.rename(home)
-    except OSError:
-        if read_home(home) is None:
-            raise
+def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
+    """Move it to its place; another lab's that is there already is as good, and what is there but no JDK gives way."""
+    there = read_home(home)
+    if there is not None:
+        return there
+    if os.path.lexists(home):
+        home.rename(aside)
+    fetched.rename(home)
     return read_home(home)
