@@ -26,7 +26,7 @@ def test_the_setting_is_what_both_sides_have_and_what_varies() -> None:
 
 def test_options_that_only_one_side_has_stay_in_its_name() -> None:
     pairs = [("rust.axum", "rust.hyper"), ("rust.axum+routes=128", "rust.hyper")]
-    lines = Naming({"routes": "1"}).lines(pairs)
+    lines = Naming({("rust.axum", "routes"): "1"}).lines(pairs)
     assert [lines[pair].server for pair in pairs] == ["rust.axum", "rust.axum+routes=128"]
     assert {line.setting for line in lines.values()} == {""}
 
@@ -43,10 +43,56 @@ def test_a_default_that_is_not_known_leaves_its_setting_without_a_name() -> None
 
 
 def test_defaults_are_told_by_effects_on_either_side() -> None:
-    assert defaults_told(studies.small()) == {"interceptor": "off"}
     report = studies.small()
+    names = ("http4s.vanilla", "http4s.tapir", "vertx.vanilla", "vertx.tapir-future")
+    told = {(name, "interceptor"): "off" for name in names}
+    assert defaults_told(report) == told
     turned = [_turned(effect) for effect in report.effects if effect.axis == "interceptor"]
-    assert defaults_told(report.model_copy(update={"effects": tuple(turned)})) == {"interceptor": "off"}
+    assert defaults_told(report.model_copy(update={"effects": tuple(turned)})) == told
+
+
+def test_servers_with_different_defaults_keep_their_own_settings_and_numbers() -> None:
+    report = _other_default(studies.small(), "vertx.")
+    assert defaults_told(report) == {
+        ("http4s.vanilla", "interceptor"): "off",
+        ("http4s.tapir", "interceptor"): "off",
+        ("vertx.vanilla", "interceptor"): "server-log",
+        ("vertx.tapir-future", "interceptor"): "server-log",
+    }
+    for board, plain in zip(cost_boards(report), cost_boards(studies.small()), strict=True):
+        assert board.found == plain.found
+    for step in steps(report):
+        assert all(len(board.found) == _count(report, step.axis, board.metric) for board in step.boards)
+
+
+def _other_default(report: Report, family: str) -> Report:
+    """The same study, but for this family the default is server-log, which slugs then leave out."""
+
+    def renamed(server: str) -> str:
+        name, plus, _ = server.partition("+")
+        return server if not name.startswith(family) else name if plus else f"{name}+interceptor=off"
+
+    cells = tuple(cell.model_copy(update={"server": renamed(cell.server)}) for cell in report.cells)
+    return report.model_copy(update={"cells": cells})
+
+
+def _count(report: Report, axis: str, metric: Metric) -> int:
+    return sum(effect.axis == axis and effect.comparison.metric is metric for effect in report.effects)
+
+
+def test_a_default_of_one_side_alone_is_no_setting_of_both() -> None:
+    pairs = [("a.x", "b.x"), ("a.x+n=2", "b.x+n=2"), ("a.x+n=3", "b.x+n=3")]
+    for defaults in ({("a.x", "n"): "1"}, {("a.x", "n"): "1", ("b.x", "n"): "4"}):
+        assert [line.setting for line in Naming(defaults).lines(pairs).values()] == ["", "n=2", "n=3"]
+    one_side = [("a.x+n=2", "b.x"), ("a.x+n=3", "b.x+n=3")]
+    both = {("a.x", "n"): "1", ("b.x", "n"): "1"}
+    assert list(Naming(both).lines(one_side).values()) == [Line("a.x+n=2", "b.x", ""), Line("a.x", "b.x", "n=3")]
+
+
+def test_pairs_that_would_be_called_alike_are_called_by_their_whole_slugs() -> None:
+    pairs = [("a.x", "b.x"), ("a.x+n=2", "b.x+n=2"), ("c.x", "b.x")]
+    wrong = {("a.x", "n"): "2", ("b.x", "n"): "2"}
+    assert Naming(wrong).lines(pairs) == {pair: Line(*pair, "") for pair in pairs}
 
 
 def _turned(effect: Effect) -> Effect:

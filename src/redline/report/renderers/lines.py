@@ -1,6 +1,6 @@
 """What a line of a board is called: the server without the options that its whole group of lines has in common."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from redline.model import Report
@@ -20,41 +20,51 @@ class Line:
 
 @dataclass(frozen=True)
 class Naming:
-    """How lines are named: `defaults` are the values that slugs do not tell, `axis` the option that is stepped on."""
+    """How lines are named: `axis` is the option that is stepped on.
 
-    defaults: dict[str, str]
+    `defaults` are the values that slugs do not tell, by server and option: two servers may have different ones.
+    """
+
+    defaults: Mapping[tuple[str, str], str]
     axis: str = ""
 
     def lines(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Line]:
-        """A line for each pair of slugs. What both have of their options is the setting, told where it varies."""
+        """A line for each pair of slugs, no two alike. What both have of their options is the setting, where it varies.
+
+        Should two pairs come out alike, all are named by their whole slugs: no number may take another's place.
+        """
         shared = {pair: _shared(*pair) for pair in pairs}
         axes = {name for tokens in shared.values() for name in tokens} - {self.axis}
         varying = sorted(name for name in axes if len({tokens.get(name) for tokens in shared.values()}) > 1)
-        return {
+        lines = {
             (ours, theirs): Line(
                 _without(ours, {*tokens, self.axis}),
                 _without(theirs, {*tokens, self.axis}),
-                self._told(tokens, varying),
+                " ".join(text for name in varying if (text := tokens.get(name) or self._default(ours, theirs, name))),
             )
             for (ours, theirs), tokens in shared.items()
         }
+        alike = len(set(lines.values())) < len(lines)
+        return {pair: Line(*pair, "") for pair in lines} if alike else lines
 
-    def _told(self, shared: dict[str, str], varying: Iterable[str]) -> str:
-        said = (
-            shared.get(name) or (f"{name}={self.defaults[name]}" if name in self.defaults else "") for name in varying
-        )
-        return " ".join(text for text in said if text)
+    def _default(self, ours: str, theirs: str, name: str) -> str:
+        """The option with the value that both have without telling it; empty when that is not one known value."""
+        if name in _options(ours) or name in _options(theirs):
+            return ""
+        value, other = (self.defaults.get((_server(slug), name)) for slug in (ours, theirs))
+        return f"{name}={value}" if value is not None and value == other else ""
 
 
-def defaults_told(report: Report) -> dict[str, str]:
-    """The values of options that slugs leave out, by option, as far as the effects of these options tell them."""
+def defaults_told(report: Report) -> dict[tuple[str, str], str]:
+    """The values of options that slugs leave out, by server and option, as far as effects of these options tell."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     found = {}
     for effect in report.effects:
         sides = ((effect.comparison.cell_id, effect.value), (effect.comparison.baseline_id, effect.reference))
         for cell_id, value in sides if effect.axis != SCENARIO else ():
-            if effect.axis not in _options(names.get(cell_id, "")):
-                found[effect.axis] = value
+            slug = names.get(cell_id, "")
+            if slug and effect.axis not in _options(slug):
+                found[_server(slug), effect.axis] = value
     return found
 
 
@@ -72,6 +82,10 @@ def _shared(server: str, against: str) -> dict[str, str]:
 def _options(slug: str) -> dict[str, str]:
     """What a slug tells beside the server's name: `interceptor=off` by `interceptor`, `http2` by itself."""
     return {token.partition("=")[0]: token for token in slug.split("+")[1:]}
+
+
+def _server(slug: str) -> str:
+    return slug.partition("+")[0]
 
 
 def _without(slug: str, hidden: set[str]) -> str:
