@@ -65,9 +65,10 @@ def build_oracle() -> Path:
     if named:
         return Path(named)
     variant = null_variant()
-    ProcessLauncher(CHECKOUT / "catalogue", CHECKOUT / ".cache").build(
-        variant, lambda line: print(line, file=sys.stderr)
+    outcome = ProcessLauncher(CHECKOUT / "catalogue", CHECKOUT / ".cache").build(
+        [variant], lambda building: print(building.line, file=sys.stderr)
     )
+    outcome.hash_of(variant.slug)
     return (Path(variant.entry.build_folder) / variant.entry.build.outputs[0]).resolve()
 
 

@@ -1,11 +1,12 @@
 """The five ports: what the lab asks of the world. Built-ins stand in `redline.plugins`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from redline.errors import BuildError
 from redline.model import (
     Cell,
     Failure,
@@ -57,11 +58,45 @@ class RunningServer(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Building:
+    """Servers that one command builds at this moment, and the last line that it printed; none at its beginning."""
+
+    servers: tuple[str, ...]
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class BuildOutcome:
+    """By name: the content hash of what stands, or why it could not be built; every name is in one of the two.
+
+    `took_ns` is how long the build command ran, where one had to; what was built together has the same time.
+    """
+
+    hashes: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, BuildError] = field(default_factory=dict)
+    took_ns: dict[str, int] = field(default_factory=dict)
+
+    def hash_of(self, name: str) -> str:
+        """The content hash of one that has to stand. Raises BuildError."""
+        if name in self.failures:
+            raise self.failures[name]
+        return self.hashes[name]
+
+    def renamed(self, names: dict[str, str]) -> "BuildOutcome":
+        """The same by new names, each with the old one."""
+        return BuildOutcome(
+            hashes={new: self.hashes[old] for new, old in names.items() if old in self.hashes},
+            failures={new: self.failures[old] for new, old in names.items() if old in self.failures},
+            took_ns={new: self.took_ns[old] for new, old in names.items() if old in self.took_ns},
+        )
+
+
 class Launcher(Protocol):
     """Variant -> running server."""
 
-    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
-        """Build what the variant needs, or find it built. Returns the content hash; raises BuildError."""
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+        """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug."""
         ...
 
     def running(self, variant: Variant, placement: Placement, log: Path) -> AbstractContextManager[RunningServer]:

@@ -88,7 +88,6 @@ def oracle() -> Path:
     folder = CHECKOUT / "catalogue"
     entry = load_catalogue(folder).servers["oracle.null"]
     launcher = ProcessLauncher(folder, CHECKOUT / ".cache")
-    launcher.build(
-        Variant(entry=entry, options={name: option.default for name, option in entry.options.items()}), print
-    )
+    variant = Variant(entry=entry, options={name: option.default for name, option in entry.options.items()})
+    launcher.build([variant], print).hash_of(variant.slug)
     return (folder / "oracle" / entry.build.folder / entry.build.outputs[0]).resolve()

@@ -1,15 +1,18 @@
 """Every server of the catalogue, built and started by the lab's own launcher, held to catalogue/README.md's table."""
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
+from redline.errors import BuildError
 from redline.model import OptionValue, ServerEntry, Variant
-from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.ports import Endpoint, Placement
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT
@@ -23,6 +26,7 @@ ROUTES = 128
 BYTES = {"Content-Type": "application/octet-stream"}
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 WAIT_S = 20
+LOG = "requests.log"
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +41,42 @@ def marked(entry: ServerEntry) -> object:
 SERVERS = [marked(entry) for entry in ENTRIES.values() if entry.name != CEILING]
 
 
+def variant_of(entry: ServerEntry, **options: OptionValue) -> Variant:
+    defaults = {name: option.default for name, option in entry.options.items()}
+    return Variant(entry=entry, options={**defaults, **options})
+
+
+@cache
+def built(launcher: ProcessLauncher) -> dict[str, BuildError | None]:
+    """By name of every server that can be built: why it could not be, or None. One command builds many."""
+    entries = [entry for entry in ENTRIES.values() if launcher.availability(entry).state != "cannot be built"]
+    outcome = launcher.build([variant_of(entry) for entry in entries], print)
+    return {entry.name: outcome.failures.get(variant_of(entry).slug) for entry in entries}
+
+
 @contextmanager
-def running(launcher: ProcessLauncher, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[Endpoint]:
+def started(
+    launcher: ProcessLauncher, entry: ServerEntry, folder: Path, **options: OptionValue
+) -> Iterator[ProcessServer]:
     """The server with its defaults but for `options`; skips, saying why, where it cannot be built."""
     available = launcher.availability(entry)
     if available.state == "cannot be built":
         pytest.skip(f"{entry.name}: {available.reason}")
-    defaults = {name: option.default for name, option in entry.options.items()}
-    variant = Variant(entry=entry, options={**defaults, **options})
-    launcher.build(variant, print)
-    with launcher.running(variant, Placement(), folder / "server.log") as server:
-        yield server.endpoint
+    failed = built(launcher)[entry.name]
+    if failed is not None:
+        if "could not be resolved" in str(failed):
+            pytest.skip(str(failed))
+        raise failed
+    with launcher.running(variant_of(entry, **options), Placement(), folder / "server.log") as server:
+        yield server
         assert server.death() is None
+
+
+@contextmanager
+def running(launcher: ProcessLauncher, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[Endpoint]:
+    """Where it listens while it runs."""
+    with started(launcher, entry, folder, **options) as server:
+        yield server.endpoint
 
 
 def connected(endpoint: Endpoint) -> "closing[HTTPConnection]":
@@ -58,14 +86,14 @@ def connected(endpoint: Endpoint) -> "closing[HTTPConnection]":
 @pytest.fixture(scope="module", params=SERVERS)
 def server(
     request: pytest.FixtureRequest, launcher: ProcessLauncher, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Endpoint]:
-    with running(launcher, request.param, tmp_path_factory.mktemp("server")) as endpoint:
-        yield endpoint
+) -> Iterator[ProcessServer]:
+    with started(launcher, request.param, tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 @pytest.fixture
-def client(server: Endpoint) -> Iterator[HTTPConnection]:
-    with connected(server) as connection:
+def client(server: ProcessServer) -> Iterator[HTTPConnection]:
+    with connected(server.endpoint) as connection:
         yield connection
 
 
@@ -142,13 +170,57 @@ def test_a_connection_is_kept(client: HTTPConnection) -> None:
     assert client.sock is first
 
 
+@pytest.mark.parametrize(("path", "per_second"), [("/ts", 10**3), ("/ts?unit=ms", 10**3), ("/ts?unit=ns", 10**9)])
+def test_the_server_tells_its_time(client: HTTPConnection, path: str, per_second: int) -> None:
+    before = time.time()
+    status, told = ask(client, "GET", path)
+    after = time.time()
+    assert status == 200
+    assert before - 0.001 <= int(told) / per_second <= after
+
+
+def test_it_tells_it_in_no_other_unit(client: HTTPConnection) -> None:
+    assert ask(client, "GET", "/ts?unit=fortnights")[0] == 400
+
+
+def logging(entry: ServerEntry) -> dict[str, OptionValue]:
+    return {"interceptor": "server-log"} if "interceptor" in entry.options else {}
+
+
+def lines_of(log: Path, at_least: int) -> list[str]:
+    """What was logged, once so many lines are there: a server may write a moment after it has answered."""
+    deadline = time.monotonic() + WAIT_S
+    lines: list[str] = []
+    while len(lines) < at_least and time.monotonic() < deadline:
+        lines = log.read_text().splitlines() if log.exists() else []
+        time.sleep(0.02)
+    return lines
+
+
 @pytest.mark.parametrize("entry", SERVERS)
-def test_one_route_is_one_route(launcher: ProcessLauncher, tmp_path: Path, entry: ServerEntry) -> None:
-    with running(launcher, entry, tmp_path, routes=1) as endpoint, connected(endpoint) as client:
-        assert ask(client, "GET", "/path0") == (200, "path0")
-        assert ask(client, "POST", "/bytes0", b"abc", BYTES) == (200, "bytes0 3")
-        assert ask(client, "GET", "/path1")[0] == 404
-        assert ask(client, "POST", "/string1", b"abc", TEXT)[0] == 404
+def test_one_route_is_one_route_and_a_log_has_a_line_for_each_request(
+    launcher: ProcessLauncher, tmp_path: Path, entry: ServerEntry
+) -> None:
+    asked = 20
+    with started(launcher, entry, tmp_path, routes=1, **logging(entry)) as server:
+        with connected(server.endpoint) as client:
+            for _ in range(asked):
+                assert ask(client, "GET", "/path0") == (200, "path0")
+            assert ask(client, "POST", "/bytes0", b"abc", BYTES) == (200, "bytes0 3")
+            assert ask(client, "GET", "/path1")[0] == 404
+            assert ask(client, "POST", "/string1", b"abc", TEXT)[0] == 404
+        if logging(entry):
+            told = [line for line in lines_of(server.scratch / LOG, asked + 2) if "path0" in line]
+            assert len(told) > asked, "one line for each, and one for the readiness request"
+
+
+def test_nothing_is_logged_unless_asked(server: ProcessServer, client: HTTPConnection) -> None:
+    for _ in range(20):
+        ask(client, "GET", "/path0")
+    time.sleep(0.2)
+    log = server.scratch / LOG
+    assert not log.exists() or log.read_text() == ""
+    assert "path0" not in server.log.read_text()
 
 
 @pytest.fixture(scope="module")

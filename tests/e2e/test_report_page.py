@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from redline.model import Report
 from redline.report.renderers import RENDERERS
-from tests.fakes import reports
+from tests.fakes import reports, studies
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -23,7 +23,14 @@ FLAGS = (
     "--no-first-run",
     "--disable-quic",
 )
-ALL: list[Callable[[], Report]] = [reports.healthy, reports.alone, reports.skipping, reports.died, reports.nasty]
+ALL: list[Callable[[], Report]] = [
+    reports.healthy,
+    reports.alone,
+    reports.skipping,
+    reports.died,
+    reports.nasty,
+    studies.small,
+]
 
 pytestmark = [
     pytest.mark.browser,
@@ -183,6 +190,51 @@ def test_plots_follow_the_scheme_the_width_and_the_paper(open_report: Callable[.
     opened.assert_quiet()
 
 
+def test_metrics_are_chosen_without_javascript(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(studies.small(), scripts=False)
+    page = opened.page
+    assert page.locator("#cost .panel.t0").is_visible()
+    assert not page.locator("#cost .panel.t2").is_visible()
+    page.locator("label[for=cost-2]").click()
+    assert page.locator("#cost .panel.t2").is_visible()
+    assert not page.locator("#cost .panel.t0").is_visible()
+    assert page.locator("#effects .panel.t0").is_visible()
+    page.locator("#cost-2").press("ArrowRight")
+    assert page.locator("#cost .panel.t3").is_visible()
+
+
+@pytest.mark.parametrize("width", [320, 768, 1440])
+def test_bars_stand_beside_their_names_and_values(open_report: Callable[..., Opened], width: int) -> None:
+    opened = open_report(studies.small(), width=width)
+    outside = opened.page.evaluate(
+        """() => [...document.querySelectorAll("#cost .panel.t0 .bars")].filter(figure => {
+          const [names, field, values] = [".names", ".field", ".values"].map(part => figure.querySelector(part));
+          const [a, b, c] = [names, field, values].map(part => part.getBoundingClientRect());
+          const bars = [...figure.querySelectorAll(".fill")].map(bar => bar.getBoundingClientRect());
+          const rows = [names, values].map(list => list.children.length);
+          return b.width < 60 || a.right > b.left || b.right > c.left || rows[0] !== rows[1]
+            || names.children.length * names.children[0].offsetHeight !== figure.querySelector(".drawn").clientHeight
+            || bars.some(bar => bar.width === 0 || bar.left < b.left - 1 || bar.right > b.right + 1);
+        }).length"""
+    )
+    assert outside == 0
+    assert len(opened.page.query_selector_all("#cost .panel.t0 .bars")) == 4
+
+
+def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(studies.big())
+    page = opened.page
+    assert opened.overflow() == 0
+    assert len(page.query_selector_all(".plot canvas")) == 3
+    page.locator("#plots details summary").nth(1).click()
+    page.wait_for_function("document.querySelectorAll('.plot canvas').length === 6")
+    assert page.locator("#results table").first.is_visible()
+    assert not page.locator("#results table").nth(1).is_visible()
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert opened.overflow() == 0
+    opened.assert_quiet()
+
+
 def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.nasty())
     opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
@@ -197,9 +249,13 @@ def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
 def test_words_keep_their_contrast(open_report: Callable[..., Opened]) -> None:
     """WCAG 2.2, 1.4.3: text against the nearest opaque background, at least 4.5 to 1."""
     for scheme in ("light", "dark"):
-        opened = open_report(reports.skipping(), scheme=scheme)
-        opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
-        assert opened.page.evaluate(CONTRAST) == [], scheme
+        for report in (reports.skipping(), studies.small()):
+            opened = open_report(report, scheme=scheme)
+            opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+            for metric in range(4):
+                for tab in opened.page.query_selector_all(f"label[for$='-{metric}']"):
+                    tab.click()
+                assert opened.page.evaluate(CONTRAST) == [], scheme
 
 
 CONTRAST = """() => {

@@ -1,6 +1,6 @@
 """Fakes behind the ports: trials are run without a process, a socket or a wait."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from redline.model import (
     Traffic,
     Variant,
 )
-from redline.ports import Drive, Endpoint, Placement
+from redline.ports import Building, BuildOutcome, Drive, Endpoint, Placement
 from tests.fakes.recordings import simulated_recording
 
 ENDPOINT = Endpoint("127.0.0.1", 8080)
@@ -49,8 +49,8 @@ class FakeLauncher:
     server: FakeServer = field(default_factory=FakeServer)
     error: LaunchError | None = None
 
-    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
-        return "abc"
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+        return BuildOutcome(hashes={variant.slug: "abc" for variant in variants})
 
     @contextmanager
     def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[FakeServer]:

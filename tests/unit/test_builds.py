@@ -12,9 +12,10 @@ import pytest
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Build, ServerEntry, Start, Tool
-from redline.plugins.launchers import builds
+from redline.plugins.launchers import stamps
 from redline.plugins.launchers.builds import Availability, Builds
 from redline.plugins.linux import procfs
+from redline.ports import Building
 from tests.fakes.servers.entries import eventually
 
 NOTED = "date +%N >> count; cp in.txt out; echo made; echo done"
@@ -65,13 +66,14 @@ def family(tmp_path: Path) -> Family:
 
 def build(family: Family, entry: ServerEntry) -> str:
     """By a launcher that remembers nothing but its cache."""
-    return family.builds().build(entry, lambda _line: None)
+    return family.builds().build([entry], lambda _building: None).hash_of(entry.name)
 
 
 def test_a_build_is_done_once_and_its_output_is_streamed_and_kept(family: Family) -> None:
-    lines: list[str] = []
-    first = family.builds().build(family.entry(), lines.append)
-    assert lines == ["made", "done"]
+    told: list[Building] = []
+    first = family.builds().build([family.entry()], told.append).hash_of("fake.one")
+    assert [building.line for building in told] == ["", "made", "done"]
+    assert {building.servers for building in told} == {("fake.one",)}
     assert (family.root / "cache/builds/logs/fake.one.log").read_text() == "made\ndone\n"
     assert build(family, family.entry()) == first
     assert family.times_built == 1
@@ -168,6 +170,15 @@ def test_a_glob_that_matches_nothing_is_an_error(family: Family) -> None:
         build(family, family.entry(inputs=("sources/**",)))
 
 
+def test_a_build_that_writes_into_its_inputs_is_refused(family: Family) -> None:
+    for name in ("in.txt", "src/deep/more.txt"):
+        os.utime(family.folder / name, (1, 1))
+    with pytest.raises(BuildError, match=r"its inputs changed while it was built: src/deep/made\.class\n") as caught:
+        build(family, family.entry("date +%N > src/deep/made.class; touch out"))
+    assert "`build.inputs`" in caught.value.hint
+    assert family.builds().availability(family.entry()) == Availability("not built")
+
+
 def test_a_missing_folder_is_an_error(family: Family) -> None:
     shutil.rmtree(family.folder)
     assert family.builds().availability(family.entry()).state == "cannot be built"
@@ -184,7 +195,7 @@ def test_availability_follows_the_inputs_and_builds_nothing(family: Family) -> N
 
 def test_a_build_that_changes_during_a_run_is_not_measured(family: Family) -> None:
     builds = family.builds()
-    built = builds.build(family.entry(), lambda _line: None)
+    built = builds.build([family.entry()], lambda _building: None).hash_of("fake.one")
     assert builds.find(family.entry()).hash == built
     (family.folder / "out").write_text("another program")
     with pytest.raises(LaunchError, match="have changed since"):
@@ -217,11 +228,53 @@ def test_a_tool_behind_a_link_of_another_name_is_asked_by_every_lab(family: Fami
     link.symlink_to(tool.command)
     entry = family.entry(needs=(Tool(command=str(link), version=(str(link),), hint=""),))
     builds = family.builds()
-    builds.build(entry, lambda _line: None)
-    builds.build(entry, lambda _line: None)
+    builds.build([entry], lambda _building: None)
+    builds.build([entry], lambda _building: None)
     assert len((tmp_path / "bin/asked").read_text().splitlines()) == 1
     build(family, entry)
     assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
+
+
+def test_a_tool_is_asked_again_when_the_java_that_it_may_run_on_has_changed(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = family.entry(needs=(make_tool(tmp_path / "bin", "tool 1.0"),))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'java'}:{os.environ['PATH']}")
+    (tmp_path / "java").mkdir()
+    for text in ("#!/bin/sh\n", "#!/bin/sh\n# another\n"):
+        (tmp_path / "java/java").write_text(text)
+        (tmp_path / "java/java").chmod(0o755)
+        build(family, entry)
+        build(family, entry)
+    assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
+
+
+def test_a_line_that_does_not_end_is_told_in_parts(family: Family) -> None:
+    told: list[Building] = []
+    script = "head -c 200000 /dev/zero | tr '\\0' x; touch out"
+    family.builds().build([family.entry(script)], told.append)
+    assert sum(len(building.line) for building in told) == 200_000
+    assert max(len(building.line) for building in told) == 65_536
+
+
+def test_a_file_that_is_made_from_is_read_once_for_all_builds(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_ago_ns = 10**18
+    for name in ("in.txt", "src/deep/more.txt"):
+        os.utime(family.folder / name, ns=(long_ago_ns, long_ago_ns))
+    read: list[str] = []
+    read_bytes = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path.name)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    lab = family.builds()
+    for name in ("fake.one", "fake.two"):
+        lab.availability(family.entry(name=name))
+    (family.folder / "in.txt").write_text("another")
+    lab.availability(family.entry())
+    assert sorted(name for name in read if name.endswith(".txt")) == ["in.txt", "in.txt", "more.txt"]
 
 
 def test_a_tool_that_cannot_tell_its_version(family: Family, tmp_path: Path) -> None:
@@ -249,7 +302,7 @@ def test_a_broken_runtime_is_known_before_anything_is_built(family: Family, tmp_
 def test_a_runtime_that_breaks_during_a_run_does_not_end_it(family: Family, tmp_path: Path) -> None:
     entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "runtime 21"),))
     lab = family.builds()
-    lab.build(entry, lambda _line: None)
+    lab.build([entry], lambda _building: None)
     make_tool(tmp_path / "bin", "no JVM here", code=1)
     assert lab.find(entry).runtime_version == "runtime 21"
     with pytest.raises(LaunchError, match="failed with code 1"):
@@ -257,11 +310,12 @@ def test_a_runtime_that_breaks_during_a_run_does_not_end_it(family: Family, tmp_
 
 
 def test_an_interrupt_ends_the_build_and_what_it_started(family: Family) -> None:
-    def interrupt(_line: str) -> None:
-        raise KeyboardInterrupt
+    def interrupt(building: Building) -> None:
+        if building.line:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        family.builds().build(family.entry("sleep 600 & echo $! > pid; echo go; wait; touch out"), interrupt)
+        family.builds().build([family.entry("sleep 600 & echo $! > pid; echo go; wait; touch out")], interrupt)
     pid = int((family.folder / "pid").read_text())
 
     def ended() -> bool:
@@ -278,7 +332,8 @@ def test_labs_beside_each_other_build_once(family: Family) -> None:
         from redline.model import ServerEntry
         from redline.plugins.launchers.builds import Builds
         builds = Builds(Path(sys.argv[1]), Path(sys.argv[2]))
-        print(builds.build(ServerEntry.model_validate_json(sys.argv[3]), lambda _line: None))
+        entry = ServerEntry.model_validate_json(sys.argv[3])
+        print(builds.build([entry], lambda _building: None).hash_of(entry.name))
     """)
     entry = family.entry("sleep 0.5; " + NOTED).model_dump_json()
     command = [sys.executable, "-c", script, str(family.catalogue), str(family.root / "cache"), entry]
@@ -307,7 +362,7 @@ def test_a_stamp_that_cannot_be_written(family: Family, monkeypatch: pytest.Monk
     def full(path: Path, _text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(builds, "replace_text", full)
+    monkeypatch.setattr(stamps, "replace_text", full)
     with pytest.raises(BuildError, match="No space left on device") as caught:
         build(family, family.entry())
     assert "the disk is full" in caught.value.hint

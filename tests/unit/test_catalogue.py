@@ -155,10 +155,14 @@ def test_the_shipped_catalogue_has_its_scenarios() -> None:
         "PostString",
         "PostLongBytes",
         "PostLongString",
+        "Timestamp",
     ]
+    assert catalogue.scenarios["Timestamp"].clock_resolution_ns == 1
     for scenario in catalogue.scenarios.values():
         body = scenario.request.body
         expected = scenario.request.expect.body
+        if scenario.request.timestamp is not None:
+            continue  # nobody knows beforehand what the clock will say
         assert expected is not None
         if body is not None:
             assert expected == f"{scenario.request.path.removeprefix('/')} {len(body.content())}"

@@ -36,7 +36,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def refused(launcher: ProcessLauncher, variant: Variant, log: Path, placement: Placement = FREE) -> LaunchError:
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with pytest.raises(LaunchError) as caught, launcher.running(variant, placement, log):
         pass
     assert alive(variant) == []
@@ -47,7 +47,7 @@ def refused(launcher: ProcessLauncher, variant: Variant, log: Path, placement: P
 
 def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLauncher, log: Path) -> None:
     variant = server()
-    build = launcher.build(variant, lambda _line: None)
+    build = launcher.build([variant], lambda _building: None).hash_of(variant.slug)
     with launcher.running(variant, FREE, log) as running:
         assert ask("127.0.0.1", running.endpoint.port, "/", 5) == 200
         assert running.facts.pid in alive(variant)
@@ -66,7 +66,7 @@ def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLau
 
 def test_a_slow_start_is_waited_for_and_told(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("slow")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:
         assert running.facts.ready_ns >= 300_000_000
 
@@ -76,7 +76,7 @@ def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: Proc
     plain = server("told").entry.start.command
     asked = (*plain, "{mode}-{deep}-{cpus}")
     variant = server("told", options=options, env={"GREETING": "hello {mode}"}, command=asked)
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     first = min(os.sched_getaffinity(0))
     with launcher.running(variant, Placement(server_cpus=(first,)), log) as running:
         assert running.facts.cpus == (first,)
@@ -132,7 +132,7 @@ def test_a_missing_tool_is_told_with_its_hint(launcher: ProcessLauncher, tmp_pat
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
     variant = server(needs=(Tool(command=str(tool), hint="install the tool"),))
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     tool.unlink()
     with pytest.raises(LaunchError, match="is not installed") as caught, launcher.running(variant, FREE, log):
         pass
@@ -151,7 +151,7 @@ def test_a_server_that_is_not_built_is_not_started(launcher: ProcessLauncher, lo
 
 def test_a_log_that_cannot_be_written(launcher: ProcessLauncher, tmp_path: Path) -> None:
     variant = server()
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(StoreError, match=r"server\.log"),
@@ -164,7 +164,7 @@ def test_another_port_is_tried_when_the_first_is_taken(
     launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variant = server()
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     free = free_port()
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         ports = iter([squatter.getsockname()[1], free])
@@ -205,7 +205,7 @@ def test_the_answer_of_another_process_is_never_taken_for_the_servers(
     launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch, impostor: int
 ) -> None:
     variant = server("sleeps")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     monkeypatch.setattr(process, "free_port", lambda: impostor)
     with pytest.raises(LaunchError, match="found its port in use"), launcher.running(variant, FREE, log):
         pass
@@ -214,7 +214,7 @@ def test_the_answer_of_another_process_is_never_taken_for_the_servers(
 
 def test_sigterm_that_is_ignored_is_followed_by_sigkill(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("deaf", grace_ms=200)
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log):
         assert alive(variant)
     assert alive(variant) == []
@@ -222,7 +222,7 @@ def test_sigterm_that_is_ignored_is_followed_by_sigkill(launcher: ProcessLaunche
 
 def test_children_that_left_the_session_are_stopped_too(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("scattering")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log):
         assert eventually(lambda: len(alive(variant)) == 4), "warden, server, and two that left it"
     assert alive(variant) == []
@@ -233,7 +233,7 @@ def test_they_are_stopped_without_a_control_group_as_well(
 ) -> None:
     monkeypatch.setattr(cgroup, "parent_for_servers", lambda: None)
     variant = server("scattering")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:
         assert not running.facts.cgroup
         assert eventually(lambda: len(alive(variant)) == 4)
@@ -242,7 +242,7 @@ def test_they_are_stopped_without_a_control_group_as_well(
 
 def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("dying")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:
         assert running.death() is None
         ask("127.0.0.1", running.endpoint.port, "/", 5)
@@ -256,7 +256,7 @@ def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> 
 
 def test_a_server_that_is_killed_is_told_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
     variant = server()
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:
         os.kill(running.facts.pid, signal.SIGKILL)
         assert eventually(lambda: running.death() is not None)
@@ -268,7 +268,7 @@ def test_a_server_that_is_killed_is_told_with_its_signal(launcher: ProcessLaunch
 
 def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("scattering")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with pytest.raises(KeyboardInterrupt), launcher.running(variant, FREE, log):
         raise KeyboardInterrupt
     assert alive(variant) == []
@@ -278,7 +278,7 @@ def test_a_machine_without_room_for_a_warden(
     launcher: ProcessLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variant = server()
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
 
     def refuse(*_args: object, **_kwargs: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

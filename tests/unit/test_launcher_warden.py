@@ -29,7 +29,7 @@ LAB = """
     folder = Path(sys.argv[1])
     variant = Variant.model_validate_json(sys.argv[2])
     launcher = ProcessLauncher(folder / "catalogue", folder / "cache")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, Placement(), folder / "server.log") as running:
         print(running.endpoint.port, running.facts.pid, flush=True)
         time.sleep(600)
@@ -56,7 +56,7 @@ def test_nothing_stays_behind_when_the_lab_is_killed(tmp_path: Path, behaviour: 
 def test_the_server_goes_with_its_warden(tmp_path: Path) -> None:
     variant = server()
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     with launcher.running(variant, Placement(), tmp_path / "server.log") as running:
         (warden,) = set(alive(variant)) - {running.facts.pid}
         os.kill(warden, signal.SIGKILL)
@@ -114,7 +114,7 @@ def test_a_flood_of_output_is_cut_in_the_middle_and_counted(tmp_path: Path) -> N
 def test_a_flood_does_not_keep_a_server_from_becoming_ready(tmp_path: Path) -> None:
     variant = server("flooding", within_ms=60_000)
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
-    launcher.build(variant, lambda _line: None)
+    launcher.build([variant], lambda _building: None)
     log = tmp_path / "server.log"
     with launcher.running(variant, Placement(), log):
         pass

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from redline.model import FindingKind, Grade, Objective, ObjectiveResult, Report, Verdict
+from redline.model import FindingKind, Grade, Metric, Objective, ObjectiveResult, Report, Verdict
 from redline.report import format as fmt
 from redline.report.renderers import RENDERERS
-from tests.fakes import reports
+from tests.fakes import reports, studies
 
 VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
 ALL: list[Callable[[], Report]] = [
@@ -24,6 +24,7 @@ ALL: list[Callable[[], Report]] = [
     reports.skipping,
     reports.died,
     reports.nasty,
+    studies.small,
 ]
 VOID = {"wbr", "meta", "link", "br", "input", "img", "line", "rect", "path"}
 
@@ -247,3 +248,98 @@ def test_the_plot_library_is_the_one_that_its_readme_names() -> None:
     assert version is not None
     assert version[1].decode() in readme
     assert b"</script" not in library.lower()
+
+
+def section(html: str, name: str) -> Page:
+    return Page(html.split(f'<section id="{name}"')[1].split("</section>", maxsplit=1)[0].partition(">")[2])
+
+
+def test_costs_stand_with_interval_and_verdict_against_each_ones_own_baseline() -> None:
+    text = section(RENDERERS["html"].render(studies.small()).decode(), "cost").text
+    assert "http4s .tapir vs http4s .vanilla −10.3% ▼ [−15.7, −5.0]" in text  # noqa: RUF001
+    assert "vertx .tapir-future vs vertx .vanilla −2.8% ▼ [−3.9, −1.7]" in text  # noqa: RUF001
+    assert "interceptor=server-log" in text
+
+
+def test_every_comparison_is_a_tile_of_its_metrics_table() -> None:
+    report = studies.small()
+    parsed = section(RENDERERS["html"].render(report).decode(), "cost")
+    tiles = [a["class"] for tag, a in parsed.tags if tag == "td" and "class" in a]
+    assert len(tiles) == len(report.comparisons)
+    assert len([tile for tile in tiles if tile.startswith("slower")]) == len(
+        [c for c in report.comparisons if c.verdict is Verdict.SLOWER]
+    )
+
+
+def test_a_refused_comparison_says_so_and_why_and_a_missing_one_that_it_was_not_run() -> None:
+    report = studies.small()
+    bad = report.comparisons[0].model_copy(update={"ratio": None, "verdict": None, "refused": "<i>too few</i>"})
+    left = report.model_copy(update={"comparisons": (bad, *report.comparisons[2:])})
+    html = RENDERERS["html"].render(left).decode()
+    text = section(html, "cost").text
+    assert "refused 1" in text
+    assert "refused: <i>too few</i> (http4s.tapir interceptor=off SimpleGet users128)" in text
+    assert "not run" in text
+    assert "<i>too few" not in html
+
+
+def test_effects_and_rankings_have_their_sections() -> None:
+    html = RENDERERS["html"].render(studies.small()).decode()
+    effects = section(html, "effects").text
+    assert "interceptor: server-log against off" in effects
+    assert "SimpleGetMulti against SimpleGet" in effects
+    assert (
+        "1 http4s.vanilla 50.3 k/s ±0.7% 2= http4s.tapir 45.1 k/s ±0.7% 2= vertx.vanilla"
+        in section(html, "ranking").text
+    )
+
+
+def test_where_there_is_nothing_no_section_stands() -> None:
+    html = RENDERERS["html"].render(reports.alone()).decode()
+    assert not [name for name in ("cost", "effects", "ranking") if f'id="{name}"' in html or f'href="#{name}"' in html]
+    assert 'id="effects"' not in RENDERERS["html"].render(reports.healthy()).decode()
+
+
+def test_costs_of_open_loads_are_shown_by_p99_first() -> None:
+    report = studies.small()
+    by_p99 = tuple(ranking.model_copy(update={"metric": Metric.P99}) for ranking in report.rankings)
+    for rankings, first in (
+        (report.rankings, "throughput"),
+        (by_p99, "p99"),
+        ((report.rankings[0], *by_p99[1:]), "throughput"),
+    ):
+        html = RENDERERS["html"].render(report.model_copy(update={"rankings": rankings})).decode()
+        shown = re.search(r'id="cost-(\d)" name="cost" checked><label[^>]*>([^<]*)</label>', html)
+        assert shown is not None
+        assert shown[2] == first
+
+
+def test_every_table_at_a_glance_has_a_caption_and_heads() -> None:
+    html = RENDERERS["html"].render(studies.small()).decode()
+    for name in ("cost", "effects", "ranking"):
+        for table in html.split(f'<section id="{name}"')[1].split("</section>")[0].split("<table")[1:]:
+            assert "<caption>" in table
+            assert 'scope="col"' in table
+            assert 'scope="row"' in table
+
+
+def test_rows_say_against_which_of_several_baselines_they_stand() -> None:
+    text = section(RENDERERS["html"].render(studies.small()).decode(), "results").text
+    assert "vs http4s .vanilla" in text
+    assert "vs vertx .vanilla" in text
+    assert "vs rust" not in section(RENDERERS["html"].render(reports.healthy()).decode(), "results").text
+
+
+def test_a_large_study_makes_a_page_that_can_be_mailed() -> None:
+    html = RENDERERS["html"].render(studies.big())
+    assert len(html) < 4_200_000
+    parsed = Page(html.decode())
+    assert parsed.open == []
+    assert len([1 for tag, a in parsed.tags if tag == "details" and "open" not in a]) > 40
+    assert max(len(group["t"]) for group in data(parsed)["groups"]) < 25
+
+
+def test_times_that_are_the_same_are_told_once() -> None:
+    groups = data(page(reports.healthy()))["groups"]
+    assert ["service" in curve for curve in groups[0]["curves"]] == [False] * 3
+    assert ["service" in curve for curve in groups[1]["curves"]] == [True] * 3

@@ -4,7 +4,7 @@ import re
 
 from redline.report.renderers import RENDERERS
 from tests import golden
-from tests.fakes import reports
+from tests.fakes import reports, studies
 
 
 def test_golden() -> None:
@@ -12,11 +12,12 @@ def test_golden() -> None:
 
 
 def test_every_row_of_a_table_has_the_columns_of_its_head() -> None:
-    for report in (reports.skipping(), reports.nasty(), reports.alone()):
-        lines = RENDERERS["md"].render(report).decode().splitlines()
-        rows = [line for line in lines if line.startswith("|")]
-        assert rows
-        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    for report in (reports.skipping(), reports.nasty(), reports.alone(), studies.small()):
+        blocks = RENDERERS["md"].render(report).decode().split("\n\n")
+        tables = [[line for line in block.splitlines() if line.startswith("|")] for block in blocks]
+        assert any(tables)
+        for rows in filter(None, tables):
+            assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
 def test_hostile_text_is_out_of_force() -> None:
@@ -54,3 +55,26 @@ def test_a_valid_cell_is_marked_with_its_gravest_doubts_and_never_as_invalid() -
     assert "| **rust.hyper** ! |" in text
     assert "✕" not in text
     assert "- ! **warn: server-died**. 1 of 5 trials left out: Failed in stage load: it panicked." in text
+
+
+def test_costs_effects_and_rankings_are_tables() -> None:
+    text = RENDERERS["md"].render(studies.small()).decode()
+    assert "| **http4s.tapir** vs http4s.vanilla, interceptor=off | −10.3% \\[−15.7, −5.0\\] ▼ |" in text  # noqa: RUF001
+    assert "**interceptor: server-log against off · p99 · users128**" in text
+    assert "**SimpleGetMulti against SimpleGet · throughput · users128**" in text
+    assert "| 2= **http4s.tapir** 45.1 k/s ±0.7% | 2 **vertx.vanilla** 44.9 k/s ±0.7% |" in text
+    assert "| **http4s.tapir** (vs http4s.vanilla) |" in text
+
+
+def test_a_refused_comparison_says_why() -> None:
+    assert "| refused: this cell is invalid |" in RENDERERS["md"].render(reports.doubtful()).decode()
+    report = studies.small()
+    bad = report.comparisons[0].model_copy(update={"ratio": None, "verdict": None, "refused": "the *cell* is invalid"})
+    text = RENDERERS["md"].render(report.model_copy(update={"comparisons": (bad, *report.comparisons[1:])})).decode()
+    assert "| refused \\[1\\] |" in text
+    assert "- \\[1\\] refused: the \\*cell\\* is invalid" in text
+
+
+def test_without_effects_rankings_and_a_second_cell_nothing_empty_is_shown() -> None:
+    text = RENDERERS["md"].render(reports.alone()).decode()
+    assert not [word for word in ("Cost against", "Effects", "Ranking") if word in text]

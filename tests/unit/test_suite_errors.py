@@ -64,7 +64,7 @@ LOAD = "{closed: {users: 64}, for: 1s}"
         ("[1, 2]", "must be a mapping of keys, not a list", "docs/reference/suite.md"),
         ("just a word", "must be a mapping of keys, not `just a word`", "docs/reference/suite.md"),
         ("about: x", "`servers` is missing", "add it, such as `servers: [rust.hyper]`"),
-        (SUITE + "jvm: {}\n", "unknown key `jvm`", "known here: about, servers"),
+        (SUITE + "profile: {}\n", "unknown key `profile`", "known here: about, servers"),
         (SUITE + "abuot: x\n", "unknown key `abuot`", "did you mean `about`?"),
         (SUITE + "seed: 1\nseed: 2\n", "stands twice; first in line 5", "remove one"),
         (changed(SERVERS, "fam.plain"), "must be a list, not `fam.plain`", "such as `[rust.hyper]`"),
@@ -152,7 +152,7 @@ def test_a_single_mistake_gives_a_single_problem(tmp_path: Path, text: str, says
 def test_a_baseline_with_several_variants_has_to_be_told_apart(tmp_path: Path) -> None:
     servers = "[{use: fam.layered, with: {routes: 1, log: [off, server-log]}}]"
     (problem,) = problems_of(tmp_path, changed(SERVERS, servers) + "baseline: fam.layered\n")
-    assert problem.hint == "choose one of: fam.layered+routes=1, fam.layered+log=server-log+routes=1"
+    assert problem.hint.startswith("choose one of: fam.layered+routes=1, fam.layered+log=server-log+routes=1; or say")
 
 
 def test_too_many_trials_in_all(tmp_path: Path) -> None:

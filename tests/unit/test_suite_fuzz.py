@@ -24,6 +24,8 @@ KEYS = [
     "loads",
     "warmup",
     "trials",
+    "quick",
+    "against",
     "seed",
     "timeout",
     "threshold",
@@ -203,7 +205,9 @@ def test_any_tree(catalogue: Catalogue, tree: object) -> None:
 @given(
     st.fixed_dictionaries(
         {"servers": trees, "scenarios": trees, "loads": trees},
-        optional=dict.fromkeys(("baseline", "ceiling", "warmup", "trials", "seed", "timeout", "objective"), trees),
+        optional=dict.fromkeys(
+            ("baseline", "ceiling", "warmup", "trials", "quick", "seed", "timeout", "objective"), trees
+        ),
     )
 )
 def test_any_tree_under_the_right_keys(catalogue: Catalogue, tree: object) -> None:

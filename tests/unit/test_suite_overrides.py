@@ -89,6 +89,76 @@ def test_every_problem_of_the_overrides_at_once(tmp_path: Path) -> None:
 
 
 def test_loads_that_an_override_makes_equal_are_refused(tmp_path: Path) -> None:
-    text = TEXT.replace("  steady", "  more: {closed: {users: 128}, for: 1s}\n  steady")
+    text = TEXT.replace("  steady", "  longer: {closed: {users: 64}, for: 2s}\n  steady")
+    (problem,) = problems_of(tmp_path, text, Overrides(duration_ns=5_000_000_000))
+    assert problem.message == "the loads `saturate` and `longer` would be the same"
+
+
+SEVERAL = TEXT.replace(
+    "  saturate: {closed: {users: 64}, for: 1s}\n",
+    "  one: {closed: {users: 1}, for: 1s}\n  many: {closed: {users: 64}, for: 1s}\n"
+    "  deep: {closed: {users: 64, depth: 4}, for: 1s}\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("users", "names"),
+    [(64, ["many", "deep", "steady"]), (1, ["one", "steady"]), (8, ["one", "deep", "steady"])],
+)
+def test_users_select_the_loads_that_have_them_and_else_replace_those_of_all(
+    tmp_path: Path, users: int, names: list[str]
+) -> None:
+    loads = suite_of(tmp_path, SEVERAL, Overrides(users=users)).loads
+    assert [load.name for load in loads] == names
+    assert {load.shape.users for load in loads if isinstance(load.shape, Closed)} == {users}
+
+
+RAMP = "  ramp: {closed: {users: 0, ramp: {to: 64, over: 1s}}, for: 1s}\n  steady"
+
+
+def test_a_load_whose_users_change_is_left_out_or_stands_in_the_way(tmp_path: Path) -> None:
+    text = TEXT.replace("  steady", RAMP)
+    assert [load.name for load in suite_of(tmp_path, text, Overrides(users=64)).loads] == ["saturate", "steady"]
     (problem,) = problems_of(tmp_path, text, Overrides(users=8))
-    assert problem.message == "the loads `saturate` and `more` would be the same"
+    assert problem.message == "users are given, but those of the load `ramp` change in stages"
+
+
+def test_a_share_of_a_load_that_the_users_leave_out_is_a_problem(tmp_path: Path) -> None:
+    text = SEVERAL.replace("rate: 100", "rate: 50% of one")
+    assert len(suite_of(tmp_path, text, Overrides(users=1)).loads) == 2
+    (problem,) = problems_of(tmp_path, text, Overrides(users=64))
+    assert problem.message == "the rate of `steady` is a share of `one`, which is left out with 64 users"
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ((("log", "off"),), ["fam.plain", "fam.layered"]),
+        ((("log", "server-log"),), ["fam.plain", "fam.layered+log=server-log"]),
+        ((("log", "off"), ("log", "server-log")), ["fam.plain", "fam.layered", "fam.layered+log=server-log"]),
+        ((("log", "off"), ("routes", "128")), ["fam.plain", "fam.layered"]),
+    ],
+)
+def test_options_keep_the_variants_that_have_the_value_or_not_the_option(
+    tmp_path: Path, options: tuple[tuple[str, str], ...], chosen: list[str]
+) -> None:
+    assert slugs(suite_of(tmp_path, TEXT, Overrides(options=options))) == chosen
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says", "hint"),
+    [
+        (Overrides(options=(("lgo", "off"),)), "no server of this suite has an option `lgo`", "did you mean `log`?"),
+        (Overrides(options=(("log", "on"),)), "no server of this suite has log=on", "this suite has: off, server-log"),
+        (Overrides(options=(("routes", "1"),)), "no server of this suite has routes=1", "this suite has: 128"),
+        (
+            Overrides(servers=("*server-log",), options=(("log", "off"),)),
+            "no server has both the name and the options",
+            "leave one of both out",
+        ),
+    ],
+)
+def test_options_that_select_nothing(tmp_path: Path, overrides: Overrides, says: str, hint: str) -> None:
+    (problem,) = problems_of(tmp_path, TEXT, overrides)
+    assert says in problem.message
+    assert hint in problem.hint

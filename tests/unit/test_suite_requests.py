@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.errors import UsageError
 from redline.model import Body, Expected, Request, Scenario, Suite, Timestamp, Tls
 from redline.model.template import first_of, for_engine, malformed, parts
 from redline.suite import load_catalogue, load_suite
@@ -178,3 +179,36 @@ def test_what_cannot_be_asked_of_a_server(tmp_path: Path, server: str, says: str
     (problem,) = problems_of(tmp_path, SUITE.replace("[fam.plain, fam.layered]", f"[{server}]"))
     assert says in problem.message
     assert hint in problem.hint
+
+
+def test_a_scenario_may_be_told_against_another(tmp_path: Path) -> None:
+    text = SUITE.replace(
+        "[Get]",
+        "[Get, {name: Sum, get: /sum, against: Get}, {name: Big, get: /big, against: Later}, {name: Later, get: /}]",
+    )
+    assert [scenario.against for scenario in suite_of(tmp_path, text).scenarios] == [None, "Get", "Later", None]
+
+
+@pytest.mark.parametrize(
+    ("against", "says", "hint"),
+    [
+        ("Mine", "`Mine` is told against itself", "name one that does less"),
+        ("Gat", "no scenario `Gat` to tell it against", "did you mean `Get`?"),
+        ("5", "must be text", "quote it"),
+    ],
+)
+def test_a_scenario_is_told_against_another_that_is_known(tmp_path: Path, against: str, says: str, hint: str) -> None:
+    text = SUITE.replace("[Get]", f"[{{name: Mine, get: /a, against: {against}}}]")
+    (problem,) = problems_of(tmp_path, text)
+    assert says in problem.message
+    assert hint in problem.hint
+    assert problem.place is not None
+    assert problem.place.field == "scenarios[0].against"
+
+
+def test_the_catalogue_knows_what_its_scenarios_are_told_against(tmp_path: Path) -> None:
+    folder = write_catalogue(tmp_path / "catalogue", scenarios=SCENARIOS.replace("{post:", "{against: Gett, post:"))
+    with pytest.raises(UsageError) as caught:
+        load_catalogue(folder)
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.hint) == ("there is no scenario `Gett` to tell it against", "did you mean `Get`?")

@@ -84,6 +84,7 @@ def test_shipped_files_fit_and_name_their_schema(path: Path, schema: str) -> Non
         SUITE.replace("{users: 64}", "{users: 1, pace: 2/s}"),
         SUITE.replace("closed: {users: 64}", "open: {arrivals: {replay: a.txt}, connections_at_start: 1, depth: 2}"),
         SUITE.replace("closed: {users: 64}", "open: {rate: 0, stages: [{to: 5/s, over: 1m}]}"),
+        SUITE + "  half: {open: {rate: 50% of saturate}, for: 1s}\n",
         SUITE.replace(
             "[Get]", "[{name: M, requests: [{weight: 3, get: /a}, {put: /b, timestamp: {pointer: body, unit: s}}]}]"
         ),
@@ -98,13 +99,14 @@ def test_what_the_parser_takes_fits(text: str) -> None:
     "text",
     [
         "about: x",
-        SUITE + "jvm: {}\n",
+        SUITE + "jvm: [17]\n",
         SUITE + "trials: 0\n",
         SUITE + "warmup: 5\n",
         SUITE + "threshold: much\n",
         SUITE.replace("1s", "1 fortnight"),
         SUITE.replace("saturate", "two words"),
         SUITE.replace("users: 64", "users: 0"),
+        SUITE + "  half: {open: {rate: 50%}, for: 1s}\n",
         SUITE.replace("closed: {users: 64}, ", ""),
         SUITE.replace("closed: {users: 64}", "closed: {users: 64}, open: {rate: 1}"),
         SUITE.replace("[Get]", "[{name: M}]"),
@@ -153,6 +155,6 @@ def test_every_example_of_the_reference_page_fits() -> None:
     reader = YAML(typ="safe", pure=True)
     whole = {"servers": ["a.b"], "scenarios": ["A"], "loads": {"a": {"closed": {"users": 1}, "for": "1s"}}}
     examples = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
-    assert len(examples) == 4
+    assert len(examples) == 7
     for example in examples:
         jsonschema.validate({**whole, **reader.load(example)}, schemas()["suite.schema.json"])

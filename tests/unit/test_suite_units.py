@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redline.model import Objective
+from redline.model import Objective, Share
 from redline.suite import parse_duration, parse_objectives, parse_rate, parse_share, parse_size
+from redline.suite.units import parse_rate_or_share
 
 UNITS_NS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 ONE_DAY_NS = 24 * UNITS_NS["h"]
@@ -175,3 +176,40 @@ def test_text_that_is_nearly_right_is_read_or_refused(text: str) -> None:
     for parse in (parse_duration, parse_rate, parse_share, parse_size):
         with suppress(ValueError):
             assert parse(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("5000", 5000.0),
+        (300, 300.0),
+        ("0", 0.0),
+        ("300/min", 5.0),
+        ("50% of saturate", Share(share=0.5, of="saturate")),
+        (" 80%of a-b_2 ", Share(share=0.8, of="a-b_2")),
+        ("12.5 %  of saturate", Share(share=0.125, of="saturate")),
+        ("1000% of saturate", Share(share=10, of="saturate")),
+    ],
+)
+def test_rates_and_shares_of_a_capacity(text: str | float, rate: float | Share) -> None:
+    assert parse_rate_or_share(text) == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("50%", "`50%` is not a share of a load; write a percentage of a closed load"),
+        ("50 of saturate", "not a share of a load"),
+        ("0.5 of saturate", "not a share of a load"),
+        ("half of saturate", "not a share of a load"),
+        ("50% of", "not a share of a load"),
+        ("50% of one or another", "not a share of a load"),
+        ("-50% of saturate", "not a share of a load"),
+        ("0% of saturate", "asks for nothing"),
+        ("1000.1% of saturate", "more than 1000%"),
+        ("fast", "not a rate"),
+    ],
+)
+def test_what_is_not_a_share_of_a_capacity(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse_rate_or_share(text)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from redline.cli.summary import print_comparisons, print_report
 from redline.model import Report
-from tests.fakes import reports
+from tests.fakes import reports, studies
 
 ALL: list[Callable[[], Report]] = [
     reports.healthy,
@@ -18,6 +18,7 @@ ALL: list[Callable[[], Report]] = [
     reports.skipping,
     reports.died,
     reports.nasty,
+    studies.small,
 ]
 
 
@@ -113,3 +114,37 @@ def test_comparisons_have_ratio_interval_and_verdict() -> None:
     assert "rust.axum.SimpleGet.saturate  against rust.hyper.SimpleGet.saturate" in lines
     assert "  CPU per request  1.041  1.029\u20131.053  ▼ slower" in lines
     assert any(line.endswith("not compared: this cell is invalid") for line in lines)
+
+
+def test_costs_against_baselines_stand_after_the_tables() -> None:
+    lines = [line.rstrip() for line in shown(studies.small()).splitlines()]
+    start = lines.index("Cost against the baseline  change in percent")
+    assert "throughput  users128  interceptor=off" in lines[start:]
+    assert "p99  users128  interceptor=server-log" in lines[start:]
+    assert "http4s.tapir vs http4s.vanilla        −10% ▼   −17% ▼" in lines[start:]  # noqa: RUF001
+
+
+def test_a_refused_comparison_is_said_in_the_costs() -> None:
+    lines = [line.rstrip() for line in shown(reports.doubtful()).splitlines()]
+    assert "rust.axum  −6.6% ▼  −6.6% ▼   0.0% ≈  refused" in lines  # noqa: RUF001
+
+
+def test_one_scenario_with_one_baseline_has_no_costs_beside_its_results() -> None:
+    report = reports.healthy()
+    cells = tuple(cell for cell in report.cells if cell.scenario == "SimpleGet")
+    assert "Cost against" not in shown(report.model_copy(update={"cells": cells}))
+
+
+def test_what_is_compared_with_a_baseline_of_its_own_says_with_which() -> None:
+    lines = [line.strip() for line in shown(studies.small()).splitlines()]
+    assert any(line.startswith("vs http4s.vanilla ") for line in lines)
+    assert any(line.startswith("vs vertx.vanilla ") for line in lines)
+    assert not any(line.startswith("vs ") for line in map(str.strip, shown(reports.healthy()).splitlines()))
+
+
+def test_loads_that_are_not_the_same_for_all_are_told_by_row() -> None:
+    report = reports.healthy()
+    first = report.cells[0].model_copy(update={"load_text": "open, 12000/s poisson, 1s"})
+    text = shown(report.model_copy(update={"cells": (first, *report.cells[1:])}), 120)
+    assert "not the same for all" in text
+    assert "12000/s" in text

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from redline.cli.build_view import BuildView
 from redline.errors import BuildError, RedlineError
 from redline.model import Environment, Run, Suite, Variant
-from redline.ports import Launcher
+from redline.ports import BuildOutcome, Launcher
 
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
@@ -22,22 +23,20 @@ class Built:
 
 def build_all(suite: Suite, launcher: Launcher, console: Console, only: AbstractSet[str] | None = None) -> Built:
     """Build every variant of the suite, or `only` those slugs. A failure is kept as the reason, not raised."""
-    variants = {variant.slug: variant for variant in _variants(suite) if only is None or variant.slug in only}
-    hashes: dict[str, str] = {}
-    unavailable: dict[str, str] = {}
-    with console.status("building") as status:
-        for slug, variant in variants.items():
+    variants = [variant for variant in _variants(suite) if only is None or variant.slug in only]
+    with BuildView(console) as view:
+        outcome = launcher.build(variants, view)
+    print_failures(outcome, console)
+    return Built(outcome.hashes, {slug: error.problems[0].message for slug, error in outcome.failures.items()})
 
-            def show(line: str, slug: str = slug) -> None:
-                status.update(f"building {slug}: {line[: max(20, console.width - 40)]}")
 
-            show("")
-            try:
-                hashes[slug] = launcher.build(variant, show)
-            except BuildError as error:
-                unavailable[slug] = error.problems[0].message
-                console.print(f"cannot build {slug}: {error}", style="yellow", markup=False)
-    return Built(hashes, unavailable)
+def print_failures(outcome: BuildOutcome, console: Console) -> None:
+    """Why what could not be built could not: once for all that failed together."""
+    together: dict[BuildError, list[str]] = {}
+    for name, error in outcome.failures.items():
+        together.setdefault(error, []).append(name)
+    for error, names in together.items():
+        console.print(f"cannot build {', '.join(names)}: {error}", style="yellow", markup=False, highlight=False)
 
 
 def refuse_changed(built: Built, run: Run, environment: Environment) -> None:

@@ -17,9 +17,12 @@ from redline.model import (
     OtherTime,
     Percentile,
     Plan,
+    Share,
     Skipped,
 )
+from redline.model.base import when_said
 from redline.selftest.results import SelftestResult
+from redline.suite import share_of
 
 
 class PlannedCell(Frozen):
@@ -31,6 +34,9 @@ class PlannedCell(Frozen):
     trials: int
     warmup_ns: int
     duration_ns: int
+    share: Share | None = when_said(
+        None, description="where its rate is a share of a capacity; its id is then not known"
+    )
 
 
 class CheckResult(Frozen):
@@ -39,6 +45,9 @@ class CheckResult(Frozen):
     format: Literal["redline.check/1"] = "redline.check/1"
     suite: str
     seed: int
+    capacity: tuple[PlannedCell, ...] = when_said(
+        (), description="what is measured first, where rates are shares of it"
+    )
     cells: tuple[PlannedCell, ...]
     skipped: tuple[Skipped, ...]
     trials: int
@@ -150,6 +159,26 @@ class ListResult(Frozen):
     suites: tuple[ListedSuite, ...]
 
 
+class BuiltServer(Frozen):
+    """A server of the catalogue, and whether its build stands."""
+
+    name: str
+    state: Literal["built", "stood", "failed"] = Field(description="built now, stood already, or could not be built")
+    hash: str | None = Field(description="of the content that it was built from; null when it could not be built")
+    took_ns: int | None = Field(
+        description="how long the build command ran, the same for all that it built together; null when none ran"
+    )
+    reason: str = Field(default="", description="why it could not be built; may have several lines")
+    hint: str = ""
+
+
+class BuildResult(Frozen):
+    """`redline build --json`."""
+
+    format: Literal["redline.build/1"] = "redline.build/1"
+    servers: tuple[BuiltServer, ...]
+
+
 class DoctorResult(Frozen):
     """`redline doctor --json`."""
 
@@ -158,26 +187,42 @@ class DoctorResult(Frozen):
     advice: tuple[Advice, ...]
 
 
-PUBLISHED = (CheckResult, LoadResult, LimitResult, CompareResult, ListResult, DoctorResult, SelftestResult)
+PUBLISHED = (
+    CheckResult,
+    LoadResult,
+    LimitResult,
+    CompareResult,
+    ListResult,
+    BuildResult,
+    DoctorResult,
+    SelftestResult,
+)
 
 
-def check_result(plan: Plan, expected_length_ns: int) -> CheckResult:
-    """The published view of a plan."""
+def check_result(plan: Plan, expected_length_ns: int, first: Plan | None = None) -> CheckResult:
+    """The published view of a plan, and of the one of capacities that goes before it."""
+    before = first if first and first.cells else None
     return CheckResult(
         suite=plan.suite.name,
         seed=plan.suite.seed,
-        cells=tuple(
-            PlannedCell(
-                cell_id=cell_id,
-                slug=cell.slug,
-                role=cell.role,
-                trials=sum(trial.cell_id == cell_id for trial in plan.trials),
-                warmup_ns=cell.warmup_ns,
-                duration_ns=cell.load.duration_ns,
-            )
-            for cell_id, cell in plan.cells.items()
-        ),
-        skipped=plan.skipped,
-        trials=len(plan.trials),
+        capacity=_planned(before) if before else (),
+        cells=_planned(plan),
+        skipped=tuple(dict.fromkeys((*(before.skipped if before else ()), *plan.skipped))),
+        trials=len(plan.trials) + (len(before.trials) if before else 0),
         expected_length_ns=expected_length_ns,
+    )
+
+
+def _planned(plan: Plan) -> tuple[PlannedCell, ...]:
+    return tuple(
+        PlannedCell(
+            cell_id=cell_id,
+            slug=cell.slug,
+            role=cell.role,
+            trials=sum(trial.cell_id == cell_id for trial in plan.trials),
+            warmup_ns=cell.warmup_ns,
+            duration_ns=cell.load.duration_ns,
+            share=share_of(cell.load),
+        )
+        for cell_id, cell in plan.cells.items()
     )

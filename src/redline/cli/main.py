@@ -13,6 +13,7 @@ import typer
 
 from redline import __version__
 from redline.cli import exits
+from redline.cli.build import build
 from redline.cli.check import check
 from redline.cli.doctor import doctor
 from redline.cli.limit import limit
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("check")(check)
+app.command("build")(build)
 app.command("load")(load)
 app.command("limit")(limit)
 app.command("report")(report)

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from redline.cli import exits
+from redline.cli import exits, places, stages
 from redline.cli.contracts import CompareResult
 from redline.cli.selection import AsJson
 from redline.cli.summary import print_comparisons, print_report
-from redline.errors import RedlineError, UsageError
+from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Finding, Grade, Report, Run, Verdict
 from redline.report import build_report, compare_runs
 from redline.report.renderers import RENDERERS
@@ -45,7 +45,7 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
-    made = build_report(RunStore(run).run())
+    made = build_report(_stored(run))
     if json:
         form = Format.JSON
     if form is None:
@@ -68,8 +68,8 @@ def compare(
     json: AsJson = False,
 ) -> None:
     """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
-    base = RunStore(run).run()
-    result = _between(base, RunStore(other).run()) if other else _within(base)
+    base = _stored(run)
+    result = _between(base, _stored(other)) if other else _within(base)
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
@@ -77,6 +77,17 @@ def compare(
     _tell_doubts(result)
     if fail_on:
         _gate(result, {Verdict(verdict.value) for verdict in fail_on})
+
+
+def _stored(folder: Path) -> Run:
+    """A stored run. Raises StoreError when there is none, and says so where its first stage is all that there is."""
+    first = stages.capacity_of(folder)
+    if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):
+        raise StoreError(
+            f"{folder} has been measured no further than its capacity",
+            hint=f"go on with: {places.own_name()} run --resume {folder}; or see: redline report {first.folder}",
+        )
+    return RunStore(folder).run()
 
 
 def _tell_doubts(result: CompareResult) -> None:
@@ -100,7 +111,7 @@ def _gate(result: CompareResult, unwanted: set[Verdict]) -> None:
 
 def _within(run: Run) -> CompareResult:
     suite = run.manifest.plan.suite
-    if suite.baseline is None:
+    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
         raise UsageError(
             f"run {run.manifest.name} has no baseline to compare with",
             hint="name one in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",

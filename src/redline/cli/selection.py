@@ -19,8 +19,18 @@ Users = Annotated[int | None, typer.Option("-u", "--users", metavar="N", help="U
 Duration = Annotated[
     str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of every load, such as 25s.")
 ]
+Warmup = Annotated[
+    str | None, typer.Option("--warmup", metavar="TIME", help="Load before each measurement, such as 30s; 0s for none.")
+]
 Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-w", "--with", metavar="NAME=VALUE,…", help="Only servers whose option has that value, or that lack it."
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", metavar="", help="Every cell, but shorter: `quick` of the suite.")]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON of a published schema to stdout.")]
 
 
@@ -31,6 +41,9 @@ def read_overrides(
     duration: str | None,
     trials: int | None,
     seed: int | None,
+    options: list[str] | None = None,
+    quick: bool = False,
+    warmup: str | None = None,
 ) -> Overrides:
     """The flags as overrides. Raises UsageError for a number that cannot be."""
     for flag, number in (("-u", users), ("--trials", trials)):
@@ -38,11 +51,14 @@ def read_overrides(
             at_least_one(flag, number)
     return Overrides(
         servers=_split(servers),
+        options=tuple(map(_option, _split(options))),
         scenarios=_split(scenarios),
         users=users,
         duration_ns=None if duration is None else duration_ns("-d", duration),
         trials=trials,
         seed=seed,
+        quick=quick,
+        warmup_ns=None if warmup is None else duration_ns("--warmup", warmup, least_ns=0),
     )
 
 
@@ -62,6 +78,13 @@ def duration_ns(flag: str, text: str, *, least_ns: int = 1) -> int:
     if found_ns < least_ns:
         raise UsageError(f"{flag} {text} is too short", hint="write it like 25s, 250ms or 1m30s")
     return found_ns
+
+
+def _option(written: str) -> tuple[str, str]:
+    name, equals, value = (part.strip() for part in written.partition("="))
+    if not (name and equals and value):
+        raise UsageError(f"-w {written} is not an option with its value", hint="write it like -w interceptor=off")
+    return name, value
 
 
 def _split(values: list[str] | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from redline.cli.costs import COLOURS, print_costs
 from redline.model import COMPARED, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
 from redline.report.format import GRADE_MARKS, MARKS, amount, interval, label, one_line, percent, ratio, spread
 from redline.report.renderers.views import (
@@ -19,12 +20,6 @@ from redline.report.renderers.views import (
     marks,
 )
 
-_VERDICTS = {
-    Verdict.FASTER: "green",
-    Verdict.SLOWER: "red",
-    Verdict.EQUIVALENT: "dim",
-    Verdict.INCONCLUSIVE: "yellow",
-}
 _GRADES = {Grade.NOTE: "blue", Grade.WARN: "yellow", Grade.INVALID: "bold red"}
 _HEADERS = {Metric.CPU_PER_REQUEST: "CPU/request"}
 _COLUMNS = range(len(COMPARED))
@@ -34,7 +29,7 @@ _HASH = 9  # a cell's id is its slug, a dash and eight hex digits
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Tables by scenario and load, then findings with advice, then what was skipped."""
+    """Tables by scenario and load, what servers cost, then findings with advice, then what was skipped."""
     done = f"{report.run.trials_done} of {report.run.trials_planned} trials"
     console.print(
         Text.assemble(
@@ -57,6 +52,7 @@ def print_report(report: Report, console: Console) -> None:
     if compared:
         console.print()
         console.print(_legend(report.run.threshold))
+    print_costs(report, console)
     _print_missed(report.cells, console)
     _print_doubts(doubts(report), len(report.cells), console)
     _print_skipped(report.skipped, console)
@@ -86,7 +82,7 @@ def _ratios(comparisons: Iterable[Comparison]) -> Table:
         if found.ratio is None or found.verdict is None:
             table.add_row(label(found.metric), "", "", Text(f"not compared: {one_line(found.refused)}", "dim"))
             continue
-        verdict = Text(f"{MARKS[found.verdict]} {found.verdict}", _VERDICTS[found.verdict])
+        verdict = Text(f"{MARKS[found.verdict]} {found.verdict}", COLOURS[found.verdict])
         table.add_row(label(found.metric), ratio(found.ratio.value), Text(interval(found.ratio), "dim"), verdict)
     return table
 
@@ -111,7 +107,7 @@ def _table(group: Group, numbers: dict[str, list[Text]], widths: Sequence[int]) 
     table.add_row("", _line(numbers[""], widths[1:]))
     for cell in group.cells:
         void = Text.assemble((f"{GRADE_MARKS[Grade.INVALID]} invalid: ", "bold red"), one_line(because(cell)))
-        table.add_row(_name(cell), _line(numbers[cell.cell_id], widths[1:]) if cell.valid else void)
+        table.add_row(_name(cell, group), _line(numbers[cell.cell_id], widths[1:]) if cell.valid else void)
     return table
 
 
@@ -123,11 +119,13 @@ def _line(cells: Sequence[Text], widths: Sequence[int]) -> Table:
     return line
 
 
-def _name(cell: CellReport) -> Text:
-    """The server, and below it its role and its findings by grade."""
+def _name(cell: CellReport, group: Group) -> Text:
+    """The server, and below it its role or what it is compared with, its own load, and its findings by grade."""
     role = "ceiling" if cell.role == "ceiling" else "baseline" if cell.is_baseline else ""
+    against = one_line(group.against.get(cell.cell_id, ""))
+    told = [role, f"vs {against}" if against else "", one_line(cell.load_text) if group.own_loads else ""]
     text = Text(one_line(cell.server), "dim" if role == "ceiling" else "")
-    notes = Text(role, "dim")
+    notes = Text(", ".join(part for part in told if part), "dim")
     for grade in marks(cell):
         notes.append(" " if notes else "")
         notes.append(GRADE_MARKS[grade], _GRADES[grade])
@@ -144,7 +142,7 @@ def _value(cell: CellReport, metric: Metric, comparison: Comparison | None, *, w
     if comparison.ratio is None or comparison.verdict is None:
         return text.append("\nnot compared", "dim")
     sign = f"{MARKS[comparison.verdict]} {comparison.verdict} " if words else f"{MARKS[comparison.verdict]} "
-    text.append(f"\n{sign}{ratio(comparison.ratio.value)}", _VERDICTS[comparison.verdict])
+    text.append(f"\n{sign}{ratio(comparison.ratio.value)}", COLOURS[comparison.verdict])
     return text.append(f" {spread(comparison.ratio)}".rstrip(), "dim")
 
 
@@ -155,7 +153,7 @@ def _legend(threshold: float) -> Text:
         (f"{MARKS[Verdict.EQUIVALENT]} equivalent (±{percent(threshold)})", Verdict.EQUIVALENT),
         (f"{MARKS[Verdict.INCONCLUSIVE]} inconclusive", Verdict.INCONCLUSIVE),
     ]
-    parts = [Text(text, _VERDICTS[verdict]) for text, verdict in signs]
+    parts = [Text(text, COLOURS[verdict]) for text, verdict in signs]
     return Text.assemble(Text("ratio to the baseline: ", "dim"), Text("  ").join(parts))
 
 

@@ -1,10 +1,13 @@
 """An entry of the catalogue: a server that can be built, started, checked and stopped. Read from `server.yaml`."""
 
+import hashlib
+import re
 from pathlib import PurePosixPath
 
 from pydantic import Field
 
 from redline.model.base import Frozen, when_said
+from redline.model.placeholders import JDK, ON_PATH
 from redline.model.route import HttpVersion, ServedTls
 
 OptionValue = str | int | bool
@@ -13,6 +16,15 @@ OptionValue = str | int | bool
 def option_text(value: OptionValue) -> str:
     """A value as slugs and servers have it: `on` and `off` for booleans."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def slug_text(value: OptionValue) -> str:
+    """A value as a part of a file name; of a path its last name, and a hash so that two paths never are one."""
+    text = option_text(value)
+    if "/" not in text:
+        return text
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePosixPath(text).name).strip("-.") or "root"
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 class Tool(Frozen):
@@ -93,3 +105,11 @@ class ServerEntry(Frozen):
     def build_folder(self) -> str:
         """Where the build runs."""
         return str(PurePosixPath(self.family_folder) / self.build.folder)
+
+    def takes(self, name: str, value: OptionValue) -> bool:
+        """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home."""
+        if name == JDK and name in self.options and isinstance(value, str):
+            return value == ON_PATH or value.startswith("/")
+        # Compared with its type, for to Python `true` is 1.
+        known = self.options[name].values if name in self.options else ()
+        return any(type(value) is type(other) and value == other for other in known)

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 
-FILLED_BY_THE_LAB = ("port", "folder", "cpus")
+FILLED_BY_THE_LAB = ("port", "folder", "cpus", "scratch", "java")
+JDK = "jdk"  # the option that decides what `{java}` is
+ON_PATH = "path"  # the value of that option that means the java on the PATH
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, when_said
-from redline.model.catalogue import OptionValue, ServerEntry, option_text
+from redline.model.catalogue import OptionValue, ServerEntry, option_text, slug_text
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 from redline.model.route import HttpVersion, Tls
@@ -24,9 +24,7 @@ class Variant(Frozen):
     @property
     def slug(self) -> str:
         """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `rust.axum+http2`."""
-        told = [
-            f"{name}={option_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
-        ]
+        told = [f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)]
         told += ["http2"] if self.http == "2" else []
         told += [self.tls.slug] if self.tls and self.tls.slug else []
         return "+".join([self.entry.name, *told])
@@ -35,6 +33,15 @@ class Variant(Frozen):
     def spoken(self) -> dict[str, object]:
         """How it is spoken to, where that is not plain HTTP/1.1."""
         return self.model_dump(mode="json", include={"http", "tls"})
+
+    @property
+    def misfit(self) -> str:
+        """Why its server cannot have these options, or an empty text: a suite may give one value to many servers."""
+        for name, value in self.options.items():
+            if name in self.entry.options and not self.entry.takes(name, value):
+                known = ", ".join(option_text(other) for other in self.entry.options[name].values)
+                return f"{self.entry.name} does not take {name} {option_text(value)}, only {known}"
+        return ""
 
     def _default(self, name: str) -> bool:
         option = self.entry.options.get(name)

@@ -1,10 +1,13 @@
 """Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
 
 from redline.model import CellReport, Estimate, Histogram, Metric, Report, Run, RunReport, Suite
+from redline.report.capacity import with_stage
 from redline.report.compare import compare_with_baseline, is_baseline
+from redline.report.effects import effects
 from redline.report.judged import JudgedCell, judge_run
 from redline.report.load_words import load_text
 from redline.report.others import other_times
+from redline.report.ranking import rankings
 from redline.report.views import (
     agreed_tls,
     objective_results,
@@ -21,11 +24,14 @@ def build_report(run: Run) -> Report:
     """Everything that is shown of a run."""
     plan = run.manifest.plan
     judged = judge_run(run)
+    cells = tuple(_cell_report(one, plan.suite) for one in judged.values())
     return Report(
         run=_run_report(run),
         environment=run.manifest.environment,
-        cells=tuple(_cell_report(one, plan.suite) for one in judged.values()),
+        cells=cells,
         comparisons=compare_with_baseline(judged, plan.suite),
+        effects=effects(judged, plan.suite),
+        rankings=rankings(judged, cells, plan.suite),
         skipped=plan.skipped,
     )
 
@@ -36,7 +42,7 @@ def _run_report(run: Run) -> RunReport:
     return RunReport(
         name=manifest.name,
         suite=suite.name,
-        about=suite.about,
+        about=with_stage(suite.about, run),
         started_unix_ns=manifest.created_unix_ns,
         command=manifest.command,
         seed=suite.seed,

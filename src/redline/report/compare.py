@@ -54,21 +54,26 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
 
 
 def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[Comparison, ...]:
-    """Each subject against the baseline variant in the same scenario and load, in every compared metric."""
+    """Each subject against its own baseline in the same scenario and load, in every compared metric."""
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
-    baselines = {(one.cell.scenario.name, one.cell.load.name): one for one in subjects if is_baseline(one.cell, suite)}
-    pairs = [(one, baselines.get((one.cell.scenario.name, one.cell.load.name))) for one in subjects]
-    return tuple(
-        _compare(one, baseline, metric, suite.threshold, "by round")
-        for one, baseline in pairs
-        if baseline is not None and baseline is not one
-        for metric in COMPARED
-    )
+    by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
+    found = []
+    for one in subjects:
+        slug = suite.baseline_of(one.cell.variant.slug)
+        baseline = by.get((slug, one.cell.scenario.name, one.cell.load.name)) if slug else None
+        if baseline is not None:
+            found += [compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED]
+    return tuple(found)
+
+
+def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
+    """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair."""
+    return _compare(cell, baseline, metric, threshold, "by round")
 
 
 def is_baseline(cell: Cell, suite: Suite) -> bool:
-    """Whether the others are compared with this cell."""
-    return cell.role == "subject" and cell.variant.slug == suite.baseline
+    """Whether others are compared with this cell: with that of the whole suite, or of some servers in it."""
+    return cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values())
 
 
 def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:

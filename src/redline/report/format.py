@@ -14,6 +14,8 @@ __all__ = [
     "MARKS",
     "agreed",
     "amount",
+    "change",
+    "change_bounds",
     "duration",
     "instant",
     "integer",
@@ -32,6 +34,7 @@ MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈"
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
 
 _DASH = "\u2013"
+_MINUS = "\u2212"
 
 _LABELS = {
     Metric.THROUGHPUT: "throughput",
@@ -55,6 +58,27 @@ def interval(estimate: Estimate) -> str:
     half = (estimate.high - estimate.low) / 2 / scale
     places = min(4, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 2
     return f"{estimate.low / scale:.{places}f}{_DASH}{estimate.high / scale:.{places}f} {name}"
+
+
+def change(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
+    """A ratio as what it adds or takes away: such as `+3.1%`; no decimal from `whole_from` (1 is 100%) on."""
+    return _signed(ratio_estimate.value, int(abs(ratio_estimate.value - 1) < whole_from))
+
+
+def change_bounds(ratio_estimate: Estimate) -> str:
+    """The interval of a change: `[+1.2, +5.0]`, in percent; empty when there is none."""
+    if ratio_estimate.low is None or ratio_estimate.high is None:
+        return ""
+    places = int(abs(ratio_estimate.value - 1) < 1)
+    low, high = (_signed(end, places) for end in (ratio_estimate.low, ratio_estimate.high))
+    return f"[{low.removesuffix('%')}, {high.removesuffix('%')}]"
+
+
+def _signed(value: float, places: int) -> str:
+    text = f"{abs(value - 1) * 100:,.{places}f}%"
+    if not any(digit in "123456789" for digit in text):
+        return text
+    return ("+" if value > 1 else _MINUS) + text
 
 
 def spread(estimate: Estimate) -> str:

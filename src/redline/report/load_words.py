@@ -2,6 +2,7 @@
 
 from redline.model import Closed, Load, LoadStage, Open, Think
 from redline.quantities import duration
+from redline.suite import share_text
 
 
 def load_text(load: Load) -> str:
@@ -25,7 +26,11 @@ def _closed(shape: Closed) -> tuple[str, ...]:
 
 
 def _open(shape: Open) -> tuple[str, ...]:
-    if shape.rate_per_s is None:
+    if shape.share:
+        share = share_text(shape.share)
+        known = share if shape.rate_per_s is None else f"{shape.rate_per_s:,.10g}/s ({share})"
+        rate = f"{known} {shape.arrivals}"
+    elif shape.rate_per_s is None:
         rate = f"{len(shape.replayed_ns):,} replayed arrivals"
     else:
         rate = f"{shape.rate_per_s:,.10g}/s{_stages(shape.stages, '/s')} {shape.arrivals}"

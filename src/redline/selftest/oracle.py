@@ -45,7 +45,7 @@ def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: C
             hint="run it inside a checkout of Redline",
         )
     launcher, null = ProcessLauncher(catalogue, cache), Variant(entry=entry)
-    launcher.build(null, progress)
+    launcher.build((null,), lambda building: progress(building.line)).hash_of(null.slug)
     return Oracle(launcher, null, placement)
 
 

@@ -4,19 +4,24 @@ from redline.suite.beside import read_entries, read_times
 from redline.suite.catalogue import Catalogue
 from redline.suite.loading import files_beside, load_catalogue, load_suite, read_data, read_text
 from redline.suite.overrides import Overrides
-from redline.suite.planning import expected_length_ns, expected_trial_ns, make_plan
+from redline.suite.planning import expected_length_ns, expected_trial_ns, make_capacity_plan, make_plan
 from redline.suite.resolve import read_suite
+from redline.suite.shares import Capacities, capacity_loads, capacity_slug, share_of, share_text
 from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
 
 __all__ = [
+    "Capacities",
     "Catalogue",
     "Overrides",
     "WrongValueError",
+    "capacity_loads",
+    "capacity_slug",
     "expected_length_ns",
     "expected_trial_ns",
     "files_beside",
     "load_catalogue",
     "load_suite",
+    "make_capacity_plan",
     "make_plan",
     "parse_duration",
     "parse_objectives",
@@ -28,4 +33,6 @@ __all__ = [
     "read_suite",
     "read_text",
     "read_times",
+    "share_of",
+    "share_text",
 ]

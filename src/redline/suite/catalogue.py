@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -10,12 +11,12 @@ from pydantic import ValidationError
 
 from redline.errors import Problem, UsageError
 from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
-from redline.model.placeholders import FILLED_BY_THE_LAB, placeholders
+from redline.model.placeholders import FILLED_BY_THE_LAB, JDK, ON_PATH, placeholders
 from redline.suite.beside import Files, no_files, picks_of
 from redline.suite.checking import Sheet
 from redline.suite.document import Path, parse_document
 from redline.suite.forms import Written
-from redline.suite.units import did_you_mean
+from redline.suite.units import clip, did_you_mean
 from redline.suite.written_family import (
     FamilyFile,
     WrittenEntry,
@@ -77,9 +78,19 @@ def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[
     found = {}
     for name, written in whole.scenarios.items() if whole else ():
         picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
+        check_against(sheet, ("scenarios", name), name, written.against, tuple(whole.scenarios) if whole else ())
         if picks is not None:
             found[name] = written.scenario(name, picks)
     return found, sheet.problems
+
+
+def check_against(sheet: Sheet, path: Path, name: str, against: str | None, known: tuple[str, ...]) -> None:
+    """Note a scenario that is told against itself, or against one that neither file has."""
+    if against == name:
+        sheet.wrong((*path, "against"), f"`{name}` is told against itself", "name one that does less, or remove it")
+    elif against is not None and against not in known:
+        hint = did_you_mean(against, known) or f"there is: {', '.join(known)}"
+        sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to tell it against", hint)
 
 
 def _shared(sheet: Sheet) -> WrittenShared | None:
@@ -200,10 +211,35 @@ def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options
         sheet.wrong(
             (*path, "start", "command"), "the server is not told its port", "use `{port}` in `command` or `env`"
         )
+    _check_jdk(sheet, path, options, written, used)
     for name in options:
-        if name not in used:
+        if name not in used and name != JDK:
             hint = f"use `{{{name}}}` in `command` or `env`, or remove the option"
             sheet.wrong((*path, "start"), f"the option `{name}` never reaches the server", hint, key=True)
+
+
+def _check_jdk(
+    sheet: Sheet, path: Path, options: dict[str, Option], written: WrittenEntry, used: AbstractSet[str]
+) -> None:
+    """`{java}` and the option `jdk` go together: the one is made of the other."""
+    option = options.get(JDK)
+    if option is None:
+        if "java" in used:
+            message = f"`{{java}}` is the `java` of the JDK that the option `{JDK}` asks for, which is missing"
+            sheet.wrong(
+                (*path, "start"), message, "add it, such as `jdk: {values: [17, 21, 25], default: 21}`", key=True
+            )
+        return
+    if "java" not in used:
+        hint = "use `{java}` in place of `java` in `command`, or remove the option"
+        sheet.wrong((*path, "start"), f"the option `{JDK}` never reaches the server", hint, key=True)
+    for index, value in enumerate(option.values):
+        if value != ON_PATH and (not isinstance(value, int) or isinstance(value, bool)):
+            where = (*path, "options") if JDK in written.options else ("options",)
+            place = sheet.document.place((*where, JDK, "values", index))
+            if all(problem.place != place for problem in sheet.problems):
+                message = f"`{plain(value)}` is no feature release of Java"
+                sheet.problems.append(Problem(message, f"write whole numbers, such as 21, or `{ON_PATH}`", place))
 
 
 def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:

@@ -5,13 +5,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from redline.model import HttpVersion, Objective, OptionValue, TlsVersion
+from redline.model import HttpVersion, Objective, OptionValue, Share, TlsVersion
 from redline.suite.units import (
     WrongValueError,
     parse_any_rate,
     parse_duration,
     parse_objectives,
     parse_rate,
+    parse_rate_or_share,
     parse_share,
     parse_size,
 )
@@ -117,6 +118,17 @@ _rate_schema = _schema(
 )
 Rate = Annotated[float, _from_text(parse_rate, "5000", (str, int, float)), _rate_schema]
 AnyRate = Annotated[float, _from_text(parse_any_rate, "5000", (str, int, float)), _rate_schema]
+RateOrShare = Annotated[
+    float | Share,
+    _from_text(parse_rate_or_share, "5000", (str, int, float)),
+    _schema(
+        ["number", "string"],
+        r"^\s*([0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*(/s|/min|/h)?|[0-9]+(\.[0-9]+)?\s*%\s*of\s+\S+)\s*$",
+        5000,
+        "5000/s",
+        "50% of saturate",
+    ),
+]
 ThinkTime = Annotated[int, _duration, _at_least(1, "1ns", "leave it out, and users do not think"), _duration_schema]
 _share_schema = _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*%?\s*$", "2%", 0.02)
 Threshold = Annotated[

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from redline.errors import Problem
-from redline.model import Closed, Load, Scenario, Suite, Variant
+from redline.model import Load, Scenario, Suite, Variant
+from redline.model.catalogue import option_text
 from redline.suite.catalogue import Catalogue
+from redline.suite.changed_loads import for_length, for_users
 from redline.suite.forms import SHORTEST_LOAD_NS
-from redline.suite.units import LONGEST_DURATION_NS, did_you_mean
+from redline.suite.units import LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.written_load import MOST_CONNECTIONS
 from redline.suite.written_suite import HIGHEST_SEED, MOST_TRIALS
 
@@ -18,15 +20,20 @@ class Overrides:
     """Globs that select, and values that replace; what is empty or None leaves the suite as it is.
 
     `servers` are matched against a variant's slug and its server's name, `scenarios` against scenario names; letters
-    count as written. `users` replaces the users of every closed load, `duration_ns` the measured time of every load.
+    count as written. `options` are values by an option's name: a variant that has the option has to have one of them.
+    `quick` takes what the suite says under that key, before the rest replaces it. `users` is the number of users in
+    closed loads, `duration_ns` the measured time of every load, `warmup_ns` what goes before each.
     """
 
     servers: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
     scenarios: tuple[str, ...] = ()
     users: int | None = None
     duration_ns: int | None = None
+    warmup_ns: int | None = None
     trials: int | None = None
     seed: int | None = None
+    quick: bool = False
 
 
 def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) -> tuple[Suite, list[Problem]]:
@@ -36,20 +43,24 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     The ceiling stays, whatever is selected.
     """
     variants, server_problems = _select_variants(suite, overrides.servers, catalogue)
+    variants, option_problems = _select_options(suite, variants, overrides.options)
     scenarios, scenario_problems = _select_scenarios(suite, overrides.scenarios, catalogue)
     loads, load_problems = _changed_loads(suite.loads, overrides)
-    slugs = [variant.slug for variant in variants]
+    slugs = {variant.slug for variant in variants}
     changed = suite.model_copy(
         update={
             "variants": variants,
             "baseline": suite.baseline if suite.baseline in slugs else None,
+            "baselines": {one: of for one, of in suite.baselines.items() if one in slugs and of in slugs},
             "scenarios": scenarios,
             "loads": loads,
+            "warmup_ns": suite.warmup_ns if overrides.warmup_ns is None else overrides.warmup_ns,
             "trials": suite.trials if overrides.trials is None else overrides.trials,
             "seed": suite.seed if overrides.seed is None else overrides.seed,
         }
     )
-    return changed, [*server_problems, *scenario_problems, *load_problems, *_range_problems(overrides)]
+    problems = [*server_problems, *option_problems, *scenario_problems, *load_problems, *_range_problems(overrides)]
+    return changed, problems or _nothing_left(variants)
 
 
 def _select_variants(
@@ -70,6 +81,40 @@ def _select_variants(
             hint = _nothing_selected(glob, there, catalogue.servers, "servers")
         problems.append(Problem(f"no server of this suite matches `{glob}`", hint))
     return chosen, problems
+
+
+def _select_options(
+    suite: Suite, variants: tuple[Variant, ...], wanted: tuple[tuple[str, str], ...]
+) -> tuple[tuple[Variant, ...], list[Problem]]:
+    """Those that have, of every option that is named, one of the values that are named or not the option at all."""
+    there: dict[str, dict[str, None]] = {}
+    for variant in suite.variants:
+        for name, value in variant.options.items():
+            there.setdefault(name, {})[option_text(value)] = None
+    problems = [_no_option(name, value, there) for name, value in wanted if value not in there.get(name, {})]
+    values: dict[str, set[str]] = {}
+    for name, value in wanted:
+        values.setdefault(name, set()).add(value)
+    chosen = tuple(
+        variant
+        for variant in variants
+        if all(option_text(value) in values.get(name, {option_text(value)}) for name, value in variant.options.items())
+    )
+    return chosen, problems
+
+
+def _no_option(name: str, value: str, there: dict[str, dict[str, None]]) -> Problem:
+    if name not in there:
+        hint = did_you_mean(name, tuple(there)) or f"their options: {', '.join(there) or 'none'}"
+        return Problem(f"no server of this suite has an option `{clip(name)}`", hint)
+    hint = did_you_mean(value, tuple(there[name])) or f"this suite has: {', '.join(there[name])}"
+    return Problem(f"no server of this suite has {name}={clip(value)}", hint)
+
+
+def _nothing_left(variants: tuple[Variant, ...]) -> list[Problem]:
+    if variants:
+        return []
+    return [Problem("no server has both the name and the options that are asked for", "leave one of both out")]
 
 
 def _select_scenarios(
@@ -103,46 +148,14 @@ def _matches(names: tuple[str, ...], glob: str) -> bool:
 
 
 def _changed_loads(loads: tuple[Load, ...], overrides: Overrides) -> tuple[tuple[Load, ...], list[Problem]]:
-    changed = tuple(_changed_load(load, overrides) for load in loads)
-    problems = []
-    if overrides.users is not None and not any(isinstance(load.shape, Closed) for load in loads):
-        message = "users are given, but this suite has no closed load"
-        problems.append(Problem(message, "an open load has a rate instead; add a load with `closed: {users: ...}`"))
-    for index, load in enumerate(changed):
-        for earlier, original in zip(changed[:index], loads, strict=False):
-            if _same(earlier, load) and not _same(original, loads[index]):
-                message = f"the loads `{earlier.name}` and `{load.name}` would be the same"
-                problems.append(Problem(message, "change the loads in the suite instead"))
-    return changed, [*problems, *_stage_problems(changed, overrides)]
-
-
-def _same(one: Load, other: Load) -> bool:
-    return one.model_copy(update={"name": other.name}) == other
-
-
-def _stage_problems(loads: tuple[Load, ...], overrides: Overrides) -> list[Problem]:
-    problems = []
-    for load in loads:
-        stages_ns = sum(stage.over_ns for stage in load.shape.stages)
-        if overrides.users is not None and load.shape.stages and isinstance(load.shape, Closed):
-            message = f"users are given, but those of the load `{load.name}` change in stages"
-            problems.append(Problem(message, "change the load in the suite instead"))
-        if overrides.duration_ns is not None and stages_ns > overrides.duration_ns:
-            message = (
-                f"the stages of the load `{load.name}` take {stages_ns / 1e9:g}s, longer than it would be measured"
-            )
-            problems.append(Problem(message, "give a longer duration, or change the load in the suite"))
-    return problems
-
-
-def _changed_load(load: Load, overrides: Overrides) -> Load:
-    users, duration_ns = overrides.users, overrides.duration_ns
-    update: dict[str, object] = {}
-    if users is not None and isinstance(load.shape, Closed):
-        update["shape"] = load.shape.model_copy(update={"users": users})
-    if duration_ns is not None:
-        update["duration_ns"] = duration_ns
-    return load.model_copy(update=update)
+    problems: list[Problem] = []
+    if overrides.duration_ns is not None:
+        loads, found = for_length(loads, overrides.duration_ns)
+        problems += found
+    if overrides.users is not None:
+        loads, found = for_users(loads, overrides.users)
+        problems += found
+    return loads, problems
 
 
 def _range_problems(overrides: Overrides) -> list[Problem]:
@@ -159,4 +172,6 @@ def _range_problems(overrides: Overrides) -> list[Problem]:
     duration_ns = overrides.duration_ns
     if duration_ns is not None and not SHORTEST_LOAD_NS <= duration_ns <= LONGEST_DURATION_NS:
         problems.append(Problem("the duration must be 1ms to 24h", "give a duration such as 25s"))
+    if overrides.warmup_ns is not None and not 0 <= overrides.warmup_ns <= LONGEST_DURATION_NS:
+        problems.append(Problem("the warm-up must be 0s to 24h", "give a duration such as 30s"))
     return problems

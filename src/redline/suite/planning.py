@@ -1,11 +1,14 @@
 """Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
 from redline.suite.catalogue import is_among, plain
+from redline.suite.shares import Capacities, capacity_loads, with_rate
+
+Refuses = Callable[[Cell], str | None]
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
@@ -17,10 +20,25 @@ _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
 
+def _refuses_nothing(_cell: Cell) -> None:
+    return None
+
+
+def make_capacity_plan(
+    suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE, refuses: Refuses = _refuses_nothing
+) -> Plan:
+    """What is measured before everything else: the cells of the loads that rates of the suite are a share of.
+
+    It holds the whole suite, so that what follows can be planned from it. Otherwise as `make_plan`.
+    """
+    return _plan(suite, capacity_loads(suite), unavailable, refuses, None)
+
+
 def make_plan(
     suite: Suite,
     unavailable: Mapping[str, str] = ALL_AVAILABLE,
-    refuses: Callable[[Cell], str | None] = lambda _cell: None,
+    refuses: Refuses = _refuses_nothing,
+    capacities: Capacities | None = None,
 ) -> Plan:
     """The trials of a suite in seeded, interleaved order.
 
@@ -31,17 +49,33 @@ def make_plan(
 
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
-    whose scenario needs an option that the variant has at another value, and those that `refuses` gives a reason for: a
-    driver that cannot do them. A plan may be left without any trial.
+    of a variant with a value that its server does not take, those whose scenario needs an option that the variant has
+    at another value, and those that `refuses` gives a reason for: a driver that cannot do them. A plan may be left
+    without any trial.
+
+    Loads that others are a share of have their own plan, of `make_capacity_plan`. What that found are the `capacities`,
+    which give the others their rates; a cell that they give none is skipped. Without them such rates stay unknown.
     """
+    first = capacity_loads(suite)
+    return _plan(suite, [load for load in suite.loads if load not in first], unavailable, refuses, capacities)
+
+
+def _plan(
+    suite: Suite,
+    loads: Sequence[Load],
+    unavailable: Mapping[str, str],
+    refuses: Refuses,
+    capacities: Capacities | None,
+) -> Plan:
     cells: dict[str, Cell] = {}
     skipped: list[Skipped] = []
-    for cell in _cells(suite):
-        reason = unavailable.get(cell.variant.slug) or _contradiction(cell) or refuses(cell)
-        if reason:
-            skipped.append(Skipped(slug=cell.slug, reason=reason))
-        else:
+    for asked in _cells(suite, loads):
+        reason = asked.variant.misfit or unavailable.get(asked.variant.slug) or _contradiction(asked) or refuses(asked)
+        cell = reason or (with_rate(asked, capacities) if capacities else asked)
+        if isinstance(cell, Cell):
             cells[cell.id] = cell
+        else:
+            skipped.append(Skipped(slug=asked.slug, reason=cell))
     order = [
         (round_index, cell_id)
         for round_index in range(suite.trials)
@@ -69,18 +103,18 @@ def expected_trial_ns(cell: Cell) -> int:
     return cell.warmup_ns + cell.load.duration_ns + overhead_ns
 
 
-def _cells(suite: Suite) -> list[Cell]:
-    """All cells, in the order of the suite: servers, then the ceiling; for each its scenarios, for each its loads."""
+def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:
+    """All cells of these loads, in the suite's order: servers, then the ceiling; for each its scenarios and loads."""
     subjects = [
         _cell(suite, variant, scenario, load)
         for variant in suite.variants
         for scenario in suite.scenarios
-        for load in suite.loads
+        for load in loads
     ]
     ceiling = suite.ceiling
     if ceiling is None or ceiling.slug in [variant.slug for variant in suite.variants]:
         return subjects
-    closed = [load for load in suite.loads if isinstance(load.shape, Closed)]
+    closed = [load for load in loads if isinstance(load.shape, Closed)]
     bounds = [_cell(suite, ceiling, scenario, load) for scenario in suite.scenarios for load in closed]
     return subjects + [cell.model_copy(update={"role": "ceiling"}) for cell in bounds]
 

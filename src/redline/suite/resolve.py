@@ -5,12 +5,16 @@ from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import Option, OptionValue, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.model import Scenario, ServerEntry, Suite, Tls, Variant
+from redline.suite.baselines import read_baselines
 from redline.suite.beside import Files, named_file, no_files, picks_of, times_of
-from redline.suite.catalogue import Catalogue, is_among, plain
+from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.checking import Sheet, raise_all
 from redline.suite.document import Path, parse_document
+from redline.suite.options import axes_of, check_jvm, check_option, jvm_axes
 from redline.suite.overrides import Overrides, apply_overrides
+from redline.suite.quick import check_quick, quickened
+from redline.suite.shares import check_shares
 from redline.suite.units import clip, did_you_mean
 from redline.suite.written_load import WrittenLoad
 from redline.suite.written_suite import SuiteFile, WrittenOwnScenario, WrittenServer
@@ -28,8 +32,10 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     variants = _variants(sheet, catalogue, files)
     scenarios = _scenarios(sheet, catalogue, variants, files)
     replayed = _replayed(sheet, files)
+    check_shares(sheet)
     ceiling = _ceiling(sheet, catalogue, files)
-    baseline = _baseline(sheet, catalogue, variants)
+    baseline, baselines = read_baselines(sheet, catalogue, variants)
+    check_quick(sheet)
     sheet.raise_problems()
     assert whole is not None, "a file without problems was read"
     suite = Suite(
@@ -37,6 +43,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         about=whole.about,
         variants=tuple(variants),
         baseline=baseline,
+        baselines=baselines,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
         loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
@@ -48,6 +55,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         objectives=whole.objective,
         engine=whole.engine.mode(),
     )
+    if overrides.quick:
+        suite = quickened(suite, whole.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
     raise_all(problems or _too_much(changed))
     return changed
@@ -74,6 +83,7 @@ def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]
                 sheet.wrong(path, f"`{variant.slug}` stands twice in `servers`", "remove one")
             else:
                 variants.append(variant)
+    check_jvm(sheet, catalogue)
     return variants
 
 
@@ -89,14 +99,14 @@ def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catal
         return []
     known_before = len(sheet.problems)
     for name, values in written.options.items():
-        _check_option(sheet, (*path, "with", name), entry, name, values)
+        check_option(sheet, (*path, "with", name), entry, name, values)
     tls = _tls(sheet, path, entry, written, files)
     if written.http not in entry.http:
         spoken = " and ".join(f"HTTP/{version}" for version in entry.http)
         sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {spoken}")
     if len(sheet.problems) > known_before:
         return []
-    axes = {name: written.options.get(name, [option.default]) for name, option in entry.options.items()}
+    axes = axes_of(entry, written.options, jvm_axes(sheet) if path[0] == "servers" else {})
     return [
         Variant(entry=entry, options=dict(zip(axes, values, strict=True)), http=written.http, tls=tls)
         for values in product(*axes.values())
@@ -135,29 +145,6 @@ def _replayed(sheet: Sheet, files: Files) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values: list[OptionValue]) -> None:
-    option = entry.options.get(name)
-    if option is None:
-        known = tuple(entry.options)
-        hint = f"it has: {', '.join(known)}" if known else "it has no options: remove `with`"
-        sheet.wrong(path, f"{entry.name} has no option `{clip(name)}`", did_you_mean(name, known) or hint, key=True)
-        return
-    for index, value in enumerate(values):
-        where = (*path, index) if isinstance(sheet.document.at(path), list) else path
-        if not is_among(value, option.values):
-            message = f"`{clip(plain(value))}` is not a value of `{name}` of {entry.name}"
-            sheet.wrong(where, message, _value_hint(value, option))
-        elif is_among(value, tuple(values[:index])):
-            sheet.wrong(where, f"`{plain(value)}` stands twice", "remove one")
-
-
-def _value_hint(value: OptionValue, option: Option) -> str:
-    known = tuple(plain(other) for other in option.values)
-    if plain(value) in known:
-        return "write it without quotes" if isinstance(value, str) else f'quote it: "{plain(value)}"'
-    return did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"
-
-
 def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], files: Files) -> list[Scenario]:
     scenarios: list[Scenario] = []
     for path in sheet.items(("scenarios",)):
@@ -171,6 +158,11 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], file
         if scenario.name in [other.name for other in scenarios]:
             sheet.wrong(path, f"the scenario `{scenario.name}` stands twice", "remove one, or give it another name")
         scenarios.append(scenario)
+    known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
+    for path in sheet.items(("scenarios",)):
+        written = sheet.sound(WrittenOwnScenario, path)
+        if written is not None:
+            check_against(sheet, path, written.name, written.against, known)
     return scenarios
 
 
@@ -210,25 +202,3 @@ def _ceiling(sheet: Sheet, catalogue: Catalogue, files: Files) -> Variant | None
     if len(variants) > 1:
         sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give each of its options one value")
     return variants[0] if variants else None
-
-
-def _baseline(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> str | None:
-    """The baseline's slug, from a slug or from a server's name when only one variant has it."""
-    named = sheet.document.at(("baseline",))
-    if not isinstance(named, str):
-        return None
-    slugs = [variant.slug for variant in variants]
-    if named in slugs:
-        return named
-    of_that_server = [variant.slug for variant in variants if variant.entry.name == named]
-    if len(of_that_server) == 1:
-        return of_that_server[0]
-    if of_that_server:
-        hint = f"choose one of: {', '.join(of_that_server)}"
-        sheet.wrong(("baseline",), f"`{named}` stands for {len(of_that_server)} servers of this suite", hint)
-    elif named in catalogue.servers and sheet.is_sound(("servers",)):
-        sheet.wrong(("baseline",), f"`{named}` is not among the servers of this suite", "add it to `servers`")
-    elif named not in catalogue.servers and slugs:
-        hint = did_you_mean(named, tuple(slugs)) or f"this suite has: {', '.join(slugs)}"
-        sheet.wrong(("baseline",), f"there is no server `{clip(named)}` in this suite", hint)
-    return None

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from difflib import get_close_matches
 
-from redline.model import Objective
+from redline.model import Objective, Share
 
 
 class WrongValueError(ValueError):
@@ -36,6 +36,8 @@ LONGEST_DURATION_NS = 24 * _DURATION_NS["h"]
 _PER_SECOND = {"": 1.0, "/s": 1.0, "/min": 60.0, "/h": 3600.0}
 _RATE_HINT = "write requests per second, such as 5000 or 5000/s; 300/min and 100/h are understood too"
 HIGHEST_RATE_PER_S = 1e7
+HIGHEST_SHARE = 10.0
+_CAPACITY_HINT = "write a percentage of a closed load of this suite, such as `50% of saturate`"
 
 _SIZE_BYTES = {"": 1, "B": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2}
 _SIZE_HINT = "write a number of bytes, or a number with a unit (B, kB, KiB, MB, MiB), such as 256 or 5MB"
@@ -111,6 +113,24 @@ def parse_share(text: str | float) -> float:
         hint = f"did you mean {number}%?" if not percent else "write at most 100%"
         raise WrongValueError(f"{_quoted(text)} is more than the whole", hint)
     return float(share)
+
+
+def parse_rate_or_share(text: str | float) -> float | Share:
+    """A rate, 0 included, or a share of what a closed load shows: `5000/s`, or `50% of saturate`, up to 1000%.
+
+    Raises WrongValueError (a ValueError) for anything else.
+    """
+    if not re.search(r"%|\bof\b", str(text)):
+        return parse_any_rate(text)
+    match = re.fullmatch(rf"({_NUMBER})\s*%\s*of\s+(\S+)", str(text).strip())
+    if not match:
+        raise WrongValueError(f"{_quoted(text)} is not a share of a load", _CAPACITY_HINT)
+    share = float(Decimal(match[1]) / 100)
+    if share <= 0:
+        raise WrongValueError("a rate of 0 asks for nothing", _CAPACITY_HINT)
+    if share > HIGHEST_SHARE:
+        raise WrongValueError(f"{_quoted(text)} is more than {HIGHEST_SHARE:.0%}", "write at most 1000%")
+    return Share(share=share, of=match[2])
 
 
 def parse_size(text: str | int) -> int:

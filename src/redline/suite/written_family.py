@@ -11,6 +11,7 @@ from redline.suite.units import WrongValueError, clip
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
 OPTION_NAME = r"^[a-z][a-z0-9_-]*$"
+TARGET = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _SAFE_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -48,10 +49,15 @@ class WrittenBuild(Written):
         examples=[["target/release/hyper"]],
     )
     needs: list[WrittenTool] | None = Field(default=None, description="tools that have to be on the PATH")
+    target: Annotated[str, Field(pattern=TARGET)] | None = Field(
+        default=None,
+        description="appended to `run`; one command builds all targets of the same `run` and `folder`",
+        examples=["http4s-ember-vanilla"],
+    )
 
 
 class WrittenStart(Written):
-    """How a built server is started; {port}, {folder}, {cpus} and {OPTION} are filled in."""
+    """How a built server is started; {port}, {folder}, {cpus}, {java}, {scratch} and {OPTION} are filled in."""
 
     command: list[str] = Field(
         min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]

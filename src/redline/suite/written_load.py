@@ -14,8 +14,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from redline.model import Closed, Load, LoadStage, Open, Think
-from redline.suite.forms import AnyRate, Duration, LoadLength, Rate, ThinkTime, Written
+from redline.model import Closed, Load, LoadStage, Open, Share, Think
+from redline.suite.forms import AnyRate, Duration, LoadLength, Rate, RateOrShare, ThinkTime, Written
 from redline.suite.units import WrongValueError
 
 MOST_CONNECTIONS = 1_000_000
@@ -158,8 +158,10 @@ class WrittenOpen(Written):
     stages: list[WrittenRateStage] = Field(
         default=[], description="how the rate changes while it is measured", examples=[[{"to": 20000, "over": "10s"}]]
     )
-    rate: AnyRate | None = Field(
-        default=None, description="requests per second; 0 before a ramp; none when replayed", examples=[5000]
+    rate: RateOrShare | None = Field(
+        default=None,
+        description="requests per second, or a share of what a closed load shows; 0 before a ramp; none when replayed",
+        examples=[5000, "50% of saturate"],
     )
     arrivals: ArrivalsItem = Field(
         default="poisson",
@@ -182,8 +184,8 @@ class WrittenOpen(Written):
 
     @field_validator("rate")
     @classmethod
-    def _some_rate(cls, rate: float | None, info: ValidationInfo) -> float | None:
-        if rate is not None and not _changes_from(rate, info.data):
+    def _some_rate(cls, rate: float | Share | None, info: ValidationInfo) -> float | Share | None:
+        if isinstance(rate, float) and not _changes_from(rate, info.data):
             raise WrongValueError(
                 "a rate of 0 asks for nothing", "give a rate above 0, such as 5000/s, or add a `ramp`"
             )
@@ -199,6 +201,10 @@ class WrittenOpen(Written):
                 raise WrongValueError("replayed arrivals have times, and no rate", "remove `rate` and what changes it")
         elif self.rate is None:
             raise WrongValueError("`rate` is missing", "add it, such as `rate: 5000`")
+        elif isinstance(self.rate, Share) and self.steps:
+            raise WrongValueError(
+                "a share of a capacity is a constant rate", "remove what changes it, or write the rate as a number"
+            )
         return self
 
     @property
@@ -214,7 +220,7 @@ class WrittenOpen(Written):
     def shape(self, replayed_ns: tuple[int, ...]) -> Open:
         """The model's word for it; the times are those of its replay file."""
         return Open(
-            rate_per_s=self.rate,
+            rate_per_s=None if isinstance(self.rate, Share) else self.rate,
             arrivals="replayed" if isinstance(self.arrivals, WrittenReplay) else self.arrivals,
             connections=self.connections,
             replayed_ns=replayed_ns,
@@ -222,6 +228,7 @@ class WrittenOpen(Written):
             depth=self.depth,
             requests_per_connection=self.requests_per_connection,
             stages=tuple(LoadStage(to=stage.to, over_ns=stage.over) for stage in self.steps),
+            share=self.rate if isinstance(self.rate, Share) else None,
         )
 
 

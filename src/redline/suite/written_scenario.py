@@ -244,6 +244,11 @@ class WrittenScenario(WrittenRequest):
     requires: dict[str, Scalar] = Field(
         default={}, description="server options without which it cannot be answered", examples=[{"routes": 128}]
     )
+    against: str | None = Field(
+        default=None,
+        description="the scenario that its cost is told against, on the same server",
+        examples=["SimpleGet"],
+    )
 
     @model_validator(mode="after")
     def _something_to_ask(self) -> "WrittenScenario":
@@ -269,7 +274,13 @@ class WrittenScenario(WrittenRequest):
         """The model's word for it, with the entries of the files that its requests pick from."""
         first, *others = self.all_requests()
         return Scenario(
-            name=name, about=self.about, request=first, others=tuple(others), picks=dict(picks), requires=self.requires
+            name=name,
+            about=self.about,
+            request=first,
+            others=tuple(others),
+            picks=dict(picks),
+            requires=self.requires,
+            against=self.against,
         )
 
 

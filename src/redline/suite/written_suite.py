@@ -2,13 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from redline.model import Backend, EngineMode
-from redline.suite.forms import Choices, Duration, Http, Objectives, Threshold, Timeout, TlsEdition, Written
+from redline.suite.forms import Choices, Duration, Http, LoadLength, Objectives, Threshold, Timeout, TlsEdition, Written
+from redline.suite.units import WrongValueError
+from redline.suite.written_family import OPTION_NAME
 from redline.suite.written_load import WrittenLoad
 from redline.suite.written_scenario import WrittenScenario
 
@@ -76,6 +78,26 @@ class WrittenEngine(Written):
         return EngineMode(backend=self.backend, spin=self.spin)
 
 
+class WrittenQuick(Written):
+    """What `--quick` makes shorter; what is shorter already stays."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    warmup: Duration | None = Field(default=None, description="the warm-up", examples=["1s"])
+    duration: LoadLength | None = Field(
+        default=None, alias="for", description="how long each load is measured", examples=["2s"]
+    )
+    trials: int | None = Field(
+        default=None, ge=1, le=MOST_TRIALS, description="how often each cell is measured", examples=[2]
+    )
+
+    @model_validator(mode="after")
+    def _something_shorter(self) -> "WrittenQuick":
+        if not self.model_fields_set:
+            raise WrongValueError("`quick` makes nothing shorter", "write at least one of `warmup`, `for` and `trials`")
+        return self
+
+
 class WrittenOwnScenario(WrittenScenario):
     """A scenario that stands in the suite itself."""
 
@@ -91,6 +113,16 @@ ScenarioItem = Annotated[
 ]
 
 
+def _baseline_kind(value: Any) -> str:
+    return "<each>" if isinstance(value, dict) else "<all>"
+
+
+BaselineItem = Annotated[
+    Annotated[str, Tag("<all>")] | Annotated[Annotated[dict[str, str], Field(min_length=1)], Tag("<each>")],
+    Discriminator(_baseline_kind),
+]
+
+
 def _no_default(schema: JsonDict) -> None:
     """Nothing at all is not a form in which an objective can be written."""
     schema.pop("default", None)
@@ -103,13 +135,21 @@ class SuiteFile(Written):
     servers: list[WrittenServer] = Field(
         min_length=1, description="servers of the catalogue, by name or with options", examples=[["rust.hyper"]]
     )
-    baseline: str | None = Field(
-        default=None, description="the server that the others are compared with", examples=["rust.hyper"]
+    baseline: BaselineItem | None = Field(
+        default=None,
+        description="the server that the others are compared with, or by server the one that it is compared with",
+        examples=["rust.hyper", {"http4s.tapir": "http4s.vanilla", "vertx.tapir-*": "vertx.vanilla"}],
     )
     ceiling: WrittenServer | None = Field(
         default=None,
         description="a server that does nothing, to show what this machine allows",
         examples=["oracle.null"],
+    )
+    jvm: dict[Annotated[str, Field(pattern=OPTION_NAME)], Choices] = Field(
+        default={},
+        description="options of every server that a JVM runs; a list of values is an axis, and what a server says in "
+        "`with` goes before",
+        examples=[{"jdk": [17, 21], "gc": ["G1", "Parallel"], "heap": "512m"}],
     )
     scenarios: list[ScenarioItem] = Field(
         min_length=1, description="scenarios by name from the catalogue, or written in place", examples=[["SimpleGet"]]
@@ -131,6 +171,11 @@ class SuiteFile(Written):
         le=MOST_TRIALS,
         description="how often each cell is measured, each time on a fresh server",
         examples=[5],
+    )
+    quick: WrittenQuick | None = Field(
+        default=None,
+        description="what `--quick` makes shorter: every cell is kept",
+        examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
     )
     seed: int = Field(
         default=1, ge=0, le=HIGHEST_SEED, description="fixes the order of trials and all arrivals", examples=[1]

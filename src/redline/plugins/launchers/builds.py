@@ -1,27 +1,25 @@
-"""Builds of servers, done once for each content of their inputs."""
+"""Builds of servers, done once for each content of their inputs, many by one command where they share it."""
 
-import errno
 import fcntl
 import hashlib
 import os
-import signal
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import ValidationError
-
 from redline.errors import BuildError, LaunchError
 from redline.model import ServerEntry
-from redline.model.base import Frozen
-from redline.plugins.launchers.files import content_hash, replace_text
+from redline.plugins.launchers.build_command import BuildOrder, Ended, run_build
+from redline.plugins.launchers.files import Contents, cache_writes, input_files
 from redline.plugins.launchers.output import tail
+from redline.plugins.launchers.stamps import Stamp, marks, read_stamp
 from redline.plugins.launchers.tools import ToolVersions
+from redline.ports import Building, BuildOutcome
 
 _SHOWN_LINES = 15
+_NAMED_INPUTS = 3
 
 
 class Availability(NamedTuple):
@@ -40,19 +38,12 @@ class StandingBuild:
     runtime_version: str
 
 
-class _Mark(Frozen):
-    """Tells whether an output is still the one that the build left."""
+@dataclass(frozen=True)
+class _Wanted:
+    """A build as it has to be for the sources and tools of now."""
 
-    size: int
-    mtime_ns: int
-
-
-class _Stamp(Frozen):
-    """What a build was made from and what it left, kept beside the outputs' hash."""
-
-    format: Literal["redline.build/1"] = "redline.build/1"
-    hash: str
-    outputs: dict[str, _Mark]
+    entry: ServerEntry
+    build: StandingBuild
 
 
 class Builds:
@@ -62,25 +53,25 @@ class Builds:
         self._catalogue = catalogue.absolute()
         self._cache = cache.absolute() / "builds"
         self._tools = ToolVersions(self._cache / "tools.json")
+        self._contents = Contents()
         self._done: dict[str, StandingBuild] = {}
 
     def folder(self, entry: ServerEntry) -> Path:
         """Where the entry is built."""
         return Path(os.path.normpath(self._catalogue / entry.build_folder))
 
-    def build(self, entry: ServerEntry, progress: Callable[[str], None]) -> str:
-        """Build the entry unless that is done. Returns the content hash; raises BuildError."""
-        self._tools.check(entry.name, (*entry.build.needs, *entry.start.needs))
-        wanted = self._wanted(entry)
-        # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
-        runtime_version = self._runtime_version(entry)
-        if not self._stands(entry, wanted):
-            with self._lock(entry, progress):
-                if not self._stands(entry, wanted):
-                    self._run(entry, progress)
-                    self._stamp(entry, wanted)
-        self._done[entry.name] = StandingBuild(wanted, self.folder(entry), runtime_version)
-        return wanted
+    def build(self, entries: Iterable[ServerEntry], progress: Callable[[Building], None]) -> BuildOutcome:
+        """Build the entries that do not stand; the outcome is by their names."""
+        outcome = BuildOutcome()
+        asked = {entry.name: entry for entry in entries}
+        wanted = {one.entry.name: one for one in self._wanted(asked.values(), outcome)}
+        for together in self._batches([one.entry for one in wanted.values() if not self._stands(one)]):
+            wanted |= {one.entry.name: one for one in self._build_together(together, outcome, progress)}
+        for name, one in wanted.items():
+            if name not in outcome.failures:
+                outcome.hashes[name] = one.build.hash
+                self._done[name] = one.build
+        return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:
         """Whether the entry is built, or can be; builds nothing."""
@@ -88,21 +79,20 @@ class Builds:
         if tool is not None:
             return Availability("cannot be built", f"{tool.command} is not installed; {tool.hint}")
         try:
-            wanted = self._wanted(entry)
-            self._runtime_version(entry)
+            wanted = self._wanted_of(entry)
         except BuildError as error:
             return Availability("cannot be built", f"{error.problems[0].message}; {error.hint}")
-        return Availability("built" if self._stands(entry, wanted) else "not built")
+        return Availability("built" if self._stands(wanted) else "not built")
 
     def find(self, entry: ServerEntry) -> StandingBuild:
         """The build to start. Raises LaunchError when there is none, or when it is no longer the one that was built."""
         done = self._done.get(entry.name)
         try:
             self._tools.check(entry.name, entry.start.needs)
-            build = done or StandingBuild(self._wanted(entry), self.folder(entry), self._runtime_version(entry))
+            build = done or self._wanted_of(entry).build
         except BuildError as error:
             raise LaunchError(error.problems[0].message, hint=error.hint) from error
-        if not self._stands(entry, build.hash):
+        if not self._stands(_Wanted(entry, build)):
             raise LaunchError(
                 f"{entry.name} {'was built, but its outputs have changed since' if done else 'is not built'}",
                 hint="leave the build folder alone while a run is going on, and run again"
@@ -111,121 +101,183 @@ class Builds:
             )
         return build
 
-    def _runtime_version(self, entry: ServerEntry) -> str:
-        """What the tools of the start say of their versions, the first line of each. Raises BuildError."""
-        versions = self._tools.versions(entry.name, entry.start.needs, self.folder(entry))
-        return "; ".join(text.partition("\n")[0] for text in versions.values())
+    def _wanted(self, entries: Iterable[ServerEntry], outcome: BuildOutcome) -> list[_Wanted]:
+        """What has to stand; what cannot be built at all is a failure of the outcome."""
+        wanted = []
+        for entry in entries:
+            try:
+                self._tools.check(entry.name, (*entry.build.needs, *entry.start.needs))
+                wanted.append(self._wanted_of(entry))
+            except BuildError as error:
+                outcome.failures[entry.name] = error
+        return wanted
 
-    def _wanted(self, entry: ServerEntry) -> str:
+    def _wanted_of(self, entry: ServerEntry) -> _Wanted:
         folder = self.folder(entry)
         if not folder.is_dir():
             raise BuildError(f"{entry.name}: its build folder {folder} does not exist", hint="mend `build.folder`")
-        return content_hash(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
+        content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
+        # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
+        versions = self._tools.versions(entry.name, entry.start.needs, folder)
+        runtime_version = "; ".join(text.partition("\n")[0] for text in versions.values())
+        return _Wanted(entry, StandingBuild(content, folder, runtime_version))
 
-    def _stands(self, entry: ServerEntry, wanted: str) -> bool:
+    def _stands(self, wanted: _Wanted) -> bool:
+        stamp = read_stamp(self._stamp_file(wanted.entry))
+        return (
+            stamp is not None
+            and stamp.hash == wanted.build.hash
+            and stamp.outputs == marks(wanted.build.folder, wanted.entry.build.outputs)
+        )
+
+    def _batches(self, entries: list[ServerEntry]) -> list[list[ServerEntry]]:
+        """Those that one command builds: the targets of one command in one folder, and entries of the same build."""
+        batches: dict[tuple[str, ...], list[ServerEntry]] = {}
+        for entry in entries:
+            build = entry.build
+            own = "" if build.target else build.model_dump_json()
+            batches.setdefault((str(self.folder(entry)), own, *build.run), []).append(entry)
+        return list(batches.values())
+
+    def _build_together(
+        self, entries: list[ServerEntry], outcome: BuildOutcome, progress: Callable[[Building], None]
+    ) -> list[_Wanted]:
+        """What stood when it was this lab's turn, and what was built then; failures are in the outcome."""
+        wanted: list[_Wanted] = []
         try:
-            stamp = _Stamp.model_validate_json(self._stamp_file(entry).read_bytes())
-        except (OSError, ValidationError):
-            return False
-        return stamp.hash == wanted and stamp.outputs == self._marks(entry)
+            with self._lock(entries, progress):
+                # Another lab may have built them meanwhile, and the sources may be others by now.
+                wanted = self._wanted(entries, outcome)
+                self._run([one for one in wanted if not self._stands(one)], outcome, progress)
+        except BuildError as error:
+            outcome.failures.update({entry.name: error for entry in entries})
+        return wanted
 
-    def _marks(self, entry: ServerEntry) -> dict[str, _Mark]:
-        marks = {}
-        for name in entry.build.outputs:
-            with suppress(OSError):
-                stat = (self.folder(entry) / name).stat()
-                marks[name] = _Mark(size=stat.st_size, mtime_ns=stat.st_mtime_ns)
-        return marks
+    def _run(self, wanted: list[_Wanted], outcome: BuildOutcome, progress: Callable[[Building], None]) -> None:
+        """Build them by one command. One that fails is a failure of the outcome; raises BuildError when all do."""
+        left = _without_old_outputs(wanted, outcome)
+        if not left:
+            return
+        names = tuple(one.entry.name for one in left)
+        first = left[0].entry
+        order = BuildOrder(
+            servers=", ".join(names),
+            run=first.build.run,
+            targets=tuple(sorted({one.entry.build.target for one in left if one.entry.build.target})),
+            folder=left[0].build.folder,
+            log=self._log(first),
+        )
+        progress(Building(names))
+        ended = run_build(order, lambda line: progress(Building(names, line)))
+        for one in left:
+            name = one.entry.name
+            outcome.took_ns[name] = ended.took_ns
+            try:
+                self._accept(one, ended, order.log)
+            except BuildError as error:
+                outcome.failures[name] = error
 
-    def _stamp(self, entry: ServerEntry, wanted: str) -> None:
-        marks = self._marks(entry)
-        lacking = [name for name in entry.build.outputs if name not in marks]
-        if lacking:
-            raise BuildError(
-                f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {self.folder(entry)}",
-                hint=f"mend `build.outputs` in its server.yaml; the build's output is in {self._log(entry)}",
-            )
-        with self._writing(entry):
-            replace_text(self._stamp_file(entry), _Stamp(hash=wanted, outputs=marks).model_dump_json(indent=1))
-
-    def _run(self, entry: ServerEntry, progress: Callable[[str], None]) -> None:
-        log = self._log(entry)
-        with self._writing(entry):
-            log.parent.mkdir(parents=True, exist_ok=True)
-            file = log.open("wb", buffering=0)  # what cannot be written is then known at once, not when it is closed
-        with file, _started(entry, self.folder(entry)) as process:
-            for line in process.stdout or ():
-                with self._writing(entry):
-                    file.write(line)
-                progress(line.decode(errors="replace").strip())
-            code = process.wait()
-        if code != 0:
-            ending = f"with code {code}" if code > 0 else f"by {signal.Signals(-code).name}"
+    def _accept(self, wanted: _Wanted, ended: Ended, log: Path) -> None:
+        """Stamp what the command left, when that is a whole build. Raises BuildError."""
+        entry, folder = wanted.entry, wanted.build.folder
+        left = marks(folder, entry.build.outputs)
+        lacking = [name for name in entry.build.outputs if name not in left]
+        # A target's files were removed before, so they tell of themselves that it succeeded; folders do not.
+        told_by_files = entry.build.target is not None and any((folder / name).is_file() for name in left)
+        if not lacking and (ended.code == 0 or told_by_files):
+            self._refuse_other_inputs(wanted, ended)
+            with cache_writes(self._cache, entry.name):
+                Stamp(hash=wanted.build.hash, outputs=left).write(self._stamp_file(entry))
+            return
+        hint = f"the whole output is in {log}"
+        reasons = ended.told.get(entry.build.target or "")
+        if reasons:
+            raise BuildError(f"building {entry.name} failed:{_listed(reasons)}", hint=hint)
+        if ended.code != 0:
             lines = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
-            raise BuildError(f"building {entry.name} failed {ending}:{lines}", hint=f"the whole output is in {log}")
+            raise BuildError(f"building {entry.name} failed {ended.ending}:{lines}", hint=hint)
+        raise BuildError(
+            f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {folder}",
+            hint=f"mend `build.outputs` in its server.yaml; the build's output is in {log}",
+        )
+
+    def _refuse_other_inputs(self, wanted: _Wanted, ended: Ended) -> None:
+        """Raise BuildError when the inputs are not those that the hash was taken of: nobody knows what was built."""
+        entry, folder = wanted.entry, wanted.build.folder
+        if self._wanted_of(entry).build.hash == wanted.build.hash:
+            return
+        newer = [n for n in input_files(entry, folder) if (folder / n).stat().st_mtime_ns >= ended.began_unix_ns]
+        named = ", ".join(newer[:_NAMED_INPUTS]) + (", …" if len(newer) > _NAMED_INPUTS else "")
+        raise BuildError(
+            f"{entry.name}: its inputs changed while it was built{f': {named}' if named else ''}",
+            hint="build again; if this stays, `build.inputs` in its server.yaml matches what the build itself writes",
+        )
 
     @contextmanager
-    def _lock(self, entry: ServerEntry, progress: Callable[[str], None]) -> Iterator[None]:
+    def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
         """One build at a time in a folder, of all labs on this machine."""
-        path = self._cache / "locks" / f"{_short_hash(str(self.folder(entry)))}.lock"
-        with self._writing(entry):
+        names = tuple(entry.name for entry in entries)
+        path = self._cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
+        with cache_writes(self._cache, ", ".join(names)):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("wb")
         with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                progress("waiting for another build in the same folder")
+                progress(Building(names, "waiting for another build in the same folder"))
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-    @contextmanager
-    def _writing(self, entry: ServerEntry) -> Iterator[None]:
-        """Turn what the file system refuses to the cache into a BuildError."""
-        try:
-            yield
-        except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            raise BuildError(
-                f"{entry.name} cannot be built: the cache {self._cache} cannot be written: {error.strerror}",
-                hint="the disk is full: make room" if full else "make that folder writable",
-            ) from error
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
         """Of the build, not of the server: servers of one family that are built by one command share it."""
         return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.build.model_dump_json())}.json"
 
     def _log(self, entry: ServerEntry) -> Path:
-        return self._cache / "logs" / f"{entry.name}.log"
+        """One for all the targets of a command."""
+        folder = self.folder(entry)
+        command = _short_hash(str((str(folder), entry.build.run)))
+        name = f"{folder.name}-{command}" if entry.build.target else entry.name
+        return self._cache / "logs" / f"{name}.log"
 
 
-@contextmanager
-def _started(entry: ServerEntry, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """The build command, running; killed with all it started when the block is left by an exception."""
-    try:
-        process = subprocess.Popen(
-            entry.build.run,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise BuildError(
-            f"{entry.name}: its build command {entry.build.run[0]} could not be run: {error.strerror}",
-            hint="mend `build.run` in its server.yaml, or install the command",
-        ) from error
-    try:
-        yield process
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    finally:
-        if process.stdout is not None:
-            process.stdout.close()
+def _without_old_outputs(wanted: list[_Wanted], outcome: BuildOutcome) -> list[_Wanted]:
+    """Those whose old outputs are removed, where there are any; the others are failures of the outcome."""
+    ready = []
+    for one in wanted:
+        try:
+            _remove_old_outputs(one)
+            ready.append(one)
+        except BuildError as error:
+            outcome.failures[one.entry.name] = error
+    return ready
+
+
+def _remove_old_outputs(wanted: _Wanted) -> None:
+    """A target's output files, so that those of an earlier build do not pass for new. Raises BuildError."""
+    entry, folder = wanted.entry, wanted.build.folder
+    if entry.build.target is None:
+        return
+    inputs = {os.path.normpath(name) for name in input_files(entry, folder)}
+    for name in entry.build.outputs:
+        if os.path.normpath(name) in inputs:
+            raise BuildError(
+                f"{entry.name}: {name} is among its `build.inputs` and its `build.outputs`",
+                hint="mend its server.yaml: outputs are removed before a target is built",
+            )
+        file = folder / name
+        try:
+            if not file.is_dir():
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise BuildError(
+                f"{entry.name}: the output of its last build, {file}, cannot be removed: {error.strerror}",
+                hint="make its folder writable, or remove it by hand",
+            ) from error
+
+
+def _listed(lines: list[str]) -> str:
+    return f" {lines[0]}" if len(lines) == 1 else "".join(f"\n    {line}" for line in lines)
 
 
 def _short_hash(text: str) -> str:

@@ -1,11 +1,24 @@
-"""`{port}`, `{folder}`, `{cpus}` and the options of a server, filled into its command and environment."""
+"""`{port}`, `{java}` and the like, and the options of a server, filled into its command and environment."""
+
+from dataclasses import asdict, dataclass
 
 from redline.model import Variant
 from redline.model.catalogue import option_text
 from redline.model.placeholders import filled
 
 
-def fill(variant: Variant, *, port: int, folder: str, cpus: int) -> tuple[tuple[str, ...], dict[str, str]]:
+@dataclass(frozen=True)
+class Fillings:
+    """What the lab itself fills in at one start of a server; `java` is empty for a variant that asks for no JDK."""
+
+    port: int
+    folder: str
+    cpus: int
+    scratch: str
+    java: str = ""
+
+
+def fill(variant: Variant, fillings: Fillings) -> tuple[tuple[str, ...], dict[str, str]]:
     """The command and the environment (only what the entry adds) of a variant.
 
     The catalogue has made sure that every name is known and that the port is among them: a server on a port of its own
@@ -13,7 +26,7 @@ def fill(variant: Variant, *, port: int, folder: str, cpus: int) -> tuple[tuple[
     """
     start = variant.entry.start
     values = {name: option_text(value) for name, value in variant.options.items()}
-    values |= {"port": str(port), "folder": folder, "cpus": str(cpus)}
+    values |= {name: str(value) for name, value in asdict(fillings).items()}
     return tuple(filled(part, values) for part in start.command), {
         name: filled(text, values) for name, text in start.env.items()
     }

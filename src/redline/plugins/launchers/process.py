@@ -1,22 +1,25 @@
 """Servers as processes of this machine: built, started on a free port, watched over, stopped without a trace."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from redline.errors import LaunchError
+from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
+from redline.plugins.jdks.asked import Jdks, told_version
+from redline.plugins.jdks.homes import Jdk
 from redline.plugins.launchers import complaints
 from redline.plugins.launchers.addresses import free_port, listens
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.guard import Guard, NotStarted, Order, Started
 from redline.plugins.launchers.output import tail
-from redline.plugins.launchers.placeholders import fill
+from redline.plugins.launchers.placeholders import Fillings, fill
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
-from redline.ports import Endpoint, Placement
+from redline.plugins.temporary import temporary_folder
+from redline.ports import Building, BuildOutcome, Endpoint, Placement
 
 HOST = "127.0.0.1"
 _PORTS_TRIED = 4
@@ -31,6 +34,7 @@ class ProcessServer:
     name: str
     guard: Guard
     log: Path
+    scratch: Path
 
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it lives."""
@@ -44,18 +48,22 @@ class _Attempt:
 
     variant: Variant
     built: StandingBuild
+    jdk: Jdk | None
     placement: Placement
     log: Path
     port: int
+    scratch: Path
 
     def order(self) -> Order:
         entry, cpus = self.variant.entry, self.placement.server_cpus
-        command, env = fill(
-            self.variant,
+        fillings = Fillings(
             port=self.port,
             folder=str(self.built.folder),
             cpus=len(cpus) or len(os.sched_getaffinity(0)),
+            scratch=str(self.scratch),
+            java=str(self.jdk.java) if self.jdk else "",
         )
+        command, env = fill(self.variant, fillings)
         return Order(
             command=command,
             folder=self.built.folder,
@@ -96,21 +104,29 @@ class _Attempt:
             port=self.port,
             cpus=order.cpus,
             build=self.built.hash,
-            runtime_version=self.built.runtime_version,
+            runtime_version="; ".join(filter(None, (self._jdk_version(), self.built.runtime_version))),
             cgroup=started.cgroup,
             ready_ns=ready_at_ns - started.at_ns,
         )
+
+    def _jdk_version(self) -> str:
+        return told_version(self.variant, self.jdk) if self.jdk else ""
 
 
 class ProcessLauncher:
     """Launcher of the servers in a catalogue; what it builds is remembered in `cache`."""
 
-    def __init__(self, catalogue: Path, cache: Path) -> None:
+    def __init__(self, catalogue: Path, cache: Path, jdks: Jdks | None = None) -> None:
         self._builds = Builds(catalogue, cache)
+        self._jdks = jdks or Jdks(cache)
+        self._scratch = cache.absolute() / "scratch"
 
-    def build(self, variant: Variant, progress: Callable[[str], None]) -> str:
-        """Build what the variant needs, or find it built. Returns the content hash; raises BuildError."""
-        return self._builds.build(variant.entry, progress)
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+        """Build what the variants need, or find it built; by variant slug. Variants of one server share its build."""
+        servers = {variant.slug: variant for variant in variants}
+        done = self._builds.build([variant.entry for variant in servers.values()], progress)
+        outcome = done.renamed({slug: variant.entry.name for slug, variant in servers.items()})
+        return self._with_jdks(servers, outcome, progress)
 
     def availability(self, entry: ServerEntry) -> Availability:
         """Whether the server is built or why it cannot be; builds nothing."""
@@ -119,20 +135,59 @@ class ProcessLauncher:
     @contextmanager
     def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        built = self._builds.find(variant.entry)
+        built, jdk = self._builds.find(variant.entry), self._jdk(variant)
         for _ in range(_PORTS_TRIED):
-            attempt = _Attempt(variant, built, placement, log, free_port())
-            order = attempt.order()
-            guard = _guard(variant.slug, order)
-            try:
-                facts = attempt.bring_up(guard, order)
-                if facts is not None:
-                    endpoint = Endpoint(HOST, attempt.port, _authorities(variant.entry, built))
-                    yield ProcessServer(endpoint, facts, variant.slug, guard, log)
-                    return
-            finally:
-                guard.stop()
+            with self._scratch_folder(variant) as scratch:
+                attempt = _Attempt(variant, built, jdk, placement, log, free_port(), scratch)
+                order = attempt.order()
+                guard = _guard(variant.slug, order)
+                try:
+                    facts = attempt.bring_up(guard, order)
+                    if facts is not None:
+                        endpoint = Endpoint(HOST, attempt.port, _authorities(variant.entry, built))
+                        yield ProcessServer(endpoint, facts, variant.slug, guard, log, scratch)
+                        return
+                finally:
+                    guard.stop()
         raise complaints.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+
+    def _jdk(self, variant: Variant) -> Jdk | None:
+        try:
+            return self._jdks.find(variant)
+        except BuildError as error:
+            raise LaunchError(f"{variant.slug}: {error.problems[0].message}", hint=error.hint) from error
+
+    def _with_jdks(
+        self, variants: dict[str, Variant], outcome: BuildOutcome, progress: Callable[[Building], None]
+    ) -> BuildOutcome:
+        """The outcome when each variant that was built has got its JDK too, so that no run stops to fetch one."""
+        failures: dict[str, BuildError] = {}
+        needed = [variants[slug] for slug in outcome.hashes if not variants[slug].misfit]
+        for variant in needed:
+
+            def show(line: str, name: str = variant.entry.name) -> None:
+                progress(Building((name,), line))
+
+            try:
+                self._jdks.provide(variant, show)
+            except BuildError as error:
+                failures[variant.slug] = error
+        hashes = {slug: content for slug, content in outcome.hashes.items() if slug not in failures}
+        return replace(outcome, hashes=hashes, failures={**outcome.failures, **failures})
+
+    @contextmanager
+    def _scratch_folder(self, variant: Variant) -> Iterator[Path]:
+        """A folder for one start. On the cache's disk, which a run directory on a slow share would not be."""
+        with ExitStack() as stack:
+            try:
+                folder = stack.enter_context(temporary_folder(self._scratch))
+            except OSError as error:
+                reason = f"{self._scratch}: {error.strerror}"
+                raise LaunchError(
+                    f"{variant.slug} could not be given a scratch folder: {reason}",
+                    hint="make room, and make that folder writable",
+                ) from error
+            yield folder
 
 
 def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:

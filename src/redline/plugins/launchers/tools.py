@@ -63,15 +63,22 @@ def _identity(command: str) -> str | None:
     """What tells that a command is still the same program, or None when its file does not tell.
 
     A link to a program of another name (rustup's cargo) gives another version when that program is set otherwise.
+    Build tools of the JVM tell the version of the Java that they would run on, so that counts too.
     """
     found = shutil.which(command)
     if found is None:
         return None
     real = Path(found).resolve()
-    stat = real.stat()
-    if real.name != Path(found).name or stat.st_nlink > 1:
+    if real.name != Path(found).name or real.stat().st_nlink > 1:
         return None
-    return f"{real} {stat.st_mtime_ns} {stat.st_size} {os.environ.get('JAVA_HOME', '')}"
+    java = shutil.which("java")
+    files = [_file_identity(real), *([_file_identity(Path(java).resolve())] if java else [])]
+    return " ".join([*files, os.environ.get("JAVA_HOME", "")])
+
+
+def _file_identity(file: Path) -> str:
+    stat = file.stat()
+    return f"{file} {stat.st_mtime_ns} {stat.st_size}"
 
 
 def _ask(name: str, tool: Tool, folder: Path) -> str:

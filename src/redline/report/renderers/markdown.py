@@ -5,6 +5,7 @@ import re
 from redline.model import COMPARED, CellReport, Comparison, Metric, ObjectiveResult, Report
 from redline.report import format as fmt
 from redline.report.format import GRADE_MARKS, MARKS
+from redline.report.renderers.markdown_boards import overview
 from redline.report.renderers.views import (
     Built,
     Doubt,
@@ -26,8 +27,15 @@ class MarkdownRenderer:
     """Report -> GitHub-flavoured Markdown. Texts are escaped; they can call nobody, hide no link and hold no HTML."""
 
     def render(self, report: Report) -> bytes:
-        """A heading, a table for each scenario and load, findings, skipped cells, and how to repeat the run."""
-        blocks = [_head(report), *_tables(report), *_findings(report), *_skipped(report), _foot(report)]
+        """A heading, costs, effects, rankings, a table for each scenario and load, findings, how to repeat the run."""
+        blocks = [
+            _head(report),
+            *overview(report, _safe),
+            *_tables(report),
+            *_findings(report),
+            *_skipped(report),
+            _foot(report),
+        ]
         return ("\n\n".join(blocks) + "\n").encode(errors="replace")
 
 
@@ -66,7 +74,7 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
     ]
     for cell in group.cells:
         columns = _columns(cell, compared.get(cell.cell_id, {}))
-        lines.append(f"| {' | '.join([_name(cell), *columns])} |")
+        lines.append(f"| {' | '.join([_name(cell, group), *columns])} |")
     others = [
         f"{_safe(cell.server)}, {_safe(_others(cell))}"
         for cell in group.cells
@@ -81,8 +89,12 @@ def _others(cell: CellReport) -> str:
     return "; ".join([*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times)])
 
 
-def _name(cell: CellReport) -> str:
+def _name(cell: CellReport, group: Group) -> str:
     role = " (ceiling)" if cell.role == "ceiling" else " (baseline)" if cell.is_baseline else ""
+    if cell.cell_id in group.against:
+        role = f" (vs {_safe(group.against[cell.cell_id])})"
+    if group.own_loads:
+        role += f"<br>{_safe(cell.load_text)}"
     missed = "".join(f"<br>✗ {_missed(result)}" for result in cell.objectives if not result.met)
     signs = "".join(f" {GRADE_MARKS[grade]}" for grade in marks(cell) if cell.valid)
     return f"**{_safe(cell.server)}**{role}{signs}{missed}"

@@ -4,16 +4,32 @@ from collections import Counter
 from dataclasses import dataclass
 
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.report.renderers.lines import against_in_short
 
 
 @dataclass(frozen=True)
 class Group:
-    """The cells that may be held against each other: one scenario under one load. Baseline first, ceiling last."""
+    """The cells of one scenario under one load: each baseline before what is compared with it, ceilings last.
+
+    `against` is each compared cell's baseline in short, by cell id; empty when the group has but one baseline.
+    """
 
     scenario: str
     load: str
     load_text: str
     cells: tuple[CellReport, ...]
+    against: dict[str, str]
+
+    @property
+    def baseline(self) -> str:
+        """The only baseline's server; empty without one, and when there are several."""
+        names = [cell.server for cell in self.cells if cell.is_baseline]
+        return names[0] if len(names) == 1 else ""
+
+    @property
+    def own_loads(self) -> bool:
+        """Whether the load is not the same for all, such as a rate that is a share of each one's capacity."""
+        return len({cell.load_text for cell in self.cells}) > 1
 
     @property
     def title(self) -> str:
@@ -72,17 +88,36 @@ class Doubt:
 
 def groups(report: Report) -> tuple[Group, ...]:
     """The report's cells by scenario and load, in the order in which they first appear."""
+    baseline_of = {found.cell_id: found.baseline_id for found in report.comparisons}
     members: dict[tuple[str, str], list[CellReport]] = {}
     for cell in report.cells:
         members.setdefault((cell.scenario, cell.load), []).append(cell)
-    return tuple(
-        Group(scenario, load, cells[0].load_text, tuple(sorted(cells, key=_rank)))
-        for (scenario, load), cells in members.items()
+    return tuple(_group(*key, cells, baseline_of) for key, cells in members.items())
+
+
+def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[str, str]) -> Group:
+    names = {cell.cell_id: cell.server for cell in cells}
+    bases = {cell.cell_id: baseline_of[cell.cell_id] for cell in cells if cell.cell_id in baseline_of}
+    several = sum(cell.is_baseline for cell in cells) > 1
+    texts = dict.fromkeys(cell.load_text for cell in cells)
+    return Group(
+        scenario,
+        load,
+        next(iter(texts)) if len(texts) == 1 else "not the same for all",
+        _families(cells, bases),
+        {one: against_in_short(names[one], names.get(base, base)) for one, base in bases.items()} if several else {},
     )
 
 
-def _rank(cell: CellReport) -> int:
-    return 2 if cell.role == "ceiling" else int(not cell.is_baseline)
+def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellReport, ...]:
+    """Baselines in their order, each before what is compared with it; then those that stand alone; then ceilings."""
+    places = {cell.cell_id: place for place, cell in enumerate(cells) if cell.is_baseline}
+
+    def order(cell: CellReport) -> tuple[bool, int, bool]:
+        family = places.get(bases.get(cell.cell_id, cell.cell_id), len(cells))
+        return cell.role == "ceiling", family, not cell.is_baseline
+
+    return tuple(sorted(cells, key=order))
 
 
 def servers(report: Report) -> tuple[str, ...]:

@@ -12,7 +12,9 @@ from markupsafe import Markup
 from redline.model import Environment as Machine
 from redline.model import Grade, Metric, Report, Verdict
 from redline.report import format as fmt
+from redline.report.renderers.html.overview import cost, effects
 from redline.report.renderers.html.page import page
+from redline.report.renderers.html.places import rankings
 from redline.report.renderers.html.plots import payload
 from redline.report.renderers.views import because, built, doubts, grave, groups, servers, tally
 
@@ -31,6 +33,9 @@ class HtmlRenderer:
             .get_template("page.html.j2")
             .render(
                 page=page(report),
+                cost=cost(report),
+                effects=effects(report),
+                ranked=rankings(report),
                 report=report,
                 doubts=doubts(report),
                 tally=tally(report),
@@ -60,6 +65,7 @@ def _templates() -> Environment:
         because=because,
         grave=grave,
         breakable=_breakable,
+        camel=_camel,
         verdict_marks=fmt.MARKS,
         grade_marks=fmt.GRADE_MARKS,
         Verdict=Verdict,
@@ -78,8 +84,13 @@ def _assets() -> tuple[Markup, Markup, Markup]:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may be broken before its dots and pluses; `join` escapes its parts."""
-    return Markup("<wbr>").join(re.split(r"(?=[.+])", name))
+    """A name that may be broken before its dots, pluses and equal signs; `join` escapes its parts."""
+    return Markup("<wbr>").join(re.split(r"(?=[.+=])", name))
+
+
+def _camel(name: str) -> Markup:
+    """A name such as SimpleGetMulti that may be broken before its capitals."""
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z0-9])(?=[A-Z])", name))
 
 
 def _read(path: Path) -> str:

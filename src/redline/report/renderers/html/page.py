@@ -19,6 +19,9 @@ from redline.report.renderers.html.forest import Axis, Mark, bar
 from redline.report.renderers.html.plots import drawn
 from redline.report.renderers.views import Group, comparisons_by_cell, groups, servers, weighed
 
+_UNFOLDED = 6
+_DRAWN_EACH = 200
+
 
 @dataclass(frozen=True)
 class Score:
@@ -45,6 +48,23 @@ class Row:
     scores: tuple[Score, ...]
     doubts: tuple[tuple[FindingKind, Grade], ...]
 
+    @property
+    def rests_on(self) -> str:
+        """`5 trials, bootstrap of the mean, BCa`; with the metrics where not all rest on the same."""
+        bases: dict[str, list[str]] = {}
+        for metric, estimate in self.cell.estimates.items():
+            trials = f"{estimate.n} trial{'' if estimate.n == 1 else 's'}"
+            bases.setdefault(f"{trials}, {estimate.method}", []).append(fmt.label(metric))
+        if len(bases) < 2:
+            return next(iter(bases), "")
+        return "; ".join(f"{', '.join(metrics)}: {basis}" for basis, metrics in bases.items())
+
+    @property
+    def times(self) -> tuple[tuple[str, tuple[Percentile, ...]], ...]:
+        """The percentiles of both times, by name; of one when they are the same."""
+        response, service = self.cell.response_percentiles, self.cell.service_percentiles
+        return (("both", response),) if response == service else (("response", response), ("service", service))
+
 
 @dataclass(frozen=True)
 class Section:
@@ -53,11 +73,6 @@ class Section:
     group: Group
     rows: tuple[Row, ...]
     drawn: tuple[Row, ...]
-
-    @property
-    def baseline(self) -> str:
-        """The baseline's server; empty without one."""
-        return next((row.cell.server for row in self.rows if row.cell.is_baseline), "")
 
     @property
     def compared(self) -> bool:
@@ -84,6 +99,16 @@ class Page:
     sections: tuple[Section, ...]
     axes: dict[Metric, Axis]
     metrics: tuple[Metric, ...]
+
+    @property
+    def folds(self) -> bool:
+        """Whether sections are folded: a page of many is read by looking one up."""
+        return len(self.sections) > _UNFOLDED
+
+    @property
+    def strips(self) -> bool:
+        """Whether each value has its picture beside it; of a large study the overview draws the same."""
+        return not self.axes or len(self.report.cells) <= _DRAWN_EACH
 
 
 def page(report: Report) -> Page:

@@ -6,13 +6,15 @@ from bisect import bisect_right
 from collections import defaultdict
 from itertools import pairwise
 from statistics import median
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from redline.model import CellReport, Moment, Percentile
 from redline.report.renderers.views import Group
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
 _MOST_INSTANTS = 300
+_LEAST_INSTANTS = 12
+_MOST_POINTS = 12_000  # of all cells together: what a page can carry, and more than a screen can show
 
 
 class Curve(TypedDict):
@@ -24,11 +26,11 @@ class Curve(TypedDict):
 
 
 class Distribution(TypedDict):
-    """The curves of one cell; `s` is the server's index."""
+    """The curves of one cell; `s` is the server's index. `service` is left out when it is the same as `response`."""
 
     s: int
     response: Curve
-    service: Curve
+    service: NotRequired[Curve]
 
 
 class Course(TypedDict):
@@ -53,7 +55,9 @@ def payload(groups: tuple[Group, ...], servers: tuple[str, ...]) -> str:
     """The JSON for all groups. Invalid cells are left out: a curve is a number, too."""
     index = {server: place for place, server in enumerate(servers)}
     ceilings = sorted({index[cell.server] for group in groups for cell in group.cells if cell.role == "ceiling"})
-    data = {"servers": servers, "ceilings": ceilings, "groups": [_group(group, index) for group in groups]}
+    cells = sum(len(drawn(group)) for group in groups)
+    most = max(_LEAST_INSTANTS, min(_MOST_INSTANTS, _MOST_POINTS // max(cells, 1)))
+    data = {"servers": servers, "ceilings": ceilings, "groups": [_group(group, index, most) for group in groups]}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -63,25 +67,26 @@ def drawn(group: Group) -> tuple[CellReport, ...]:
     return tuple(cell for cell in group.cells if cell.valid and cell.response_percentiles)
 
 
-def _group(group: Group, index: dict[str, int]) -> GroupPlots:
+def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
     cells = drawn(group)
     moments = [[m for m in cell.timeline if m.phase != "drain"] for cell in cells]
-    starts = _instants(moments)
+    starts = _instants(moments, most)
     return {
-        "curves": [
-            {
-                "s": index[cell.server],
-                "response": _curve(cell.response_percentiles, cell.response.count),
-                "service": _curve(cell.service_percentiles, cell.response.count),
-            }
-            for cell in cells
-        ],
+        "curves": [_distribution(index[cell.server], cell) for cell in cells],
         "t": [round(start, 3) for start in starts],
         "warm": _warmup_end([m for cell in moments for m in cell]),
         "courses": [
             _course(index[cell.server], mine, starts) for cell, mine in zip(cells, moments, strict=True) if mine
         ],
     }
+
+
+def _distribution(server: int, cell: CellReport) -> Distribution:
+    response = _curve(cell.response_percentiles, cell.response.count)
+    service = _curve(cell.service_percentiles, cell.response.count)
+    if service == response:
+        return {"s": server, "response": response}
+    return {"s": server, "response": response, "service": service}
 
 
 def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
@@ -95,15 +100,15 @@ def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
     }
 
 
-def _instants(moments: list[list[Moment]]) -> list[float]:
+def _instants(moments: list[list[Moment]], most: int) -> list[float]:
     """The instants, in seconds, at which trials are held against each other: each takes what follows it closely.
 
-    Trials of one load have their intervals at the same times, but for some jitter. At most a few hundred instants.
+    Trials of one load have their intervals at the same times, but for some jitter. There are at most about `most`.
     """
     times = sorted(m.at_s for cell in moments for m in cell)
     if not times:
         return []
-    width = max(_usual_gap(moments) / 4, (times[-1] - times[0]) / _MOST_INSTANTS)
+    width = max(_usual_gap(moments) / 4, (times[-1] - times[0]) / most)
     starts = [times[0]]
     for at_s in times:
         if at_s - starts[-1] > width:

@@ -2,6 +2,7 @@
 // Draws the page's plots from the JSON in #data. All tables and the forest stand without this script.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
+  for (const group of data.groups) for (const curve of group.curves) curve.service ??= curve.response;
   const hidden = new Set(); // "group/series"
   const choice = { time: "response", over: "p99" };
   const DASHES = [[], [8, 5], [2, 4]];
@@ -173,12 +174,17 @@
     entry.owner = spec.owner;
     entry.plot = new uPlot(options, spec.table, element);
   }
-  const drawAll = () => plots.forEach(draw);
+  // What is folded away is drawn when it is opened.
+  const shown = entry => !entry.element.closest("details:not([open])");
+  const drawAll = () => plots.forEach(entry => {
+    if (shown(entry)) draw(entry);
+    else { entry.plot?.destroy(); entry.plot = undefined; }
+  });
 
   const sizes = new ResizeObserver(changes => {
     for (const { target } of changes) {
       const { plot } = plots.find(entry => entry.element === target);
-      if (plot && (plot.width !== target.clientWidth || plot.height !== target.clientHeight))
+      if (plot && target.clientWidth > 0 && (plot.width !== target.clientWidth || plot.height !== target.clientHeight))
         plot.setSize({ width: target.clientWidth, height: target.clientHeight });
     }
   });
@@ -190,9 +196,13 @@
       continue;
     }
     plots.push({ element, kind, groupIndex });
-    draw(plots.at(-1));
+    if (shown(plots.at(-1))) draw(plots.at(-1));
     sizes.observe(element);
   }
+
+  document.getElementById("plots").addEventListener("toggle", () => {
+    for (const entry of plots) if (!entry.plot && shown(entry)) draw(entry);
+  }, true);
 
   for (const button of document.querySelectorAll(".legend button"))
     button.addEventListener("click", () => {
@@ -200,7 +210,7 @@
       const show = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(show));
       hidden[show ? "delete" : "add"](`${groupIndex}/${s}`);
-      for (const entry of plots.filter(each => each.groupIndex === groupIndex))
+      for (const entry of plots.filter(each => each.groupIndex === groupIndex && each.plot))
         entry.owner.forEach((owner, i) => { if (i > 0 && owner === s) entry.plot.setSeries(i, { show }); });
     });
   for (const field of document.querySelectorAll(".choice"))

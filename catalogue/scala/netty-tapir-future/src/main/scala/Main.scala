@@ -1,0 +1,34 @@
+package redline
+
+import ch.qos.logback.classic.Level
+import sttp.tapir.server.netty.{NettyFutureServer, NettyFutureServerOptions}
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.Future
+import scala.util.{Failure, Success}
+
+/** tapir's server on Netty whose logic gives Futures. */
+object Main {
+  def main(words: Array[String]): Unit = {
+    val arguments = Arguments.parse(words.toSeq)
+    NettyFutureServer(options(arguments))
+      .host(Serving.host)
+      .port(arguments.port)
+      .addEndpoints(Endpoints.all[Future](arguments.routes))
+      .start()
+      .onComplete {
+        case Success(_) => ()
+        case Failure(reason) => Serving.cannotServe(arguments.port, reason)
+      }
+  }
+
+  private def options(arguments: Arguments): NettyFutureServerOptions = {
+    val withServerLog = NettyFutureServerOptions.customiseInterceptors
+    arguments.serverLog match {
+      case None => withServerLog.serverLog(None).options
+      case Some(file) =>
+        RequestLog.to(file, "sttp.tapir.server.netty", Level.DEBUG)
+        withServerLog.options
+    }
+  }
+}

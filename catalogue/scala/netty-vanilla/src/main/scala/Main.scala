@@ -1,0 +1,33 @@
+package redline
+
+import ch.qos.logback.classic.Level
+import io.netty.bootstrap.ServerBootstrap
+import io.netty.channel.{ChannelInitializer, ChannelOption}
+import io.netty.channel.nio.NioEventLoopGroup
+import io.netty.channel.socket.SocketChannel
+import io.netty.channel.socket.nio.NioServerSocketChannel
+import io.netty.handler.codec.http.{HttpObjectAggregator, HttpServerCodec, HttpServerKeepAliveHandler}
+
+/** Netty as its examples write an HTTP server: a codec, an aggregator and a handler. */
+object Main {
+  def main(words: Array[String]): Unit = {
+    val arguments = Arguments.parse(words.toSeq)
+    arguments.serverLog.foreach(RequestLog.to(_, RoutesHandler.logger, Level.INFO))
+    val bootstrap = new ServerBootstrap()
+      .group(new NioEventLoopGroup(1), new NioEventLoopGroup())
+      .channel(classOf[NioServerSocketChannel])
+      .option(ChannelOption.SO_BACKLOG, Int.box(1024))
+      .childHandler(new Pipeline(Routes.all(arguments.routes)))
+    val bound = bootstrap.bind(Serving.host, arguments.port).await()
+    if (!bound.isSuccess) Serving.cannotServe(arguments.port, bound.cause)
+  }
+}
+
+final class Pipeline(routes: Routes) extends ChannelInitializer[SocketChannel] {
+  override def initChannel(channel: SocketChannel): Unit = {
+    val pipeline = channel.pipeline()
+    pipeline.addLast(new HttpServerCodec(), new HttpServerKeepAliveHandler())
+    pipeline.addLast(new HttpObjectAggregator(Serving.bodyLimit), new RoutesHandler(routes))
+    ()
+  }
+}

@@ -1,0 +1,5 @@
+package redline
+
+object Main {
+  def main(words: Array[String]): Unit = Play.serve(new Tapir(Arguments.parse(words.toSeq)))
+}

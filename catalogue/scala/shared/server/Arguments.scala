@@ -1,0 +1,33 @@
+package redline
+
+/** What the lab asks of a server.
+  *
+  * @param routes
+  *   how many routes of each kind
+  * @param serverLog
+  *   where requests are logged; None when they are not
+  * @param cpus
+  *   the cores it may use, for frameworks that want to be told
+  */
+final case class Arguments(port: Int, routes: Int, serverLog: Option[String], cpus: Int)
+
+object Arguments {
+
+  /** `--port N --routes N --cpus N --interceptor off|server-log --log FILE`, in any order; ends the process when they are wrong. */
+  def parse(words: Seq[String]): Arguments = {
+    val values = words.grouped(2).collect { case Seq(flag, value) => flag -> value }.toMap
+    def text(flag: String): String = values.getOrElse(flag, wrong(s"$flag VALUE is missing"))
+    def number(flag: String): Int = text(flag).toIntOption.getOrElse(wrong(s"$flag wants a whole number, not ${text(flag)}"))
+    val serverLog = text("--interceptor") match {
+      case "off" => None
+      case "server-log" => Some(text("--log"))
+      case other => wrong(s"--interceptor is off or server-log, not $other")
+    }
+    Arguments(number("--port"), number("--routes"), serverLog, number("--cpus"))
+  }
+
+  private def wrong(reason: String): Nothing = {
+    System.err.println(reason)
+    sys.exit(2)
+  }
+}

@@ -1,0 +1,53 @@
+"""Shows what is being built: a line for each command, on a terminal also what it printed last and its time so far."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from redline.ports import Building
+
+_BESIDE_THE_LINE = 15
+"""Columns that the spinner and the time take."""
+
+
+class BuildView:
+    """What a launcher tells of its builds, on a console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._servers: tuple[str, ...] = ()
+        self._bar = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
+        )
+        self._task = self._bar.add_task("", visible=False)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, building: Building) -> None:
+        """Show it; the time counts from the beginning of each command."""
+        begins = building.servers != self._servers
+        self._servers = building.servers
+        if begins and (len(building.servers) > 1 or not self._console.is_terminal):
+            self._console.print(
+                f"building {', '.join(building.servers)}", markup=False, highlight=False, soft_wrap=True
+            )
+        if begins:
+            self._bar.reset(self._task, visible=True)
+        self._bar.update(self._task, description=escape(self._line(building)))
+
+    def _line(self, building: Building) -> str:
+        more = len(building.servers) - 1
+        text = f"building {building.servers[0]}{f' and {more} more' if more else ''}: {building.line}"
+        return "".join(filter(str.isprintable, text))[: max(20, self._console.width - _BESIDE_THE_LINE)]

@@ -1,0 +1,58 @@
+"""What a JDK's home says of itself in its `release` file. Nothing is started."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_LINE = re.compile(r'^([A-Z_]+)="?(.*?)"?\s*$')
+# JEP 223, JEP 322: $VNUM(-$PRE)?(+$BUILD)?(-$OPT)?
+_VERSION = re.compile(r"(?P<numbers>\d+(?:[._]\d+)*)(?:-(?P<pre>[A-Za-z0-9]+))?(?:\+(?P<build>\d+))?")
+_PLAIN_VENDORS = {"Eclipse Adoptium": "Temurin", "Eclipse Foundation": "Temurin", "Oracle Corporation": "Oracle"}
+
+
+@dataclass(frozen=True)
+class Jdk:
+    """A Java runtime that can be started. `numbers` orders updates: (21, 0, 8) and last the build, 9."""
+
+    home: Path
+    feature: int
+    numbers: tuple[int, ...]
+    ga: bool
+    name: str
+
+    @property
+    def java(self) -> Path:
+        """Its `java`."""
+        return self.home / "bin/java"
+
+
+def read_home(home: Path) -> Jdk | None:
+    """The JDK whose home this is, or None for a folder without a `java` or without a `release` file that tells."""
+    try:
+        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    if not os.access(home / "bin/java", os.X_OK):
+        return None
+    told = {found[1]: found[2] for line in text.splitlines() if (found := _LINE.match(line))}
+    version = told.get("SEMANTIC_VERSION") or told.get("JAVA_RUNTIME_VERSION") or told.get("JAVA_VERSION", "")
+    parts = _VERSION.match(version)
+    if parts is None:
+        return None
+    numbers = tuple(int(number) for number in re.split(r"[._]", parts["numbers"]))
+    numbers = numbers[1:] if numbers[0] == 1 and len(numbers) > 1 else numbers  # 1.8.0_452 is release 8
+    early = numbers[0] > 8 and (parts["pre"] is not None or "-" in told.get("JAVA_VERSION", ""))
+    return Jdk(
+        home=home,
+        feature=numbers[0],
+        numbers=(*numbers, int(parts["build"] or 0)),
+        ga=not early,
+        name=f"{_vendor(told)} {version.removesuffix('-LTS')}",
+    )
+
+
+def _vendor(told: dict[str, str]) -> str:
+    vendor = told.get("IMPLEMENTOR", "").strip()
+    vendor = _PLAIN_VENDORS.get(vendor, vendor) or "JDK"
+    return f"{vendor} GraalVM" if "GRAALVM_VERSION" in told and "graal" not in vendor.lower() else vendor

@@ -1,0 +1,84 @@
+"""Folders for the time of one task, which go with it; those of labs that were killed go with the next task."""
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+_GUARD = ".lock"
+_LOCK = ".lock"
+# What mkstemp makes of the prefix and the suffix below. Whatever else is there is somebody's, and left alone.
+_OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
+
+
+@contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """An empty folder in `parent`, removed when the block is left. Raises OSError when it cannot be made.
+
+    The folder's name has the lab's process id, for people to read. What tells that it is in use is a lock on the file
+    beside it, which the kernel lets go however its holder ends: an id may be another process's by then, and means
+    nothing to a lab in another PID namespace. The folder itself could not be locked on every file system (NFS).
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        with guarded(parent):
+            _sweep(parent)
+            folder = stack.enter_context(_locked_folder(parent))
+        yield folder
+
+
+@contextmanager
+def guarded(parent: Path) -> Iterator[None]:
+    """One lab at a time: between making a folder and locking it, nobody may take it for a dead lab's."""
+    with (parent / _GUARD).open("wb") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _locked_folder(parent: Path) -> Iterator[Path]:
+    held, name = tempfile.mkstemp(prefix=f"redline-{os.getpid()}-", suffix=_LOCK, dir=parent)
+    lock = Path(name)
+    folder = lock.with_suffix("")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        _remove(folder, lock)
+        os.close(held)
+
+
+def _sweep(parent: Path) -> None:
+    for lock in parent.iterdir():
+        if not _OURS.fullmatch(lock.name):
+            continue
+        with suppress(OSError):
+            held = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                folder = lock.with_suffix("")
+                if _is_own_file(os.fstat(held)) and (not os.path.lexists(folder) or _is_own_folder(folder.lstat())):
+                    _remove(folder, lock)
+            finally:
+                os.close(held)
+
+
+def _remove(folder: Path, lock: Path) -> None:
+    """The lock stays while anything of the folder does, for the next sweep to try again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        lock.unlink(missing_ok=True)
+
+
+def _is_own_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _is_own_folder(found: os.stat_result) -> bool:
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()

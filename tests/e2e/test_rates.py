@@ -1,0 +1,188 @@
+"""Rates that are a share of a capacity, as a user meets them: two stages in one command, gone on with anywhere."""
+
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from redline.model import Metric, Open, Report, Run, Share
+from redline.report import capacities
+from redline.store import RunStore
+from tests.e2e.conftest import Redline
+from tests.e2e.lab import Lab
+
+pytestmark = pytest.mark.e2e
+
+REAL = """\
+servers: [rust.hyper, rust.axum]
+baseline: rust.hyper
+ceiling: oracle.null
+scenarios: [SimpleGet]
+loads:
+  saturate: {closed: {users: 4}, for: 300ms}
+  half: {open: {rate: 50% of saturate, connections: 16}, for: 300ms}
+warmup: 50ms
+trials: 2
+"""
+HALF = "  half: {open: {rate: 50% of saturate, connections: 16}, for: 300ms}\n"
+
+
+@pytest.fixture
+def lab(redline: Redline, oracle: Path) -> Lab:
+    return Lab(redline.folder, oracle)
+
+
+def suite_with_half(lab: Lab, servers: str, trials: int, more: str = "baseline: good.one") -> Path:
+    suite = lab.suite(servers, trials=trials, more=more)
+    suite.write_text(suite.read_text().replace("warmup:", f"{HALF}warmup:"))
+    return suite
+
+
+def stored(redline: Redline, folder: str = "out") -> Run:
+    return RunStore(redline.folder / folder).run()
+
+
+def rates(run: Run) -> dict[str, float | None]:
+    shapes = {cell.variant.slug: cell.load.shape for cell in run.manifest.plan.cells.values()}
+    return {slug: shape.rate_per_s for slug, shape in shapes.items() if isinstance(shape, Open)}
+
+
+def has_no_capacity(redline: Redline) -> bool:
+    """A machine may be too busy to measure anything validly; then the run says so and ends, which is right as well."""
+    return bool(capacities(stored(redline, "out/capacity")).missing)
+
+
+def test_both_of_a_pair_get_the_same_share_of_the_weaker_ones_capacity(redline: Redline) -> None:
+    suite = redline.folder / "suite.yaml"
+    suite.write_text(REAL)
+    done = redline("run", suite, "-o", "out", "--json")
+    assert "Traceback" not in done.err
+    if has_no_capacity(redline):
+        done.refused(1, "nothing is left to run", "without a capacity")
+        return
+    report = Report.model_validate(done.json)
+    first = Report.model_validate_json((redline.folder / "out" / "capacity" / "results.json").read_bytes())
+    assert report.run.complete
+    assert first.run.complete
+    assert {(cell.server, cell.load) for cell in report.cells} == {("rust.hyper", "half"), ("rust.axum", "half")}
+    assert {cell.server for cell in first.cells} == {"rust.hyper", "rust.axum", "oracle.null"}
+    assert {cell.load for cell in first.cells} == {"saturate"}
+    weaker = min(cell.estimates[Metric.THROUGHPUT].value for cell in first.cells if cell.role == "subject")
+    run = stored(redline)
+    assert rates(run) == {"rust.hyper": round(weaker * 0.5), "rust.axum": round(weaker * 0.5)}
+    for cell in run.manifest.plan.cells.values():
+        assert isinstance(cell.load.shape, Open)
+        assert cell.load.shape.share == Share(share=0.5, of="saturate")
+    assert all(f"{round(weaker * 0.5):,}/s (50% of saturate) poisson" in cell.load_text for cell in report.cells)
+    assert len({(recording.round, recording.seed) for recording in run.recordings}) == 2
+    assert "stage 1 of 2" in done.err
+    assert "stage 2 of 2" in done.err
+    assert redline("report", "out/capacity", "--json").json["run"]["name"] == "out/capacity"
+
+
+def test_flags_are_for_both_stages(redline: Redline, lab: Lab) -> None:
+    suite = suite_with_half(lab, "good.one, good.two", 2)
+    redline("run", suite, "-o", "out", "-s", "good.two", "-u", "2", "-d", "200ms", "--trials", "1")
+    (cell,) = stored(redline, "out/capacity").manifest.plan.cells.values()
+    assert (cell.variant.slug, cell.load.connections, cell.load.duration_ns) == ("good.two", 2, 200_000_000)
+    if not has_no_capacity(redline):
+        run = stored(redline)
+        (cell,) = run.manifest.plan.cells.values()
+        assert (cell.load.name, cell.load.duration_ns, len(run.recordings)) == ("half", 200_000_000, 1)
+
+
+def test_ctrl_c_in_the_first_stage_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
+    suite = suite_with_half(lab, "good.one, good.two", 3)
+    process = redline.start("run", suite, "-o", "out")
+    _wait_for_recordings(redline.folder / "out" / "capacity", 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "run --resume out" in " ".join(err.split())
+    assert "Traceback" not in err
+    assert "saturate" in out
+    kept = stored(redline, "out/capacity").recordings
+    assert 2 <= len(kept) < 6
+    assert not (redline.folder / "out" / "run.json").exists()
+    assert (redline.folder / "out" / "capacity" / "report.html").exists()
+    redline("report", "out").refused(1, "no further than its capacity", "--resume out", "redline report out/capacity")
+    redline("run", suite, "-o", "out").refused(1, "out already holds a run", "--resume out")
+    done = redline("run", "--resume", "out", "--json")
+    assert "Traceback" not in done.err
+    assert stored(redline, "out/capacity").complete
+    assert stored(redline, "out/capacity").recordings[: len(kept)] == kept
+    if has_no_capacity(redline):
+        done.refused(1, "without a capacity")
+        return
+    assert Report.model_validate(done.json).run.complete
+    assert {cell.load.name for cell in stored(redline).manifest.plan.cells.values()} == {"half"}
+
+
+def test_resume_goes_on_between_the_stages_and_in_the_second(redline: Redline, lab: Lab) -> None:
+    redline("run", suite_with_half(lab, "good.one, good.two", 1), "-o", "out")
+    if has_no_capacity(redline):
+        pytest.skip("this machine is too busy to measure a capacity")
+    whole, folder = stored(redline), redline.folder / "out"
+    first = stored(redline, "out/capacity")
+    (folder / "run.json").unlink()
+    shutil.rmtree(folder / "recordings")
+    redline("run", "--resume", "out")
+    again = stored(redline)
+    assert again.complete
+    assert again.manifest.plan == whole.manifest.plan
+    assert again.manifest.command == whole.manifest.command
+    (folder / "recordings" / sorted(file.name for file in (folder / "recordings").iterdir())[1]).unlink()
+    redline("run", "--resume", "out")
+    assert stored(redline).complete
+    assert stored(redline).recordings[0] == again.recordings[0]
+    assert stored(redline, "out/capacity") == first
+
+
+def test_a_server_without_a_capacity_costs_its_group_the_rates_and_nothing_else(redline: Redline, lab: Lab) -> None:
+    suite = suite_with_half(lab, "good.one, good.two, bad.wrong", 1, more="baseline: {bad.wrong: good.one}")
+    done = redline("run", suite, "-o", "out", "--json")
+    assert done.code == 1
+    found = capacities(stored(redline, "out/capacity"))
+    assert {"good.one.SimpleGet.saturate", "bad.wrong.SimpleGet.saturate"} <= set(found.missing)
+    if "good.two.SimpleGet.saturate" in found.missing:
+        done.refused(1, "nothing is left to run")
+        return
+    report = Report.model_validate(done.json)
+    assert [cell.slug for cell in report.cells] == ["good.two.SimpleGet.half"]
+    reasons = {skipped.slug: skipped.reason for skipped in report.skipped}
+    assert set(reasons) == {"good.one.SimpleGet.half", "bad.wrong.SimpleGet.half"}
+    assert all("bad.wrong.SimpleGet.saturate: " in reason and "404" in reason for reason in reasons.values())
+    assert "404" in done.err
+
+
+def test_check_shows_both_stages_and_starts_nothing(redline: Redline, lab: Lab) -> None:
+    suite = suite_with_half(lab, "good.one, good.two", 2)
+    done = redline("check", suite)
+    assert done.code == 0
+    stage_1, stage_2 = done.out.split("stage 2 of 2")
+    assert "the capacity under saturate" in stage_1
+    assert "saturate" in stage_1
+    assert "half (50% of saturate)" in stage_2
+    assert "4 cells, 8 trials" in stage_2
+    checked = redline("check", suite, "--json").json
+    assert [cell["slug"].rpartition(".")[2] for cell in checked["capacity"]] == ["saturate", "saturate"]
+    assert [cell["share"] for cell in checked["cells"]] == [{"share": 0.5, "of": "saturate"}] * 2
+    assert checked["trials"] == 8
+    assert checked["expected_length_ns"] == 8 * (50 + 300 + 100) * 1_000_000
+    assert not (redline.folder / "runs").exists()
+
+
+def test_a_share_of_nothing_is_told_by_line(redline: Redline, lab: Lab) -> None:
+    suite = suite_with_half(lab, "good.one", 1)
+    suite.write_text(suite.read_text().replace("of saturate", "of saturat"))
+    redline("check", suite).refused(2, "suite.yaml:6:23", "loads.half.open.rate", "did you mean `saturate`?")
+
+
+def _wait_for_recordings(run: Path, count: int) -> None:
+    for _ in range(600):
+        if len(list((run / "recordings").glob("0*.json"))) >= count:
+            return
+        time.sleep(0.05)
+    raise AssertionError("no recordings came")

@@ -1,0 +1,129 @@
+"""What is shown while servers are built, and what is said of each afterwards."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from redline.cli.build import build_result, matching
+from redline.cli.build_view import BuildView
+from redline.cli.building import build_all
+from redline.errors import BuildError, UsageError
+from redline.model import Build, ServerEntry, Start
+from redline.ports import Building, BuildOutcome
+from tests.fakes.plugins import FakeLauncher
+from tests.fakes.recordings import simulated_run
+
+NAMES = ("http4s.ember", "http4s.blaze", "netty.tapir", "rust.axum")
+SUITE = simulated_run().manifest.plan.suite
+
+
+def entry(name: str) -> ServerEntry:
+    build = Build(run=("true",), inputs=("in",), outputs=("out",))
+    start = Start(command=("out", "{port}"))
+    return ServerEntry(name=name, about="", runtime="jvm", family_folder="family", build=build, start=start)
+
+
+SERVERS = {name: entry(name) for name in NAMES}
+
+
+def names(*globs: str) -> list[str]:
+    return [entry.name for entry in matching(SERVERS, globs)]
+
+
+def test_servers_are_chosen_by_globs_and_all_without() -> None:
+    assert names() == list(NAMES)
+    assert names("http4s.*") == ["http4s.ember", "http4s.blaze"]
+    assert names("rust.axum", "*.tapir") == ["netty.tapir", "rust.axum"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "hint"),
+    [
+        ("http4s.embr", "did you mean `http4s.ember`?"),
+        ("http4s", "did you mean `http4s.*`?"),
+        ("xyz", "the catalogue has: http4s.ember, http4s.blaze, netty.tapir, rust.axum"),
+    ],
+)
+def test_a_glob_that_matches_nothing_is_refused(glob: str, hint: str) -> None:
+    with pytest.raises(UsageError, match="no server of the catalogue matches") as caught:
+        matching(SERVERS, ("netty.*", glob))
+    assert [problem.hint for problem in caught.value.problems] == [hint]
+
+
+def test_every_glob_that_matches_nothing_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        matching(SERVERS, ("xyz", "http4s.*", "zyx"))
+    assert len(caught.value.problems) == 2
+
+
+def test_what_was_built_what_stood_and_what_failed() -> None:
+    outcome = BuildOutcome(
+        hashes={"http4s.ember": "1", "rust.axum": "2"},
+        failures={
+            "http4s.blaze": BuildError("building http4s.blaze failed: not resolved", hint="see the log"),
+            "netty.tapir": BuildError("netty.tapir cannot be used here: java is not installed", hint="install a JDK"),
+        },
+        took_ns={"http4s.ember": 5, "http4s.blaze": 5},
+    )
+    servers = build_result(tuple(SERVERS.values()), outcome).servers
+    assert [(server.state, server.hash, server.took_ns) for server in servers] == [
+        ("built", "1", 5),
+        ("failed", None, 5),
+        ("failed", None, None),
+        ("stood", "2", None),
+    ]
+    assert servers[1].reason == "building http4s.blaze failed: not resolved"
+    assert servers[2].hint == "install a JDK"
+
+
+def shown(*buildings: Building, terminal: bool) -> str:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=60, color_system=None)
+    with BuildView(console) as view:
+        for building in buildings:
+            view(building)
+        view._bar.refresh() if terminal else None
+    return file.getvalue()
+
+
+def test_without_a_terminal_each_command_is_told_in_a_line() -> None:
+    told = shown(
+        Building(NAMES[:2]),
+        Building(NAMES[:2], "compiling"),
+        Building(NAMES[2:3]),
+        Building(NAMES[2:3], "done"),
+        terminal=False,
+    )
+    assert told == "building http4s.ember, http4s.blaze\nbuilding netty.tapir\n"
+
+
+def test_on_a_terminal_the_last_line_is_shown_whatever_it_holds() -> None:
+    told = shown(Building(NAMES), Building(NAMES, "[info] [/b]\x1b]0;x\x07 compiling"), terminal=True)
+    assert "building http4s.ember, http4s.blaze, netty.tapir, rust.axum" in told
+    assert "building http4s.ember and 3 more: [info] " in told
+    one = shown(Building(NAMES[:1], "[info] [/b]\x07 x"), terminal=True)
+    assert "building http4s.ember: [info] [/b] x" in one
+    assert "0:00:00" in one
+
+
+class LauncherThatBuildsNothing(FakeLauncher):
+    """Every build fails, all by one reason."""
+
+    def build(self, variants: object, progress: object) -> BuildOutcome:
+        error = BuildError("no [red]compiler", hint="install one")
+        return BuildOutcome(failures={variant.slug: error for variant in variants})  # type: ignore[attr-defined]
+
+
+def test_a_run_builds_each_variant_and_keeps_why_it_could_not() -> None:
+    slugs = {variant.slug for variant in SUITE.variants} | ({SUITE.ceiling.slug} if SUITE.ceiling else set())
+    file = io.StringIO()
+    console = Console(file=file, width=500)
+    assert set(build_all(SUITE, FakeLauncher([]), console).hashes) == slugs
+    only = SUITE.variants[0].slug
+    assert set(build_all(SUITE, FakeLauncher([]), console, only={only}).hashes) == {only}
+    assert file.getvalue() == ""
+    failed = build_all(SUITE, LauncherThatBuildsNothing([]), console)
+    assert failed.unavailable == dict.fromkeys(slugs, "no [red]compiler")
+    assert file.getvalue().count("no [red]compiler") == 1
+    assert all(slug in file.getvalue() for slug in slugs)

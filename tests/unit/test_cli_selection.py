@@ -1,0 +1,85 @@
+"""The flags that choose from a suite, as `redline check` takes them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from redline.cli.check import check
+from redline.cli.selection import read_overrides
+from redline.errors import UsageError
+from tests.fakes.catalogues import write_catalogue
+
+SUITE = """\
+servers: [fam.plain, {use: fam.layered, with: {log: [off, server-log]}}]
+baseline: {fam.layered: fam.plain}
+scenarios: [Get, Post]
+loads:
+  one: {closed: {users: 1}, for: 20s}
+  many: {closed: {users: 64}, for: 20s}
+warmup: 10s
+trials: 4
+quick: {warmup: 1s, for: 2s, trials: 2}
+"""
+
+
+def checked(folder: Path, *flags: str) -> dict[str, Any]:
+    write_catalogue(folder / "catalogue")
+    (folder / "some.yaml").write_text(SUITE, encoding="utf-8")
+    app = typer.Typer()
+    app.command()(check)
+    done = CliRunner().invoke(app, [str(folder / "some.yaml"), "--json", *flags], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_a_plan_of_many_cells_has_a_line_a_server(tmp_path: Path) -> None:
+    loads = "".join(f"  load{users}: {{closed: {{users: {users}}}, for: 1s}}\n" for users in range(1, 22))
+    write_catalogue(tmp_path / "catalogue")
+    (tmp_path / "some.yaml").write_text(
+        f"servers: [fam.plain, fam.layered]\nscenarios: [Get, Post]\ntrials: 2\nloads:\n{loads}", encoding="utf-8"
+    )
+    app = typer.Typer()
+    app.command()(check)
+    lines = CliRunner().invoke(app, [str(tmp_path / "some.yaml")], catch_exceptions=False).stdout.splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["fam.plain", "2", "21", "42", "84"],
+        ["fam.layered", "2", "21", "42", "84"],
+    ]
+    assert lines[-1].startswith("84 cells, 168 trials")
+
+
+def slugs(told: dict[str, Any]) -> list[str]:
+    return [cell["slug"] for cell in told["cells"]]
+
+
+def test_quick_keeps_every_cell_and_shortens_it(tmp_path: Path) -> None:
+    whole, quick = checked(tmp_path), checked(tmp_path, "--quick")
+    assert slugs(whole) == slugs(quick)
+    assert len(slugs(whole)) == 12
+    assert {(cell["warmup_ns"], cell["duration_ns"], cell["trials"]) for cell in quick["cells"]} == {
+        (1_000_000_000, 2_000_000_000, 2)
+    }
+    longer = checked(tmp_path, "--quick", "-d", "5s", "--warmup", "0s", "--trials", "3")
+    assert {(cell["warmup_ns"], cell["duration_ns"], cell["trials"]) for cell in longer["cells"]} == {
+        (0, 5_000_000_000, 3)
+    }
+
+
+def test_options_and_users_select(tmp_path: Path) -> None:
+    told = checked(tmp_path, "-w", "log=off", "-u", "64", "-m", "Get")
+    assert slugs(told) == ["fam.plain.Get.many", "fam.layered.Get.many"]
+    several = checked(tmp_path, "-w", "log=server-log,routes=128", "-s", "fam.layered", "-u", "8")
+    assert slugs(several) == [f"fam.layered+log=server-log.{scenario}.one" for scenario in ("Get", "Post")]
+
+
+@pytest.mark.parametrize("written", ["log", "=off", "log=", "="])
+def test_an_option_has_a_name_and_a_value(written: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_overrides(None, None, None, None, None, None, [written])
+    assert "is not an option with its value" in str(caught.value.problems[0].message)
+    assert "-w interceptor=off" in str(caught.value.problems[0].hint)

@@ -1,0 +1,84 @@
+"""Servers that are started with the `java` of the JDK that their variant asks for."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from redline.errors import BuildError, LaunchError
+from redline.model import Option, OptionValue, Variant
+from redline.plugins.jdks.asked import Jdks
+from redline.plugins.jdks.homes import Jdk, read_home
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.ports import Building, Placement
+from tests.fakes.servers.entries import SCRIPT, make_catalogue, server
+
+FREE = Placement()
+
+
+def fake_jdk(home: Path, version: str) -> Jdk:
+    """A JDK whose `java` runs the small server whatever it is asked to run."""
+    (home / "bin").mkdir(parents=True)
+    java = home / "bin/java"
+    java.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {SCRIPT} "$2" healthy\n')
+    java.chmod(0o755)
+    (home / "release").write_text(f'IMPLEMENTOR="Eclipse Adoptium"\nSEMANTIC_VERSION="{version}"\n')
+    found = read_home(home)
+    assert found is not None
+    return found
+
+
+def asking(jdk: OptionValue) -> Variant:
+    plain = server(command=("{java}", "-version", "{port}"), options={"jdk": 21})
+    options = {"jdk": Option(values=(17, 21), default=21)}
+    return Variant(entry=plain.entry.model_copy(update={"options": options}), options={"jdk": jdk})
+
+
+def launcher(tmp_path: Path, jdks: Jdks) -> ProcessLauncher:
+    return ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache", jdks)
+
+
+def test_it_is_fetched_with_the_build_and_told_in_the_recording(tmp_path: Path) -> None:
+    fetched: list[int] = []
+
+    def fetch(feature: int, folder: Path, progress: object) -> Jdk:
+        assert callable(progress)
+        progress(f"fetching JDK {feature}")
+        fetched.append(feature)
+        return fake_jdk(folder / f"temurin-{feature}", f"{feature}.0.8+9")
+
+    under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (), fetch=fetch))
+    lines: list[Building] = []
+    outcome = under_test.build([asking(17), asking(21)], lines.append)
+    assert outcome.failures == {}
+    assert fetched == [17, 21]
+    assert Building(("fake.healthy",), "fetching JDK 17") in lines
+    with under_test.running(asking(17), FREE, tmp_path / "server.log") as running:
+        assert running.facts.command[0] == str(tmp_path / "cache/jdks/temurin-17/bin/java")
+        assert running.facts.runtime_version == "Temurin 17.0.8+9 (jdk 17)"
+    assert fetched == [17, 21]
+
+
+def test_only_the_variants_that_lack_it_fail(tmp_path: Path) -> None:
+    def fetch(feature: int, _folder: Path, _progress: object) -> Jdk:
+        raise BuildError(f"there is no JDK {feature}", hint="install it")
+
+    here = fake_jdk(tmp_path / "home", "21.0.8+9")
+    under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (here,), fetch=fetch))
+    outcome = under_test.build([asking(17), asking(21)], lambda _line: None)
+    assert list(outcome.hashes) == ["fake.healthy"]
+    assert list(outcome.failures) == ["fake.healthy+jdk=17"]
+    with (
+        pytest.raises(LaunchError, match=r"fake\.healthy\+jdk=17: there is no JDK 17 on this machine"),
+        under_test.running(asking(17), FREE, tmp_path / "server.log"),
+    ):
+        pass
+
+
+def test_none_is_fetched_for_a_variant_that_is_skipped_anyway(tmp_path: Path) -> None:
+    def fetch(_feature: int, _folder: Path, _progress: object) -> Jdk:
+        raise AssertionError("nobody asked")
+
+    under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (), fetch=fetch))
+    assert under_test.build([asking(11)], lambda _line: None).failures == {}
+    assert under_test.availability(asking(17).entry).state == "built"

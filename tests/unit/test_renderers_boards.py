@@ -1,0 +1,212 @@
+"""Comparisons laid out by server, scenario and load: how lines are named, and that nothing is lost or left unsaid."""
+
+from redline.model import COMPARED, Comparison, Effect, Metric, Report
+from redline.report.renderers.boards import Column, cost_boards, refusals, steps, tells_more
+from redline.report.renderers.lines import Line, Naming, against_in_short, defaults_told
+from redline.report.renderers.ranks import rank_text, server_in, unranked
+from redline.report.renderers.views import groups
+from tests.fakes import reports, studies
+
+
+def test_every_comparison_has_its_place() -> None:
+    for report in (reports.healthy(), reports.doubtful(), studies.small()):
+        placed = [found for board in cost_boards(report) for found in board.found.values()]
+        assert sorted(placed, key=str) == sorted(report.comparisons, key=str)
+        for board in cost_boards(report):
+            assert {(line, column) for line in board.lines for column in board.columns} >= set(board.found)
+
+
+def test_the_setting_is_what_both_sides_have_and_what_varies() -> None:
+    throughput, *others = cost_boards(studies.small())
+    assert throughput.settings == ("interceptor=off", "interceptor=server-log")
+    assert throughput.lines[0] == Line("http4s.tapir", "http4s.vanilla", "interceptor=off")
+    assert throughput.against == ""
+    assert [board.metric for board in (throughput, *others)] == list(COMPARED)
+
+
+def test_options_that_only_one_side_has_stay_in_its_name() -> None:
+    pairs = [("rust.axum", "rust.hyper"), ("rust.axum+routes=128", "rust.hyper")]
+    lines = Naming({("rust.axum", "routes"): "1"}).lines(pairs)
+    assert [lines[pair].server for pair in pairs] == ["rust.axum", "rust.axum+routes=128"]
+    assert {line.setting for line in lines.values()} == {""}
+
+
+def test_options_that_all_share_are_not_told() -> None:
+    pairs = [("a.x+heap=2g+http2", "a.y+heap=2g+http2"), ("a.z+heap=2g+http2", "a.y+heap=2g+http2")]
+    assert list(Naming({}).lines(pairs).values()) == [Line("a.x", "a.y", ""), Line("a.z", "a.y", "")]
+
+
+def test_a_default_that_is_not_known_leaves_its_setting_without_a_name() -> None:
+    report = studies.small().model_copy(update={"effects": ()})
+    assert defaults_told(report) == {}
+    assert cost_boards(report)[0].settings == ("", "interceptor=server-log")
+
+
+def test_defaults_are_told_by_effects_on_either_side() -> None:
+    report = studies.small()
+    names = ("http4s.vanilla", "http4s.tapir", "vertx.vanilla", "vertx.tapir-future")
+    told = {(name, "interceptor"): "off" for name in names}
+    assert defaults_told(report) == told
+    turned = [_turned(effect) for effect in report.effects if effect.axis == "interceptor"]
+    assert defaults_told(report.model_copy(update={"effects": tuple(turned)})) == told
+
+
+def test_servers_with_different_defaults_keep_their_own_settings_and_numbers() -> None:
+    report = _other_default(studies.small(), "vertx.")
+    assert defaults_told(report) == {
+        ("http4s.vanilla", "interceptor"): "off",
+        ("http4s.tapir", "interceptor"): "off",
+        ("vertx.vanilla", "interceptor"): "server-log",
+        ("vertx.tapir-future", "interceptor"): "server-log",
+    }
+    for board, plain in zip(cost_boards(report), cost_boards(studies.small()), strict=True):
+        assert board.found == plain.found
+    for step in steps(report):
+        assert all(len(board.found) == _count(report, step.axis, board.metric) for board in step.boards)
+
+
+def _other_default(report: Report, family: str) -> Report:
+    """The same study, but for this family the default is server-log, which slugs then leave out."""
+
+    def renamed(server: str) -> str:
+        name, plus, _ = server.partition("+")
+        return server if not name.startswith(family) else name if plus else f"{name}+interceptor=off"
+
+    cells = tuple(cell.model_copy(update={"server": renamed(cell.server)}) for cell in report.cells)
+    return report.model_copy(update={"cells": cells})
+
+
+def _count(report: Report, axis: str, metric: Metric) -> int:
+    return sum(effect.axis == axis and effect.comparison.metric is metric for effect in report.effects)
+
+
+def test_a_default_of_one_side_alone_is_no_setting_of_both() -> None:
+    pairs = [("a.x", "b.x"), ("a.x+n=2", "b.x+n=2"), ("a.x+n=3", "b.x+n=3")]
+    for defaults in ({("a.x", "n"): "1"}, {("a.x", "n"): "1", ("b.x", "n"): "4"}):
+        assert [line.setting for line in Naming(defaults).lines(pairs).values()] == ["", "n=2", "n=3"]
+    one_side = [("a.x+n=2", "b.x"), ("a.x+n=3", "b.x+n=3")]
+    both = {("a.x", "n"): "1", ("b.x", "n"): "1"}
+    assert list(Naming(both).lines(one_side).values()) == [Line("a.x+n=2", "b.x", ""), Line("a.x", "b.x", "n=3")]
+
+
+def test_pairs_that_would_be_called_alike_are_called_by_their_whole_slugs() -> None:
+    pairs = [("a.x", "b.x"), ("a.x+n=2", "b.x+n=2"), ("c.x", "b.x")]
+    wrong = {("a.x", "n"): "2", ("b.x", "n"): "2"}
+    assert Naming(wrong).lines(pairs) == {pair: Line(*pair, "") for pair in pairs}
+
+
+def _turned(effect: Effect) -> Effect:
+    found = effect.comparison
+    swapped = found.model_copy(update={"cell_id": found.baseline_id, "baseline_id": found.cell_id})
+    return effect.model_copy(
+        update={"value": effect.reference, "reference": effect.value, "comparison": swapped},
+    )
+
+
+def test_a_ceiling_is_not_held_against_anything() -> None:
+    report = reports.healthy()
+    ceiling = next(cell for cell in report.cells if cell.role == "ceiling")
+    odd = report.comparisons[0].model_copy(update={"cell_id": ceiling.cell_id})
+    with_odd = report.model_copy(update={"comparisons": (*report.comparisons, odd)})
+    assert [board.lines for board in cost_boards(with_odd)] == [board.lines for board in cost_boards(report)]
+
+
+def test_steps_are_gathered_by_what_is_stepped_on() -> None:
+    interceptor, multi = steps(studies.small())
+    assert interceptor.title == "interceptor: server-log against off"
+    assert {line.server for line in interceptor.boards[0].lines} == {
+        "http4s.vanilla", "http4s.tapir", "vertx.vanilla", "vertx.tapir-future",
+    }  # fmt: skip
+    assert interceptor.boards[0].settings == ("",)
+    assert multi.title == "SimpleGetMulti against SimpleGet"
+    assert multi.boards[0].settings == ("interceptor=off", "interceptor=server-log")
+    assert sum(len(board.found) for step in (interceptor, multi) for board in step.boards) == len(
+        studies.small().effects
+    )
+
+
+def test_few_numbers_of_several_loads_stay_together_and_many_do_not() -> None:
+    (name, whole), *none = cost_boards(reports.healthy())[0].parts()
+    assert (name, len(whole.found), none) == ("", 4, [])
+    parts = cost_boards(reports.healthy())[0].parts(most_numbers=3)
+    assert [name for name, _ in parts] == ["saturate", "steady"]
+    assert [part.columns for _, part in parts] == [
+        (Column("SimpleGet", load), Column("PostBytes", load)) for load in ("saturate", "steady")
+    ]
+
+
+def test_a_column_is_named_by_what_tells_it_from_the_others() -> None:
+    board = cost_boards(reports.healthy())[0]
+    assert [board.title_of(column) for column in board.columns][:2] == ["SimpleGet · saturate", "PostBytes · saturate"]
+    assert board.under("steady").title_of(board.columns[0]) == "SimpleGet"
+
+
+def test_refusals_are_told_once_with_their_places() -> None:
+    (one,) = refusals(cost_boards(reports.doubtful())[0])
+    assert one == (1, "this cell is invalid", ((Line("rust.axum", "rust.hyper", ""), Column("PostBytes", "steady")),))
+
+
+def test_a_single_comparison_tells_no_more_than_the_results() -> None:
+    report = reports.healthy()
+    (first,) = [c for c in report.comparisons if c.metric is Metric.P50][:1]
+    assert not tells_more(cost_boards(report.model_copy(update={"comparisons": (first,)})))
+    assert not tells_more(cost_boards(reports.alone()))
+    assert tells_more(cost_boards(report))
+
+
+def test_each_baseline_stands_before_what_is_compared_with_it() -> None:
+    report = studies.small()
+    backwards = report.model_copy(update={"cells": tuple(reversed(report.cells))})
+    base = {c.cell_id: c.baseline_id for c in report.comparisons}
+    for group in (*groups(report), *groups(backwards)):
+        places = {cell.cell_id: place for place, cell in enumerate(group.cells)}
+        for cell_id, place in places.items():
+            if cell_id in base:
+                between = group.cells[places[base[cell_id]] + 1 : place]
+                assert places[base[cell_id]] < place
+                assert all(base.get(cell.cell_id) == base[cell_id] for cell in between)
+        assert group.cells[-1].role == "ceiling"
+        assert set(group.against.values()) == {"http4s.vanilla", "vertx.vanilla"}
+        assert group.baseline == ""
+
+
+def test_one_baseline_needs_no_name_in_the_rows() -> None:
+    for group in groups(reports.healthy()):
+        assert (group.against, group.baseline) == ({}, "rust.hyper")
+
+
+def test_what_a_server_is_held_against_is_named_without_what_both_have() -> None:
+    assert against_in_short("a.x+jdk=21+gc=G1", "a.y+gc=G1+jdk=25") == "a.y+jdk=25"
+
+
+def test_shared_ranks_are_marked_and_names_leave_out_the_setting() -> None:
+    report = studies.small()
+    cells = {cell.cell_id: cell for cell in report.cells}
+    ranking = next(r for r in report.rankings if r.setting == "interceptor=server-log" and r.scenario == "SimpleGet")
+    told = [(rank_text(ranking, place), server_in(ranking, place, cells)) for place in ranking.places]
+    assert told == [
+        ("1", "http4s.vanilla"),
+        ("2=", "http4s.tapir"),
+        ("2=", "vertx.vanilla"),
+        ("4", "vertx.tapir-future"),
+    ]
+
+
+def test_who_is_in_no_ranking_is_told() -> None:
+    report = studies.small()
+    assert unranked(report, "users128") == ()
+    first = report.rankings[0]
+    shorter = first.model_copy(update={"places": first.places[1:]})
+    lost = next(cell.slug for cell in report.cells if cell.cell_id == first.places[0].cell_id)
+    assert unranked(_ranked(report, shorter), "users128") == (lost,)
+
+
+def _ranked(report: Report, first: object) -> Report:
+    return report.model_copy(update={"rankings": (first, *report.rankings[1:])})
+
+
+def test_a_baseline_that_is_not_in_the_report_is_named_by_its_id() -> None:
+    report = reports.healthy()
+    stray: list[Comparison] = [c.model_copy(update={"baseline_id": "gone-12345678"}) for c in report.comparisons]
+    board = cost_boards(report.model_copy(update={"comparisons": tuple(stray)}))[0]
+    assert board.against == "gone-12345678"

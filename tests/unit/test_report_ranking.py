@@ -1,0 +1,175 @@
+"""Rankings: best first, equal ranks where intervals overlap, and nothing ranked that may not be."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Estimate, Metric, Open, Option, Place, Run, Share
+from redline.report import build_report
+from redline.report.ranking import places
+from tests.fakes.recordings import GOOD, SATURATE, STEADY, Behaviour, simulated_run
+
+
+def told(value: float, low: float | None, high: float | None) -> Estimate:
+    return Estimate(value=value, low=low, high=high, unit="1/s", n=5, method="told")
+
+
+def ranks(ranked: tuple[Place, ...]) -> list[tuple[str, int]]:
+    return [(place.cell_id, place.rank) for place in ranked]
+
+
+FOUR = {"a": told(100, 90, 110), "b": told(95, 88, 99), "c": told(89, 86, 89.5), "d": told(80, 70, 89)}
+
+
+def test_a_rank_is_that_of_the_first_as_long_as_its_interval_is_reached() -> None:
+    # c overlaps b and not a, so it begins a rank at its position; d overlaps c.
+    assert ranks(places(FOUR, higher_is_better=True)) == [("a", 1), ("b", 1), ("c", 3), ("d", 3)]
+
+
+def test_where_less_is_better_the_least_is_first() -> None:
+    assert ranks(places(FOUR, higher_is_better=False)) == [("d", 1), ("c", 1), ("b", 1), ("a", 4)]
+
+
+def test_what_has_no_interval_has_no_rank() -> None:
+    assert ranks(places({**FOUR, "e": told(500, None, None)}, higher_is_better=True))[0] == ("a", 1)
+    assert places({}, higher_is_better=True) == ()
+
+
+estimates = st.dictionaries(
+    st.text("abcdefgh", min_size=1, max_size=3),
+    st.builds(
+        lambda value, below, above: told(value, value - below, value + above),
+        st.integers(1, 50),
+        st.integers(0, 20),
+        st.integers(0, 20),
+    ),
+    max_size=12,
+)
+
+
+@given(estimates, st.booleans(), st.randoms())
+def test_the_order_in_which_cells_come_changes_nothing(
+    found: dict[str, Estimate], higher: bool, random: Random
+) -> None:
+    shuffled = list(found.items())
+    random.shuffle(shuffled)
+    assert places(dict(shuffled), higher_is_better=higher) == places(found, higher_is_better=higher)
+
+
+@given(estimates, st.booleans())
+def test_the_laws_of_ranks(found: dict[str, Estimate], higher: bool) -> None:
+    ranked = places(found, higher_is_better=higher)
+    assert {place.cell_id for place in ranked} == set(found)
+    assert [place.rank for place in ranked] == sorted(place.rank for place in ranked)
+    assert not ranked or ranked[0].rank == 1
+    values = [place.estimate.value for place in ranked]
+    assert values == sorted(values, reverse=higher)
+    for position, place in enumerate(ranked, start=1):
+        leader = ranked[place.rank - 1].estimate
+        assert place.rank <= position
+        assert ranked[place.rank - 1].rank == place.rank
+        assert leader.low is not None
+        assert leader.high is not None
+        assert place.estimate.low is not None
+        assert place.estimate.high is not None
+        assert place.estimate.low <= leader.high
+        assert leader.low <= place.estimate.high
+
+
+FIELD = {
+    "rust.hyper": GOOD,
+    "rust.axum": replace(GOOD, rate_per_s=12_000.0, response_ns=900_000.0),
+    "vertx.vanilla": replace(GOOD, rate_per_s=19_950.0),
+}
+
+
+def with_option(run: Run, name: str, values: dict[str, str]) -> Run:
+    """The run as if these servers had that option, each at its value; those that are not named do not have it."""
+    option = Option(values=tuple(sorted(set(values.values()))), default="default")
+    plan = run.manifest.plan
+    variants = {}
+    for variant in plan.suite.variants:
+        server = variant.entry.name
+        if server in values:
+            entry = variant.entry.model_copy(update={"options": {name: option}})
+            variants[server] = variant.model_copy(update={"entry": entry, "options": {name: values[server]}})
+        else:
+            variants[server] = variant
+    cells = {
+        cell_id: cell.model_copy(update={"variant": variants.get(cell.variant.entry.name, cell.variant)})
+        for cell_id, cell in plan.cells.items()
+    }
+    suite = plan.suite.model_copy(update={"variants": tuple(variants.values())})
+    plan = plan.model_copy(update={"suite": suite, "cells": cells})
+    return run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": plan})})
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return simulated_run(FIELD)
+
+
+def test_servers_are_ranked_by_throughput_or_by_p99(run: Run) -> None:
+    closed, steady = build_report(run).rankings
+    assert (closed.scenario, closed.load, closed.setting, closed.metric) == (
+        "SimpleGet",
+        "saturate",
+        "",
+        Metric.THROUGHPUT,
+    )
+    assert (steady.load, steady.metric) == ("steady", Metric.P99)
+    for ranking in (closed, steady):
+        assert [place.rank for place in ranking.places] == [1, 1, 3]
+        assert ranking.places[2].cell_id.startswith("rust.axum")
+    report = build_report(run)
+    shown = {cell.cell_id: cell.estimates for cell in report.cells}
+    assert all(place.estimate == shown[place.cell_id][closed.metric] for place in closed.places)
+    assert not any("oracle" in place.cell_id for ranking in report.rankings for place in ranking.places)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [replace(GOOD, engine_busy=0.99, server_busy=0.4), replace(GOOD, perturbed=True)],
+    ids=["invalid", "perturbed"],
+)
+def test_what_may_not_be_compared_is_not_ranked(wrong: Behaviour) -> None:
+    run = simulated_run({**FIELD, "rust.axum": wrong}, loads=(SATURATE,))
+    (ranking,) = build_report(run).rankings
+    assert [place.cell_id.split(".Simple")[0] for place in ranking.places] == ["rust.hyper", "vertx.vanilla"]
+
+
+def test_with_one_trial_or_one_server_there_is_nothing_to_rank() -> None:
+    assert build_report(simulated_run(FIELD, trials=1)).rankings == ()
+    assert build_report(simulated_run({"rust.hyper": GOOD})).rankings == ()
+
+
+def test_values_of_an_option_that_all_have_make_rankings_of_their_own() -> None:
+    four = {**FIELD, "netty.tapir": GOOD}
+    values = {"rust.hyper": "on", "rust.axum": "off", "vertx.vanilla": "off", "netty.tapir": "on"}
+    run = simulated_run(four, loads=(SATURATE,))
+    found = build_report(with_option(run, "interceptor", values)).rankings
+    assert [(ranking.setting, len(ranking.places)) for ranking in found] == [
+        ("interceptor=on", 2),
+        ("interceptor=off", 2),
+    ]
+    some = {name: value for name, value in values.items() if name != "netty.tapir"}
+    (whole,) = build_report(with_option(run, "interceptor", some)).rankings
+    assert (whole.setting, len(whole.places)) == ("", 4)
+
+
+def test_loads_whose_rate_is_not_the_same_for_all_are_not_ranked(run: Run) -> None:
+    plan = run.manifest.plan
+    cells = {}
+    for cell_id, cell in plan.cells.items():
+        if cell.load.name == STEADY.name:
+            rate = 4_000.0 if cell.variant.slug == "rust.axum" else 5_000.0
+            shape = Open(rate_per_s=rate, connections=64, share=Share(share=0.5, of="saturate"))
+            cells[cell_id] = cell.model_copy(update={"load": cell.load.model_copy(update={"shape": shape})})
+        else:
+            cells[cell_id] = cell
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
+    report = build_report(run.model_copy(update={"manifest": manifest}))
+    assert [ranking.load for ranking in report.rankings] == ["saturate"]
