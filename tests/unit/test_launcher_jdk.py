@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,19 @@ def test_it_is_fetched_with_the_build_and_told_in_the_recording(tmp_path: Path) 
         assert running.facts.command[0] == str(tmp_path / "cache/jdks/temurin-17/bin/java")
         assert running.facts.runtime_version == "Temurin 17.0.8+9 (jdk 17)"
     assert fetched == [17, 21]
+
+
+def test_the_build_tells_what_the_recordings_will(tmp_path: Path) -> None:
+    """So that going on with a run can refuse another JDK: of the build itself it is no part."""
+    older, newer = fake_jdk(tmp_path / "older", "21.0.8+9"), fake_jdk(tmp_path / "newer", "21.0.9+10")
+    told = {}
+    for jdk in (older, newer):
+        under_test = launcher(tmp_path / jdk.name, Jdks(tmp_path / "cache", machine=partial(tuple, [jdk])))
+        outcome = under_test.build([asking(21), server("exits")], lambda _line: None)
+        with under_test.running(asking(21), FREE, tmp_path / "server.log") as running:
+            assert outcome.runtimes == {"fake.healthy": running.facts.runtime_version, "fake.exits": ""}
+        told[outcome.hashes["fake.healthy"]] = outcome.runtimes["fake.healthy"]
+    assert list(told.values()) == ["Temurin 21.0.9+10 (jdk 21)"], "the same build, another JDK"
 
 
 def test_only_the_variants_that_lack_it_fail(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def reopen(folder: Path, console: Console) -> Opened:
     built = build_all(manifest.plan.suite, bench.tools.launcher, console, only)
     lost = {slug: reason for slug, reason in built.unavailable.items() if slug in planned}
     for run in runs:
-        refuse_changed(Built(built.hashes, lost), run, bench.environment)
+        refuse_changed(Built(built.hashes, lost, built.runtimes), run, bench.environment)
     return Opened(store, bench, built.unavailable)
 
 
