@@ -50,4 +50,5 @@ bench: build ## Redline measured against its peers: half an hour on a machine th
 
 clean: ## Remove everything that was built; runs stay
 	rm -rf .venv .tools .cache engine/target engine/fuzz/target
+	rm -rf catalogue/scala/out catalogue/scala/.bsp catalogue/scala/project/project
 	find catalogue -type d -name target -prune -exec rm -rf {} +

@@ -4,7 +4,12 @@ val nettyTapirVersion = "1.11.15"
 
 lazy val `netty-vanilla` = Servers
   .server("netty-vanilla")
-  .settings(libraryDependencies += "io.netty" % "netty-codec-http" % nettyVersion)
+  .settings(
+    libraryDependencies ++= Seq(
+      "io.netty" % "netty-codec-http" % nettyVersion,
+      ("io.netty" % "netty-transport-native-epoll" % nettyVersion).classifier("linux-x86_64").classifier("linux-aarch_64"),
+    ),
+  )
 
 lazy val `netty-tapir-future` = Servers
   .server("netty-tapir-future")

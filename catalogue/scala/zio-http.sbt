@@ -1,4 +1,4 @@
-// zio-http. tapir's interpreter is of the version that was made for it.
+// zio-http. tapir's interpreter is of the version that was made for it; it brings a newer Scala library, which both get.
 val zioHttpVersion = "3.11.3"
 val zioTapirVersion = "1.13.26"
 
@@ -6,6 +6,7 @@ val zioHttpServer = Seq(
   Servers.shared("zio-http"),
   libraryDependencies ++= Seq(
     "dev.zio" %% "zio-http" % zioHttpVersion,
+    "org.scala-lang" %% "scala3-library" % "3.3.8",
     "dev.zio" %% "zio-logging-slf4j2" % "2.5.0",
   ),
 )

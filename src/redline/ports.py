@@ -71,11 +71,13 @@ class BuildOutcome:
     """By name: the content hash of what stands, or why it could not be built; every name is in one of the two.
 
     `took_ns` is how long the build command ran, where one had to; what was built together has the same time.
+    `runtimes` is what runs what stands, in the words that the recordings will have (`ServerFacts.runtime_version`).
     """
 
     hashes: dict[str, str] = field(default_factory=dict)
     failures: dict[str, BuildError] = field(default_factory=dict)
     took_ns: dict[str, int] = field(default_factory=dict)
+    runtimes: dict[str, str] = field(default_factory=dict)
 
     def hash_of(self, name: str) -> str:
         """The content hash of one that has to stand. Raises BuildError."""
@@ -89,6 +91,7 @@ class BuildOutcome:
             hashes={new: self.hashes[old] for new, old in names.items() if old in self.hashes},
             failures={new: self.failures[old] for new, old in names.items() if old in self.failures},
             took_ns={new: self.took_ns[old] for new, old in names.items() if old in self.took_ns},
+            runtimes={new: self.runtimes[old] for new, old in names.items() if old in self.runtimes},
         )
 
 

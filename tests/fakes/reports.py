@@ -212,12 +212,14 @@ def _compared(cells: list[CellReport]) -> tuple[Comparison, ...]:
         Metric.THROUGHPUT: (0.934, 0.011),
         Metric.P50: (1.058, 0.016),
         Metric.P99: (1.03, 0.064),
+        Metric.P999: (1.02, 0.11),
         Metric.CPU_PER_REQUEST: (1.041, 0.012),
     }
     steady = {
         Metric.THROUGHPUT: (1.0004, 0.002),
         Metric.P50: (1.01, 0.007),
         Metric.P99: (0.91, 0.05),
+        Metric.P999: (0.87, 0.09),
         Metric.CPU_PER_REQUEST: (1.011, 0.014),
     }
     found = []

@@ -52,6 +52,7 @@ class World:
             Metric.THROUGHPUT: Ratios(requests, seconds),
             Metric.P50: Quantiles(histograms, 0.5),
             Metric.P99: Quantiles(histograms, 0.99),
+            Metric.P999: Quantiles(histograms, 0.999),
             Metric.CPU_PER_REQUEST: Ratios(cpu, requests),
         }
 

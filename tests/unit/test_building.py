@@ -1,5 +1,7 @@
 """Going on with a run never mixes builds, engines or machines."""
 
+from dataclasses import replace
+
 import pytest
 
 from redline.cli.building import Built, refuse_changed
@@ -29,6 +31,26 @@ def test_another_build_is_refused() -> None:
     changed = Built(hashes=dict.fromkeys(SAME, "another"), unavailable={})
     with pytest.raises(RedlineError, match="not what it was"):
         refuse_changed(changed, RUN, RUN.manifest.environment)
+
+
+def test_the_same_runtime_goes_on() -> None:
+    same = replace(built(RUN), runtimes=dict.fromkeys(SAME, "simulated 1.0"))
+    refuse_changed(same, RUN, RUN.manifest.environment)
+
+
+def test_another_runtime_is_refused() -> None:
+    slug = next(iter(SAME))
+    changed = replace(built(RUN), runtimes={slug: "simulated 1.1"})
+    with pytest.raises(RedlineError) as caught:
+        refuse_changed(changed, RUN, RUN.manifest.environment)
+    assert caught.value.problems[0].message == f"{slug} ran on simulated 1.0; now it would run on simulated 1.1"
+    assert caught.value.hint == "put simulated 1.0 back, or start a new run: trials of one run must be of one build"
+
+
+def test_why_it_cannot_be_built_is_told_before_that_it_is_not_what_it_was() -> None:
+    lost = next(iter(SAME))
+    with pytest.raises(RedlineError, match="there is no JDK 17"):
+        refuse_changed(Built({}, {lost: "there is no JDK 17"}), RUN, RUN.manifest.environment)
 
 
 def test_a_server_that_cannot_be_built_any_more_is_refused() -> None:

@@ -288,6 +288,7 @@ def test_the_runtime_says_its_version(family: Family, tmp_path: Path) -> None:
     entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "runtime 21"),))
     build(family, entry)
     assert family.builds().find(entry).runtime_version == "runtime 21"
+    assert family.builds().build([entry], lambda _building: None).runtimes == {entry.name: "runtime 21"}
 
 
 def test_a_broken_runtime_is_known_before_anything_is_built(family: Family, tmp_path: Path) -> None:

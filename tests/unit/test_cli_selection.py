@@ -74,7 +74,7 @@ def test_options_and_users_select(tmp_path: Path) -> None:
     told = checked(tmp_path, "-w", "log=off", "-u", "64", "-m", "Get")
     assert slugs(told) == ["fam.plain.Get.many", "fam.layered.Get.many"]
     several = checked(tmp_path, "-w", "log=server-log,routes=128", "-s", "fam.layered", "-u", "8")
-    assert slugs(several) == [f"fam.layered+log=server-log.{scenario}.one" for scenario in ("Get", "Post")]
+    assert slugs(several) == [f"fam.layered+log=server-log.{scenario}.users8" for scenario in ("Get", "Post")]
 
 
 @pytest.mark.parametrize("written", ["log", "=off", "log=", "="])

@@ -42,7 +42,7 @@ def of_version(folder: Path, version: str) -> Jdk:
 
 def asking(jdk: OptionValue) -> Variant:
     plain = server()
-    option = Option(values=(17, 21), default=21)
+    option = Option(values=(17, 21, 25), default=21)
     entry = plain.entry.model_copy(update={"options": {"jdk": option}})
     return Variant(entry=entry, options={"jdk": jdk})
 

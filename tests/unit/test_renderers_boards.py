@@ -1,6 +1,6 @@
 """Comparisons laid out by server, scenario and load: how lines are named, and that nothing is lost or left unsaid."""
 
-from redline.model import COMPARED, Comparison, Effect, Metric, Report
+from redline.model import COMPARED, SHOWN, Comparison, Effect, Metric, Report
 from redline.report.renderers.boards import Column, cost_boards, refusals, steps, tells_more
 from redline.report.renderers.lines import Line, Naming, against_in_short, defaults_told
 from redline.report.renderers.ranks import rank_text, server_in, unranked
@@ -152,6 +152,23 @@ def test_a_single_comparison_tells_no_more_than_the_results() -> None:
     assert not tells_more(cost_boards(report.model_copy(update={"comparisons": (first,)})))
     assert not tells_more(cost_boards(reports.alone()))
     assert tells_more(cost_boards(report))
+
+
+def test_what_only_a_board_shows_is_more_than_the_results() -> None:
+    report = reports.healthy()
+    (tail,) = [c for c in report.comparisons if c.metric is Metric.P999][:1]
+    assert tells_more(cost_boards(report.model_copy(update={"comparisons": (tail,)})))
+
+
+def test_there_is_no_board_of_refusals_alone_of_the_far_tail() -> None:
+    def refused(metric: Metric) -> list[Metric]:
+        told = {"ratio": None, "verdict": None, "refused": f"500 requests are too few for {metric}"}
+        report = studies.small()
+        changed = tuple(c.model_copy(update=told) if c.metric is metric else c for c in report.comparisons)
+        return [board.metric for board in cost_boards(report.model_copy(update={"comparisons": changed}))]
+
+    assert refused(Metric.P999) == list(SHOWN)
+    assert refused(Metric.P99) == list(COMPARED)
 
 
 def test_each_baseline_stands_before_what_is_compared_with_it() -> None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from redline.model import FindingKind, Grade, Metric, Objective, ObjectiveResult, Report, Verdict
+from redline.model import CellReport, FindingKind, Grade, Metric, Objective, ObjectiveResult, Report, Verdict
 from redline.report import format as fmt
 from redline.report.renderers import RENDERERS
+from redline.report.renderers.html.places import rankings as rankings_of
 from tests.fakes import reports, studies
 
 VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
@@ -314,6 +315,43 @@ def test_costs_of_open_loads_are_shown_by_p99_first() -> None:
         assert shown[2] == first
 
 
+def test_costs_of_shares_of_a_capacity_are_shown_by_p99_first_and_no_rate_stands_for_all() -> None:
+    html = RENDERERS["html"].render(_at_shares(studies.small(), "users128")).decode()
+    for name in ("cost", "effects"):
+        shown = re.search(rf'id="{name}-(\d)" name="{name}" checked><label[^>]*>([^<]*)</label>', html)
+        assert shown is not None
+        assert shown[2] == "p99"
+        section = html.split(f'<section id="{name}"')[1].split("</section>")[0]
+        assert "not the same for all" in section
+        assert "/s (50%)" not in section
+
+
+def test_of_open_and_closed_loads_throughput_is_first() -> None:
+    report = _at_shares(studies.study(studies.PAIRS, studies.SCENARIOS[:1], (1, 128)), "users1")
+    html = RENDERERS["html"].render(report).decode()
+    assert re.search(r'name="cost" checked><label[^>]*>throughput</label>', html)
+
+
+def test_a_rate_that_differs_stands_for_no_whole_load_of_rankings() -> None:
+    report = studies.small()
+    assert {ranked.load_text for ranked in rankings_of(report)} == {"closed, 128 users, 25s"}
+    shares = _at_shares(report, "users128").model_copy(update={"rankings": report.rankings})
+    assert {ranked.load_text for ranked in rankings_of(shares)} == {"not the same for all"}
+
+
+def _at_shares(report: Report, load: str) -> Report:
+    """The same report with this load an open one, at half of what each scenario's family can bear."""
+    rates: dict[str, int] = {}
+
+    def changed(cell: CellReport) -> CellReport:
+        rate = rates.setdefault(cell.server.partition(".")[0] + cell.scenario, 10_000 + 1_000 * len(rates))
+        text = f"open, {rate:,}/s (50%) poisson, 64 connections, 25s"
+        return cell.model_copy(update={"load_text": text}) if cell.load == load else cell
+
+    kept = tuple(ranking for ranking in report.rankings if ranking.load != load)
+    return report.model_copy(update={"cells": tuple(map(changed, report.cells)), "rankings": kept})
+
+
 def test_every_table_at_a_glance_has_a_caption_and_heads() -> None:
     html = RENDERERS["html"].render(studies.small()).decode()
     for name in ("cost", "effects", "ranking"):
@@ -332,7 +370,7 @@ def test_rows_say_against_which_of_several_baselines_they_stand() -> None:
 
 def test_a_large_study_makes_a_page_that_can_be_mailed() -> None:
     html = RENDERERS["html"].render(studies.big())
-    assert len(html) < 4_200_000
+    assert len(html) < 4_500_000
     parsed = Page(html.decode())
     assert parsed.open == []
     assert len([1 for tag, a in parsed.tags if tag == "details" and "open" not in a]) > 40

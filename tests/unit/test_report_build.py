@@ -113,6 +113,7 @@ def test_each_subject_is_compared_with_the_baseline_in_its_own_scenario_and_load
         Metric.THROUGHPUT: Verdict.EQUIVALENT,
         Metric.P50: Verdict.SLOWER,
         Metric.P99: Verdict.SLOWER,
+        Metric.P999: Verdict.SLOWER,
         Metric.CPU_PER_REQUEST: Verdict.EQUIVALENT,
     }
 
@@ -221,7 +222,8 @@ def test_with_one_trial_there_are_values_without_intervals_and_no_verdict() -> N
     for cell in report.cells:
         assert cell.valid
         assert all(made.low is None and made.n == 1 for made in cell.estimates.values())
-    assert {made.verdict for made in report.comparisons} == {Verdict.INCONCLUSIVE}
+    assert {made.verdict for made in report.comparisons if not made.refused} == {Verdict.INCONCLUSIVE}
+    assert {made.metric for made in report.comparisons if made.refused} == {Metric.P999}
 
 
 def test_a_server_that_never_started_leaves_a_cell_without_numbers() -> None:
@@ -273,6 +275,7 @@ def test_percentiles_without_enough_requests_are_not_estimated() -> None:
     assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}
     refused = {made.metric: made.refused for made in report.comparisons}
     assert "too few for p99" in refused[Metric.P99]
+    assert "too few for p99.9" in refused[Metric.P999]
     assert refused[Metric.P50] == ""
 
 

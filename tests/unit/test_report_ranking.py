@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.model import Estimate, Metric, Open, Option, Place, Run, Share
+from redline.model import Closed, Estimate, Metric, Open, Option, Place, Run, Share, Think
 from redline.report import build_report
 from redline.report.ranking import places
 from tests.fakes.recordings import GOOD, SATURATE, STEADY, Behaviour, simulated_run
@@ -128,6 +128,17 @@ def test_servers_are_ranked_by_throughput_or_by_p99(run: Run) -> None:
     shown = {cell.cell_id: cell.estimates for cell in report.cells}
     assert all(place.estimate == shown[place.cell_id][closed.metric] for place in closed.places)
     assert not any("oracle" in place.cell_id for ranking in report.rankings for place in ranking.places)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [Closed(users=64, pace_per_s=10), Closed(users=64, think=Think(mean_ns=1_000))],
+    ids=["pace", "think"],
+)
+def test_users_who_wait_are_ranked_by_p99(shape: Closed) -> None:
+    waiting = SATURATE.model_copy(update={"shape": shape})
+    (ranking,) = build_report(simulated_run(FIELD, loads=(waiting,))).rankings
+    assert ranking.metric is Metric.P99
 
 
 @pytest.mark.parametrize(

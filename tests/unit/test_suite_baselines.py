@@ -62,11 +62,36 @@ def test_a_glob_passes_over_the_baseline_and_the_first_key_that_matches_counts(t
 
 def test_a_star_pairs_all_others_by_options(tmp_path: Path) -> None:
     servers = "[{use: fam.plain, with: {routes: [1, 128]}}, {use: fam.layered, with: {routes: [1, 128]}}]"
-    assert pairs_of(tmp_path, "fam.plain", servers).baseline == "fam.plain"
     assert pairs_of(tmp_path, "{'*': fam.plain}", servers).baselines == {
         "fam.layered": "fam.plain",
         "fam.layered+routes=1": "fam.plain+routes=1",
     }
+
+
+BOTH = "[{use: fam.plain, with: {routes: [1, 128]}}, {use: fam.layered, with: {routes: [1, 128]}}]"
+
+
+def test_a_name_of_several_variants_pairs_by_options_though_it_is_a_slug_too(tmp_path: Path) -> None:
+    suite = pairs_of(tmp_path, "fam.plain", BOTH)
+    assert suite.baseline is None
+    assert suite.baselines == {"fam.layered": "fam.plain", "fam.layered+routes=1": "fam.plain+routes=1"}
+
+
+def test_a_slug_with_its_options_is_that_variant_for_all_others(tmp_path: Path) -> None:
+    suite = pairs_of(tmp_path, "fam.plain+routes=1", BOTH)
+    assert (suite.baseline, suite.baselines) == ("fam.plain+routes=1", {})
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "[{use: fam.plain, with: {routes: [1, 128]}}, slow.vanilla]",  # it could be compared with either
+        "[{use: fam.plain, with: {routes: [1, 128]}}]",  # nothing but its own variants
+    ],
+)
+def test_where_not_every_variant_finds_its_partner_a_slug_is_that_variant_for_all(tmp_path: Path, servers: str) -> None:
+    suite = pairs_of(tmp_path, "fam.plain", servers)
+    assert (suite.baseline, suite.baselines) == ("fam.plain", {})
 
 
 def test_a_slug_with_options_is_that_variant_for_all(tmp_path: Path) -> None:

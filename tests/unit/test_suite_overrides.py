@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import Closed, Open, Suite
-from redline.suite import Overrides
+from redline.model import Closed, Open, Share, Suite
+from redline.suite import Overrides, share_of
 from tests.fakes.catalogues import problems_of, suite_of
 
 TEXT = """\
@@ -103,7 +103,7 @@ SEVERAL = TEXT.replace(
 
 @pytest.mark.parametrize(
     ("users", "names"),
-    [(64, ["many", "deep", "steady"]), (1, ["one", "steady"]), (8, ["one", "deep", "steady"])],
+    [(64, ["many", "deep", "steady"]), (1, ["one", "steady"]), (8, ["users8", "deep", "steady"])],
 )
 def test_users_select_the_loads_that_have_them_and_else_replace_those_of_all(
     tmp_path: Path, users: int, names: list[str]
@@ -111,6 +111,21 @@ def test_users_select_the_loads_that_have_them_and_else_replace_those_of_all(
     loads = suite_of(tmp_path, SEVERAL, Overrides(users=users)).loads
     assert [load.name for load in loads] == names
     assert {load.shape.users for load in loads if isinstance(load.shape, Closed)} == {users}
+
+
+def test_several_that_become_one_have_a_name_of_what_they_are_now(tmp_path: Path) -> None:
+    text = SEVERAL.replace("  steady", "  users8: {open: {rate: 50}, for: 2s}\n  steady")
+    names = [load.name for load in suite_of(tmp_path, text, Overrides(users=8)).loads]
+    assert names == ["one", "deep", "users8", "steady"]  # where another load has that name, the first keeps its own
+    alone = [load.name for load in suite_of(tmp_path, TEXT, Overrides(users=8)).loads]
+    assert alone == ["saturate", "steady"]
+
+
+def test_a_share_of_the_load_that_several_become_stays_one_of_it(tmp_path: Path) -> None:
+    text = SEVERAL.replace("rate: 100", "rate: 50% of one")
+    loads = {load.name: load for load in suite_of(tmp_path, text, Overrides(users=8)).loads}
+    assert list(loads) == ["users8", "deep", "steady"]
+    assert share_of(loads["steady"]) == Share(share=0.5, of="users8")
 
 
 RAMP = "  ramp: {closed: {users: 0, ramp: {to: 64, over: 1s}}, for: 1s}\n  steady"

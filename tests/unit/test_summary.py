@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from redline.cli.summary import print_comparisons, print_report
-from redline.model import Report
+from redline.model import Metric, Report
 from tests.fakes import reports, studies
 
 ALL: list[Callable[[], Report]] = [
@@ -114,6 +114,24 @@ def test_comparisons_have_ratio_interval_and_verdict() -> None:
     assert "rust.axum.SimpleGet.saturate  against rust.hyper.SimpleGet.saturate" in lines
     assert "  CPU per request  1.041  1.029\u20131.053  ▼ slower" in lines
     assert any(line.endswith("not compared: this cell is invalid") for line in lines)
+
+
+def test_of_the_far_tail_a_comparison_shows_only_what_could_be_compared() -> None:
+    report = reports.healthy()
+    told = {"ratio": None, "verdict": None, "refused": "500 requests are too few for p99.9"}
+    tails = [found for found in report.comparisons if found.metric is Metric.P999]
+    for comparisons, rows in ((tails, len(tails)), ([c.model_copy(update=told) for c in tails], 0)):
+        console = Console(file=io.StringIO(), width=80)
+        print_comparisons(comparisons, console, base="monday", other="tuesday")
+        assert isinstance(console.file, io.StringIO)
+        text = console.file.getvalue()
+        assert text.count("p99.9 ") == rows
+        assert "too few" not in text
+        assert max(map(cell_len, text.splitlines())) <= 80
+
+
+def test_the_terminal_has_no_column_for_the_far_tail() -> None:
+    assert "p99.9" not in shown(reports.healthy())
 
 
 def test_costs_against_baselines_stand_after_the_tables() -> None:

@@ -13,7 +13,7 @@ from redline.cli import exits, places
 from redline.cli.build_view import BuildView
 from redline.cli.building import print_failures
 from redline.cli.contracts import BuildResult, BuiltServer
-from redline.cli.selection import AsJson
+from redline.cli.selection import AsJson, split
 from redline.errors import Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
@@ -33,7 +33,7 @@ Globs = Annotated[
 def build(names: Globs = None, json: AsJson = False) -> None:
     """Build servers of the catalogue that do not stand yet; those of one build command together."""
     folder = places.catalogue()
-    entries = matching(load_catalogue(folder).servers, _parts(names))
+    entries = matching(load_catalogue(folder).servers, split(names))
     launcher, console = ProcessLauncher(folder, places.cache()), Console(stderr=True)
     with BuildView(console) as view:
         outcome = launcher.build([_as_it_is(entry) for entry in entries], view)
@@ -80,10 +80,6 @@ def _built(name: str, outcome: BuildOutcome) -> BuiltServer:
 
 def _as_it_is(entry: ServerEntry) -> Variant:
     return Variant(entry=entry, options={name: option.default for name, option in entry.options.items()})
-
-
-def _parts(names: list[str] | None) -> tuple[str, ...]:
-    return tuple(part.strip() for name in names or [] for part in name.split(",") if part.strip())
 
 
 def _told_at_length(outcome: BuildOutcome) -> BuildOutcome:

@@ -69,11 +69,11 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     if loads := capacity_loads(plan.suite):
         plans = [first, plan]
         names = " and ".join(load.name for load in loads)
-        console.print(f"stage 1 of 2: the capacity under {names}", style="bold", highlight=False)
+        console.print(f"part 1 of 2: the capacity under {names}", style="bold", highlight=False)
         console.print(_table(first))
         rates = [(load.name, share_of(load)) for load in plan.suite.loads]
         told = ", ".join(f"{name} ({share_text(share)})" for name, share in rates if share)
-        console.print(f"\nstage 2 of 2: {told}, by the weakest of each group", style="bold", highlight=False)
+        console.print(f"\npart 2 of 2: {told}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
         console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)

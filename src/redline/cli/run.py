@@ -1,7 +1,7 @@
 """`redline run`: plan, build, measure, report."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -61,19 +61,19 @@ def run(
             "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
         )
     outcome = stages.go_on(opened, console)
-    _, report = outcome.stages[-1]
+    _, report = outcome.parts[-1]
     if json:
         sys.stdout.write(RENDERERS["json"].render(report).decode())
     else:
         print_report(report, Console())
-    for store, _ in outcome.stages:
+    for store, _ in outcome.parts:
         said = "report" if store.folder == opened.store.folder else "capacity"
         page = (store.folder / "report.html").resolve()
         console.print(f"{said}: {page}", soft_wrap=True, highlight=False, markup=False)
     if outcome.interrupted:
         again = f"{places.own_name()} run --resume {opened.store.folder}"
         console.print(f"interrupted; go on with: {again}", soft_wrap=True, markup=False)
-    code = exits.INTERRUPTED if outcome.interrupted else _worst(report for _, report in outcome.stages)
+    code = exits.INTERRUPTED if outcome.interrupted else exit_code(tuple(report for _, report in outcome.parts))
     if code:
         raise typer.Exit(code)
 
@@ -86,18 +86,24 @@ def _refuse_more_than_resume(suite: Path | None, output: Path | None, overrides:
         )
 
 
-def _worst(reports: Iterable[Report]) -> int:
-    codes = [_exit_code(report) for report in reports]
-    return next((code for code in (exits.COULD_NOT_RUN, exits.MISSED) if code in codes), exits.DONE)
+def exit_code(reports: Sequence[Report]) -> int:
+    """1 when a subject of any part could not be run at all; 3 when an objective of the last was not shown to be met.
 
-
-def _exit_code(report: Report) -> int:
-    """1 when a subject could not be run at all, 3 when an objective was not shown to be met."""
-    subjects = [cell for cell in report.cells if cell.role == "subject"]
-    if not any(cell.valid for cell in subjects) or any(_never_answered(cell) for cell in subjects):
+    Objectives are for what the suite asks about: a server whose capacity is sought is asked for all it has.
+    """
+    if any(_could_not_run(report) for report in reports):
         return exits.COULD_NOT_RUN
-    missed = any(not result.met for cell in subjects for result in cell.objectives)
+    missed = any(not result.met for cell in _subjects(reports[-1]) for result in cell.objectives)
     return exits.MISSED if missed else exits.DONE
+
+
+def _subjects(report: Report) -> list[CellReport]:
+    return [cell for cell in report.cells if cell.role == "subject"]
+
+
+def _could_not_run(report: Report) -> bool:
+    subjects = _subjects(report)
+    return not any(cell.valid for cell in subjects) or any(_never_answered(cell) for cell in subjects)
 
 
 def _never_answered(cell: CellReport) -> bool:

@@ -50,9 +50,9 @@ def read_overrides(
         if number is not None:
             at_least_one(flag, number)
     return Overrides(
-        servers=_split(servers),
-        options=tuple(map(_option, _split(options))),
-        scenarios=_split(scenarios),
+        servers=split(servers),
+        options=tuple(map(_option, split(options))),
+        scenarios=split(scenarios),
         users=users,
         duration_ns=None if duration is None else duration_ns("-d", duration),
         trials=trials,
@@ -87,5 +87,6 @@ def _option(written: str) -> tuple[str, str]:
     return name, value
 
 
-def _split(values: list[str] | None) -> tuple[str, ...]:
+def split(values: list[str] | None) -> tuple[str, ...]:
+    """The parts between commas of a flag that may be given several times; empty ones do not count."""
     return tuple(part.strip() for value in values or [] for part in value.split(",") if part.strip())

@@ -1,6 +1,6 @@
-"""A run in one stage or two: capacities that rates are a share of are measured first, as a run in RUN/capacity.
+"""A run in one part or two: capacities that rates are a share of are measured first, as a run in RUN/capacity.
 
-Whatever is left of a run is read off its directory, so `--resume` goes on from any point: in the first stage, after it,
+Whatever is left of a run is read off its directory, so `--resume` goes on from any point: in the first part, after it,
 and in the second, which is all there is of a suite without such rates.
 """
 
@@ -43,7 +43,7 @@ _VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 
 
 def capacity_of(folder: Path) -> RunStore:
-    """Where a run in this directory keeps its first stage, when it has one."""
+    """Where a run in this directory keeps its first part, when it has one."""
     return RunStore(folder / "capacity")
 
 
@@ -67,15 +67,15 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How far it came: the stages that have something to show, last one last."""
+class Progressed:
+    """How far it came: the parts that have something to show, last one last."""
 
-    stages: tuple[tuple[RunStore, Report], ...]
+    parts: tuple[tuple[RunStore, Report], ...]
     interrupted: bool
 
 
 def begin(file: Path, overrides: Overrides, output: Path | None, console: Console) -> Opened:
-    """Validate, show what will be done, build, and write the manifest of the first stage that there is."""
+    """Validate, show what will be done, build, and write the manifest of the first part that there is."""
     folder, text = places.catalogue(file), read_text(file)
     suite = read_suite(text, str(file), load_catalogue(folder), overrides, files_beside(file))
     store = RunStore(output or places.new_run(suite.name))
@@ -117,11 +117,11 @@ def reopen(folder: Path, console: Console) -> Opened:
     built = build_all(manifest.plan.suite, bench.tools.launcher, console, only)
     lost = {slug: reason for slug, reason in built.unavailable.items() if slug in planned}
     for run in runs:
-        refuse_changed(Built(built.hashes, lost), run, bench.environment)
+        refuse_changed(Built(built.hashes, lost, built.runtimes), run, bench.environment)
     return Opened(store, bench, built.unavailable)
 
 
-def go_on(opened: Opened, console: Console) -> Outcome:
+def go_on(opened: Opened, console: Console) -> Progressed:
     """Run what is left of it, and write the views of what was measured."""
     import_module("scipy.stats")  # judging needs it; loading it takes CPU that the first trial should not feel
     shown: list[tuple[RunStore, Report]] = []
@@ -129,16 +129,16 @@ def go_on(opened: Opened, console: Console) -> Outcome:
     if holds_run(first):
         interrupted = False
         if not holds_run(store):
-            _say(console, f"stage 1 of 2: capacity, kept in {first.folder}")
+            _say(console, f"part 1 of 2: the capacity, kept in {first.folder}")
             interrupted = _measure(first, opened.bench, console)
         shown.append((first, write_views(first)))
         if interrupted:
-            return Outcome(tuple(shown), interrupted)
+            return Progressed(tuple(shown), interrupted)
         if not holds_run(store):
             _plan_second(opened, console)
-        _say(console, "stage 2 of 2: rates as shares of the capacity")
+        _say(console, "part 2 of 2: rates as shares of the capacity")
     interrupted = _measure(store, opened.bench, console)
-    return Outcome((*shown, (store, write_views(store))), interrupted)
+    return Progressed((*shown, (store, write_views(store))), interrupted)
 
 
 def write_views(store: RunStore) -> Report:

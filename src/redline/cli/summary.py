@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.cli.costs import COLOURS, print_costs
-from redline.model import COMPARED, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
+from redline.model import SHOWN, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
 from redline.report.format import GRADE_MARKS, MARKS, amount, interval, label, one_line, percent, ratio, spread
 from redline.report.renderers.views import (
     Doubt,
@@ -22,7 +22,7 @@ from redline.report.renderers.views import (
 
 _GRADES = {Grade.NOTE: "blue", Grade.WARN: "yellow", Grade.INVALID: "bold red"}
 _HEADERS = {Metric.CPU_PER_REQUEST: "CPU/request"}
-_COLUMNS = range(len(COMPARED))
+_COLUMNS = range(len(SHOWN))
 _LEAST_NAME = 12
 _ROOM_FOR_WORDS = 112
 _HASH = 9  # a cell's id is its slug, a dash and eight hex digits
@@ -59,12 +59,16 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console, *, base: str, other: str) -> None:
-    """Each cell's ratios to its baseline, with interval and verdict; `base` and `other` name the runs."""
+    """Each cell's ratios to its baseline, with interval and verdict; `base` and `other` name the runs.
+
+    Of what tables do not show (the p99.9) only what could be compared: of most runs it is refused.
+    """
     title = f"{one_line(other)} against {one_line(base)}" if base != other else f"{one_line(base)} against its baseline"
     console.print(Text(title, "bold"))
     by_pair: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
-        by_pair.setdefault((comparison.cell_id, comparison.baseline_id), []).append(comparison)
+        if comparison.metric in SHOWN or comparison.verdict:
+            by_pair.setdefault((comparison.cell_id, comparison.baseline_id), []).append(comparison)
     for (cell_id, baseline_id), found in by_pair.items():
         against = f"  against {_slug(baseline_id)}" if baseline_id != cell_id else ""
         console.print()
@@ -89,10 +93,10 @@ def _ratios(comparisons: Iterable[Comparison]) -> Table:
 
 def _numbers(report: Report, compared: dict[str, dict[Metric, Comparison]], *, words: bool) -> dict[str, list[Text]]:
     """The metrics of each valid cell by its id, and under "" their headers."""
-    headers = [Text(_HEADERS.get(metric, label(metric)), "dim") for metric in COMPARED]
+    headers = [Text(_HEADERS.get(metric, label(metric)), "dim") for metric in SHOWN]
     return {"": headers} | {
         cell.cell_id: [
-            _value(cell, metric, compared.get(cell.cell_id, {}).get(metric), words=words) for metric in COMPARED
+            _value(cell, metric, compared.get(cell.cell_id, {}).get(metric), words=words) for metric in SHOWN
         ]
         for cell in report.cells
         if cell.valid

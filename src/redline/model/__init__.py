@@ -3,7 +3,7 @@
 from redline.model.base import Frozen
 from redline.model.catalogue import Build, Option, OptionValue, Ready, ServerEntry, Start, Stop, Tool
 from redline.model.environment import Environment
-from redline.model.estimate import COMPARED, Comparison, Estimate, Metric, Verdict
+from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric, Verdict
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
@@ -29,6 +29,7 @@ from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, O
 
 __all__ = [
     "COMPARED",
+    "SHOWN",
     "AgreedTls",
     "Backend",
     "Body",

@@ -107,9 +107,23 @@ class ServerEntry(Frozen):
         return str(PurePosixPath(self.family_folder) / self.build.folder)
 
     def takes(self, name: str, value: OptionValue) -> bool:
-        """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home."""
+        """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home.
+
+        Whether that JDK is of a release that it runs on is seen when it is found.
+        """
         if name == JDK and name in self.options and isinstance(value, str):
             return value == ON_PATH or value.startswith("/")
         # Compared with its type, for to Python `true` is 1.
         known = self.options[name].values if name in self.options else ()
         return any(type(value) is type(other) and value == other for other in known)
+
+    def refusal(self, name: str, value: OptionValue) -> str:
+        """What is told where it does not take a value of one of its options."""
+        known = ", ".join(option_text(other) for other in self.options[name].values)
+        return f"{self.name} does not take {name} {option_text(value)}, only {known}"
+
+    @property
+    def releases(self) -> tuple[int, ...]:
+        """The feature releases of the JDKs that it runs on, whichever way one is asked for; empty when any will do."""
+        known = self.options[JDK].values if JDK in self.options else ()
+        return tuple(value for value in known if isinstance(value, int) and not isinstance(value, bool))

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, when_said
-from redline.model.catalogue import OptionValue, ServerEntry, option_text, slug_text
+from redline.model.catalogue import OptionValue, ServerEntry, slug_text
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 from redline.model.route import HttpVersion, Tls
@@ -39,8 +39,7 @@ class Variant(Frozen):
         """Why its server cannot have these options, or an empty text: a suite may give one value to many servers."""
         for name, value in self.options.items():
             if name in self.entry.options and not self.entry.takes(name, value):
-                known = ", ".join(option_text(other) for other in self.entry.options[name].values)
-                return f"{self.entry.name} does not take {name} {option_text(value)}, only {known}"
+                return self.entry.refusal(name, value)
         return ""
 
     def _default(self, name: str) -> bool:

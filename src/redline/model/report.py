@@ -143,7 +143,8 @@ class Place(Frozen):
 class Ranking(Frozen):
     """The subjects of one scenario and load with the same values of the options that all of them share, best first.
 
-    `metric` is throughput in closed loads and p99 in open ones. Only valid cells with an interval are ranked.
+    `metric` is throughput where users ask again at once, and p99 in open loads and where users think or keep a
+    pace. Only valid cells with an interval are ranked.
     """
 
     scenario: str

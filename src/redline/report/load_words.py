@@ -4,6 +4,13 @@ from redline.model import Closed, Load, LoadStage, Open, Think
 from redline.quantities import duration
 from redline.suite import share_text
 
+_OPEN = "open"
+
+
+def is_open(text: str) -> bool:
+    """Whether a load that `load_text` tells so is open."""
+    return text.startswith(f"{_OPEN}, ")
+
 
 def load_text(load: Load) -> str:
     """`closed, 64 users, 1s`; `open, 5,000/s poisson, 64 connections, 1s`; `closed, 0 users to 1,000 over 30s, 60s`."""
@@ -35,7 +42,7 @@ def _open(shape: Open) -> tuple[str, ...]:
     else:
         rate = f"{shape.rate_per_s:,.10g}/s{_stages(shape.stages, '/s')} {shape.arrivals}"
     start = "" if shape.connections_at_start is None else f" ({shape.connections_at_start:,} at the start)"
-    return ("open", rate, f"{shape.connections:,} connections{start}", f"{shape.depth} deep" if shape.depth > 1 else "")
+    return (_OPEN, rate, f"{shape.connections:,} connections{start}", f"{shape.depth} deep" if shape.depth > 1 else "")
 
 
 def _think(think: Think) -> str:

@@ -42,19 +42,25 @@ def _agree(one: Variant, other: Variant) -> bool:
 
 
 def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str) -> tuple[str | None, dict[str, str]]:
-    """A variant by its slug; or a server, whose only variant it is, or each for those with its options."""
+    """A server, whose only variant it is, or each for those with its options; or a variant by its slug.
+
+    The name of a server is the slug of its variant with all defaults too. That one is meant for all where it is the
+    only variant, or where not every variant of another server finds its own partner.
+    """
     slugs = [variant.slug for variant in variants]
-    if named in slugs:
-        return named, {}
     candidates = [variant for variant in variants if variant.entry.name == named]
     if len(candidates) == 1:
         return candidates[0].slug, {}
+    if not candidates and named in slugs:
+        return named, {}
     if not candidates:
         _unknown(sheet, _WHERE, catalogue, variants, named)
         return None, {}
     found = {variant.slug: partners(variant, candidates) for variant in variants if variant.entry.name != named}
     if found and all(len(several) == 1 for several in found.values()):
         return None, {slug: partner.slug for slug, (partner,) in found.items()}
+    if named in slugs:
+        return named, {}
     hint = f"choose one of: {', '.join(variant.slug for variant in candidates)}; {_MAPPING_HINT}"
     sheet.wrong(_WHERE, f"`{named}` stands for {len(candidates)} servers of this suite", hint)
     return None, {}

@@ -10,17 +10,20 @@ def for_users(loads: tuple[Load, ...], users: int) -> tuple[tuple[Load, ...], li
     """The loads with so many users in every closed one.
 
     Where closed loads have just that number already, they are selected and the other closed ones left out. Otherwise
-    each gets the number, and of those that become the same the first stays. Open loads stay as they are.
+    each gets the number, and of those that become the same the first stays, as `users8` where no other load has that
+    name: its own may tell of another number. Open loads stay as they are.
     """
     closed = [load for load in loads if isinstance(load.shape, Closed)]
     if not closed:
         message = "users are given, but this suite has no closed load"
         return loads, [Problem(message, "an open load has a rate instead; add a load with `closed: {users: ...}`")]
     fitting = [load for load in closed if _users(load) == users]
-    changed = fitting or _distinct([_with_users(load, users) for load in closed])
+    every = [_with_users(load, users) for load in closed]
+    changed = fitting or _distinct(every)
     kept = {load.name: load for load in changed}
     chosen = tuple(kept.get(load.name, load) for load in loads if load.name in kept or load not in closed)
-    return chosen, [*_staged(changed), *_without_their_capacity(chosen, loads, users)]
+    problems = [*_staged(changed), *_without_their_capacity(chosen, loads, users)]
+    return (chosen if fitting else _renamed(chosen, every, f"users{users}")), problems
 
 
 def for_length(loads: tuple[Load, ...], duration_ns: int) -> tuple[tuple[Load, ...], list[Problem]]:
@@ -53,6 +56,27 @@ def _with_users(load: Load, users: int) -> Load:
 
 def _distinct(loads: list[Load]) -> list[Load]:
     return [load for index, load in enumerate(loads) if not any(_same(load, earlier) for earlier in loads[:index])]
+
+
+def _renamed(chosen: tuple[Load, ...], every: list[Load], name: str) -> tuple[Load, ...]:
+    """With that name for the first of `chosen` that several of `every` became, and in the shares of it."""
+    for load in chosen:
+        merged = {one.name for one in every if _same(one, load)}
+        if len(merged) > 1 and not any(other.name == name for other in chosen if other is not load):
+            return tuple(
+                other.model_copy(update={"name": name}) if other is load else _of_another(other, load.name, name)
+                for other in chosen
+            )
+    return chosen
+
+
+def _of_another(load: Load, of: str, instead: str) -> Load:
+    """The load, with its rate a share of `instead` where it is one of `of`."""
+    shape = load.shape
+    if not isinstance(shape, Open) or shape.share is None or shape.share.of != of:
+        return load
+    share = shape.share.model_copy(update={"of": instead})
+    return load.model_copy(update={"shape": shape.model_copy(update={"share": share})})
 
 
 def _same(one: Load, other: Load) -> bool:

@@ -67,7 +67,7 @@ def with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
 
 
 def check_shares(sheet: Sheet) -> None:
-    """Note every rate that is a share of what has no capacity: another load than one of constant users who never wait."""
+    """Note every rate that is a share of what shows no capacity: only constant users who never wait do."""
     loads = {str(path[-1]): sheet.sound(WrittenLoad, path) for path in sheet.items(("loads",))}
     for name, written in loads.items():
         rate = written.open.rate if written and written.open else None

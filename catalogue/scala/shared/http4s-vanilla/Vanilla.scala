@@ -1,25 +1,23 @@
 package redline
 
 import cats.effect.IO
+import cats.syntax.all.*
 import ch.qos.logback.classic.Level
 import org.http4s.{HttpApp, HttpRoutes}
 import org.http4s.dsl.io.*
 import org.http4s.headers.Allow
-import org.http4s.server.Router
 import org.http4s.server.middleware.Logger
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** http4s as its documentation writes it: a Router that mounts routes, each an `HttpRoutes.of` of its own, and its Logger middleware.
-  *
-  * A route answers 405 because its author says so: http4s knows routes as functions, so it cannot tell a wrong method from a wrong path.
-  */
+/** http4s as its documentation writes it: an `HttpRoutes.of` for each route, all of them combined, and its Logger middleware. */
 object Vanilla {
   private object UnitParameter extends OptionalQueryParamDecoderMatcher[String]("unit")
 
   def app(arguments: Arguments): HttpApp[IO] = {
-    val mounted = ("/ts" -> timestamp) +: (0 until arguments.routes).flatMap(mappings)
-    val app = Router(mounted *).orNotFound
+    val numbers = List.range(0, arguments.routes)
+    // `foldK` is `<+>` between neighbours: the first that was declared is tried first, and a later one only where none before it fits.
+    val app = (timestamp :: numbers.flatMap(numbered) ::: List(wrongMethod(numbers))).foldK.orNotFound
     arguments.serverLog.fold(app) { file =>
       RequestLog.to(file, "org.http4s.server.middleware", Level.INFO)
       // Two lines a request, "GET /path0" and "200 OK": http4s has no middleware that says both in one.
@@ -27,31 +25,32 @@ object Vanilla {
     }
   }
 
-  private def mappings(number: Int): Seq[(String, HttpRoutes[IO])] = Seq(
-    s"/path$number" -> get(s"path$number"),
-    s"/bytes$number" -> bytes(s"bytes$number"),
-    s"/string$number" -> string(s"string$number"),
-  )
+  private def numbered(number: Int): List[HttpRoutes[IO]] =
+    List(get(s"path$number"), bytes(s"bytes$number"), string(s"string$number"))
 
-  private def get(name: String): HttpRoutes[IO] = HttpRoutes.of[IO] {
-    case GET -> Root => Ok(name)
-    case _ -> Root => MethodNotAllowed(Allow(GET))
+  // The backquotes matter: without them the pattern would bind a new `name`, and the first route would answer for all.
+  private def get(name: String): HttpRoutes[IO] = HttpRoutes.of[IO] { case GET -> Root / `name` =>
+    Ok(name)
   }
 
-  private def bytes(name: String): HttpRoutes[IO] = HttpRoutes.of[IO] {
-    case request @ POST -> Root => request.as[Array[Byte]].flatMap(body => Ok(s"$name ${body.length}"))
-    case _ -> Root => MethodNotAllowed(Allow(POST))
+  private def bytes(name: String): HttpRoutes[IO] = HttpRoutes.of[IO] { case request @ POST -> Root / `name` =>
+    request.as[Array[Byte]].flatMap(body => Ok(s"$name ${body.length}"))
   }
 
-  private def string(name: String): HttpRoutes[IO] = HttpRoutes.of[IO] {
-    case request @ POST -> Root => request.as[String].flatMap(body => Ok(s"$name ${body.getBytes(UTF_8).length}"))
-    case _ -> Root => MethodNotAllowed(Allow(POST))
+  private def string(name: String): HttpRoutes[IO] = HttpRoutes.of[IO] { case request @ POST -> Root / `name` =>
+    request.as[String].flatMap(body => Ok(s"$name ${body.getBytes(UTF_8).length}"))
   }
 
-  private val timestamp: HttpRoutes[IO] = HttpRoutes.of[IO] {
-    case GET -> Root :? UnitParameter(asked) =>
-      val unit = asked.getOrElse("ms")
-      IO(Clock.now(unit)).flatMap(_.fold(BadRequest(Clock.unknown(unit)))(Ok(_)))
-    case _ -> Root => MethodNotAllowed(Allow(GET))
+  private val timestamp: HttpRoutes[IO] = HttpRoutes.of[IO] { case GET -> Root / "ts" :? UnitParameter(asked) =>
+    val unit = asked.getOrElse("ms")
+    IO(Clock.now(unit)).flatMap(_.fold(BadRequest(Clock.unknown(unit)))(Ok(_)))
+  }
+
+  /** http4s knows routes as functions, so it cannot tell a wrong method from a wrong path: the last route does, where nothing timed comes. */
+  private def wrongMethod(numbers: List[Int]): HttpRoutes[IO] = {
+    val gets = "ts" :: numbers.map(number => s"path$number")
+    val posts = numbers.flatMap(number => List(s"bytes$number", s"string$number"))
+    val allowed = (gets.map(_ -> Allow(GET)) ++ posts.map(_ -> Allow(POST))).toMap
+    HttpRoutes.of[IO] { case _ -> Root / name if allowed.contains(name) => MethodNotAllowed(allowed(name)) }
   }
 }

@@ -12,7 +12,8 @@ object RequestLog {
   /** Writes what the logger `name` says at `level` and above to `file`, and nowhere else.
     *
     * Frameworks log requests at different levels, so the logger's is raised for that one alone. The appender is logback's plain one: it
-    * writes each line when it is logged, on the thread that logs it.
+    * writes each line when it is logged, on the thread that logs it. That is the request's own thread but for pekko's vanilla, whose
+    * event bus hands lines to an actor that logs them: the framework's default, so it stays.
     */
   def to(file: String, name: String, level: Level): Unit = {
     val context = LoggerFactory.getILoggerFactory.asInstanceOf[LoggerContext]

@@ -14,7 +14,7 @@ from redline.plugins.jdks.searching import best, installed, on_path
 class Jdks:
     """The JDKs that variants ask for; what one asks for is looked for once, so that a run keeps to what it began with.
 
-    Those of the machine go before those in the lab's cache, of which there are only as many as it had to fetch.
+    Of the machine's and those in the lab's cache the newest of a release is taken; of equal ones the machine's.
     """
 
     def __init__(
@@ -38,10 +38,11 @@ class Jdks:
         if asked in self._failed:
             raise self._failed[asked]
         try:
-            return self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
+            found = self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
         except BuildError as error:
             self._failed[asked] = error
             raise
+        return _fitting(variant, found)
 
     def find(self, variant: Variant) -> Jdk | None:
         """The JDK of a variant, which has to be there; None for one without the option. Raises BuildError."""
@@ -49,7 +50,7 @@ class Jdks:
         def missing(feature: int) -> Jdk:
             raise BuildError(f"there is no JDK {feature} on this machine", hint=f"build first; or {by_hand(feature)}")
 
-        return self._for(variant, missing)
+        return _fitting(variant, self._for(variant, missing))
 
     def _for(self, variant: Variant, otherwise: Callable[[int], Jdk]) -> Jdk | None:
         asked = variant.options.get(JDK)
@@ -73,6 +74,18 @@ def _there(jdk: Jdk | None, what: str, hint: str) -> Jdk:
     if jdk is None:
         raise BuildError(f"{what} is not of a JDK whose `release` file tells its version", hint=hint)
     return jdk
+
+
+def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:
+    """The same, when its release is one that the server runs on: `path` and a home may be of any. Raises BuildError."""
+    releases = variant.entry.releases
+    if jdk is None or not releases or jdk.feature in releases:
+        return jdk
+    known = " or ".join(map(str, releases))
+    raise BuildError(
+        variant.entry.refusal(JDK, jdk.feature),
+        hint=f"{jdk.home} is {jdk.name}: ask for {known}, or name the home of such a JDK",
+    )
 
 
 def told_version(variant: Variant, jdk: Jdk) -> str:

@@ -70,6 +70,7 @@ class Builds:
         for name, one in wanted.items():
             if name not in outcome.failures:
                 outcome.hashes[name] = one.build.hash
+                outcome.runtimes[name] = one.build.runtime_version
                 self._done[name] = one.build
         return outcome
 

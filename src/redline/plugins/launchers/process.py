@@ -104,13 +104,10 @@ class _Attempt:
             port=self.port,
             cpus=order.cpus,
             build=self.built.hash,
-            runtime_version="; ".join(filter(None, (self._jdk_version(), self.built.runtime_version))),
+            runtime_version=_runtime(self.variant, self.jdk, self.built.runtime_version),
             cgroup=started.cgroup,
             ready_ns=ready_at_ns - started.at_ns,
         )
-
-    def _jdk_version(self) -> str:
-        return told_version(self.variant, self.jdk) if self.jdk else ""
 
 
 class ProcessLauncher:
@@ -162,6 +159,7 @@ class ProcessLauncher:
     ) -> BuildOutcome:
         """The outcome when each variant that was built has got its JDK too, so that no run stops to fetch one."""
         failures: dict[str, BuildError] = {}
+        runtimes = dict(outcome.runtimes)
         needed = [variants[slug] for slug in outcome.hashes if not variants[slug].misfit]
         for variant in needed:
 
@@ -169,11 +167,16 @@ class ProcessLauncher:
                 progress(Building((name,), line))
 
             try:
-                self._jdks.provide(variant, show)
+                jdk = self._jdks.provide(variant, show)
+                runtimes[variant.slug] = _runtime(variant, jdk, runtimes[variant.slug])
             except BuildError as error:
                 failures[variant.slug] = error
-        hashes = {slug: content for slug, content in outcome.hashes.items() if slug not in failures}
-        return replace(outcome, hashes=hashes, failures={**outcome.failures, **failures})
+        return replace(
+            outcome,
+            hashes={slug: content for slug, content in outcome.hashes.items() if slug not in failures},
+            failures={**outcome.failures, **failures},
+            runtimes={slug: runtime for slug, runtime in runtimes.items() if slug not in failures},
+        )
 
     @contextmanager
     def _scratch_folder(self, variant: Variant) -> Iterator[Path]:
@@ -188,6 +191,11 @@ class ProcessLauncher:
                     hint="make room, and make that folder writable",
                 ) from error
             yield folder
+
+
+def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:
+    """What runs it: its JDK, and what the tools that start it say of themselves."""
+    return "; ".join(filter(None, (told_version(variant, jdk) if jdk else "", tools)))
 
 
 def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.model import COMPARED, CellReport, Comparison, Metric, Report
+from redline.model import COMPARED, SHOWN, CellReport, Comparison, Metric, Report
 from redline.report.renderers.lines import SCENARIO, Line, Naming, defaults_told
 
 
@@ -100,8 +100,8 @@ def cost_boards(report: Report) -> tuple[Board, ...]:
 
 
 def tells_more(boards: tuple[Board, ...]) -> bool:
-    """Whether there is something to see at a glance: more than one scenario and load, or more than one pair."""
-    return any(len(board.found) > 1 for board in boards)
+    """Whether there is something to see: more scenarios, loads or pairs than one, or what no other table shows."""
+    return any(len(board.found) > 1 or board.metric not in SHOWN for board in boards)
 
 
 def steps(report: Report) -> tuple[Step, ...]:
@@ -116,6 +116,7 @@ def steps(report: Report) -> tuple[Step, ...]:
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
+    """A board for each metric; of the p99.9 only where requests were enough somewhere, not a board of refusals."""
     servers = {c.cell_id: cells[c.cell_id].server for c in kept} | {
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
@@ -127,7 +128,7 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
             for c in kept
             if c.metric is metric
         }
-        if found:
+        if found and (metric in SHOWN or any(c.verdict for c in found.values())):
             boards.append(Board(metric, found))
     return tuple(boards)
 

@@ -2,7 +2,7 @@
 
 import re
 
-from redline.model import COMPARED, CellReport, Comparison, Metric, ObjectiveResult, Report
+from redline.model import SHOWN, CellReport, Comparison, Metric, ObjectiveResult, Report
 from redline.report import format as fmt
 from redline.report.format import GRADE_MARKS, MARKS
 from redline.report.renderers.markdown_boards import overview
@@ -65,12 +65,12 @@ def _tables(report: Report) -> list[str]:
 
 
 def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
-    header = ["server", *(fmt.label(metric) for metric in COMPARED)]
+    header = ["server", *(fmt.label(metric) for metric in SHOWN)]
     lines = [
         f"### {_safe(group.scenario)} · {_safe(group.load)}\n",
         f"{_safe(group.load_text)}\n",
         f"| {' | '.join(header)} |",
-        f"|---|{'---:|' * len(COMPARED)}",
+        f"|---|{'---:|' * len(SHOWN)}",
     ]
     for cell in group.cells:
         columns = _columns(cell, compared.get(cell.cell_id, {}))
@@ -106,8 +106,8 @@ def _missed(result: ObjectiveResult) -> str:
 
 def _columns(cell: CellReport, compared: dict[Metric, Comparison]) -> list[str]:
     if not cell.valid:
-        return [f"✕ invalid: {_safe(because(cell))}", *[""] * (len(COMPARED) - 1)]
-    return [_value(cell, metric, None if cell.role == "ceiling" else compared.get(metric)) for metric in COMPARED]
+        return [f"✕ invalid: {_safe(because(cell))}", *[""] * (len(SHOWN) - 1)]
+    return [_value(cell, metric, None if cell.role == "ceiling" else compared.get(metric)) for metric in SHOWN]
 
 
 def _value(cell: CellReport, metric: Metric, comparison: Comparison | None) -> str:

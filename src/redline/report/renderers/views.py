@@ -1,6 +1,7 @@
 """What every renderer asks of a Report: cells by scenario and load, a cell's comparisons, doubts said once."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
@@ -86,6 +87,12 @@ class Doubt:
         return "every cell" if len(self.slugs) == cells > 1 else ", ".join(self.slugs)
 
 
+def load_told(cells: Iterable[CellReport]) -> str:
+    """The load of these cells in words, as long as they all have one; empty without cells."""
+    texts = {cell.load_text for cell in cells}
+    return "not the same for all" if len(texts) > 1 else "".join(texts)
+
+
 def groups(report: Report) -> tuple[Group, ...]:
     """The report's cells by scenario and load, in the order in which they first appear."""
     baseline_of = {found.cell_id: found.baseline_id for found in report.comparisons}
@@ -99,11 +106,10 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
     names = {cell.cell_id: cell.server for cell in cells}
     bases = {cell.cell_id: baseline_of[cell.cell_id] for cell in cells if cell.cell_id in baseline_of}
     several = sum(cell.is_baseline for cell in cells) > 1
-    texts = dict.fromkeys(cell.load_text for cell in cells)
     return Group(
         scenario,
         load,
-        next(iter(texts)) if len(texts) == 1 else "not the same for all",
+        load_told(cells),
         _families(cells, bases),
         {one: against_in_short(names[one], names.get(base, base)) for one, base in bases.items()} if several else {},
     )

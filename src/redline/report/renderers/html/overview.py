@@ -1,13 +1,15 @@
 """The page's answers at a glance: costs and effects as coloured tables and bars, and rankings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.model import Comparison, Metric, Report
+from redline.model import CellReport, Comparison, Metric, Report
 from redline.report import format as fmt
+from redline.report.load_words import is_open
 from redline.report.renderers.boards import Board, Column, cost_boards, refusals, steps, tells_more
 from redline.report.renderers.html.bars import Bars, Scale
 from redline.report.renderers.lines import Line
+from redline.report.renderers.views import load_told
 
 _OPEN_AT_MOST = 48
 """So many numbers are shown unfolded; of more, the first load is, and the others are a click away."""
@@ -113,14 +115,20 @@ def effects(report: Report) -> Answer | None:
 
 
 def _first(report: Report, boards: Sequence[Board]) -> Metric:
-    """The metric by which servers are ranked, when all rankings are by the same: of open loads it is the p99."""
+    """The p99 where all loads are open, else the metric by which servers are ranked when all rankings are by it.
+
+    In an open load the throughput is the schedule's and not the server's. Shares of a capacity have no rankings.
+    """
     metrics = [board.metric for board in boards]
+    cells = {cell.cell_id: cell for cell in report.cells}
+    if Metric.P99 in metrics and all(is_open(cell.load_text) for board in boards for cell in _shown(board, cells)):
+        return Metric.P99
     ranked = {ranking.metric for ranking in report.rankings}
     return next((metric for metric in metrics if ranked == {metric}), metrics[0])
 
 
 def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardView:
-    told = {(cell.scenario, cell.load): cell.load_text for cell in reversed(report.cells)}
+    cells = {cell.cell_id: cell for cell in report.cells}
     scale = Scale.of(board.found.values(), report.run.threshold)
     notes = tuple(refusals(board))
     numbers = {place: number for number, _, places in notes for place in places}
@@ -129,7 +137,7 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
     loads = [
         LoadView(
             load,
-            told.get((part.columns[0].scenario, load), ""),
+            load_told(_shown(part, cells)) if load else "",
             tuple((setting, _panels(part, setting, scale, numbers)) for setting in part.settings),
             _table(part, numbers),
             open=small or (unfolded and place == 0),
@@ -145,6 +153,12 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
         scale,
         tuple((number, reason, _where(places)) for number, reason, places in notes),
     )
+
+
+def _shown(board: Board, cells: Mapping[str, CellReport]) -> Iterator[CellReport]:
+    """Both sides of every comparison, as far as they are in the report."""
+    for found in board.found.values():
+        yield from (cells[one] for one in (found.cell_id, found.baseline_id) if one in cells)
 
 
 def _panels(board: Board, setting: str, scale: Scale, numbers: dict[tuple[Line, Column], int]) -> tuple[Panel, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from redline.model import (
-    COMPARED,
+    SHOWN,
     CellReport,
     Comparison,
     Estimate,
@@ -116,7 +116,7 @@ def page(report: Report) -> Page:
     compared = comparisons_by_cell(report)
     colours = {server: place for place, server in enumerate(servers(report))}
     axes = _axes(report)
-    metrics = tuple(m for m in COMPARED if any(m in cell.estimates for cell in report.cells)) or COMPARED
+    metrics = tuple(m for m in SHOWN if any(m in cell.estimates for cell in report.cells)) or SHOWN
     sections = []
     for group in groups(report):
         rows = tuple(

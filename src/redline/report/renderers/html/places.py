@@ -6,6 +6,7 @@ from redline.model import CellReport, Metric, Ranking, Report
 from redline.report import format as fmt
 from redline.report.renderers.html.bars import place_bar
 from redline.report.renderers.ranks import rank_text, server_in, unranked
+from redline.report.renderers.views import load_told
 
 _OPEN_AT_MOST = 8
 """So many rankings are shown unfolded; of more, those of the first load are."""
@@ -76,5 +77,6 @@ def _of_load(load: str, report: Report, cells: dict[str, CellReport], *, unfolde
         for ranking in report.rankings
         if ranking.load == load
     )
-    text = next((cell.load_text for cell in report.cells if cell.load == load), "")
+    shown = (place.cell_id for ranking in report.rankings if ranking.load == load for place in ranking.places)
+    text = load_told(cells[cell_id] for cell_id in shown if cell_id in cells)
     return RankedLoad(load, text, views, unranked(report, load), unfolded)

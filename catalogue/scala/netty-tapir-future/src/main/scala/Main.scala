@@ -27,7 +27,8 @@ object Main {
     arguments.serverLog match {
       case None => withServerLog.serverLog(None).options
       case Some(file) =>
-        RequestLog.to(file, "sttp.tapir.server.netty", Level.DEBUG)
+        // The options' logger writes the requests; that of the package would bring what its channels say at DEBUG.
+        RequestLog.to(file, NettyFutureServerOptions.getClass.getName, Level.DEBUG)
         withServerLog.options
     }
   }
