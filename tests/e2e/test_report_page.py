@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from redline.model import Report
+from redline.model import COMPARED, SHOWN, Report
 from redline.report.renderers import RENDERERS
 from tests.fakes import reports, studies
 
@@ -118,7 +118,7 @@ def test_it_fits_draws_and_stays_quiet(
 def test_every_forest_keeps_its_marks_inside_the_page(open_report: Callable[..., Opened], width: int) -> None:
     opened = open_report(reports.healthy(), width=width)
     points = opened.page.query_selector_all(".mark .point")
-    assert len(points) == len(reports.healthy().comparisons)
+    assert len(points) == sum(found.metric in SHOWN for found in reports.healthy().comparisons)
     outside = opened.page.evaluate(
         """() => [...document.querySelectorAll(".mark .point")].filter(point => {
           const mark = point.getBoundingClientRect(), table = point.closest("table").getBoundingClientRect();
@@ -252,7 +252,7 @@ def test_words_keep_their_contrast(open_report: Callable[..., Opened]) -> None:
         for report in (reports.skipping(), studies.small()):
             opened = open_report(report, scheme=scheme)
             opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
-            for metric in range(4):
+            for metric in range(len(COMPARED)):
                 for tab in opened.page.query_selector_all(f"label[for$='-{metric}']"):
                     tab.click()
                 assert opened.page.evaluate(CONTRAST) == [], scheme
