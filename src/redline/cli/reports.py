@@ -80,7 +80,7 @@ def compare(
 
 
 def _stored(folder: Path) -> Run:
-    """A stored run. Raises StoreError when there is none, and says so where its first stage is all that there is."""
+    """A stored run. Raises StoreError when there is none, and says so where its first part is all that there is."""
     first = stages.capacity_of(folder)
     if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):
         raise StoreError(
