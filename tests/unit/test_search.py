@@ -79,7 +79,7 @@ def test_a_load_generator_at_its_end_is_told_and_what_passed_before_is_kept() ->
     def server(rate: float) -> Evidence:
         if rate < 3000:
             return probe(rate)
-        return Evidence(rate, probe(3000).slices, engine_saturated=True)
+        return Evidence(rate, probe(3000).slices, client="the engine's workers were saturated")
 
     _, end = walked(Search({"good": GOOD}), server)
     assert isinstance(end, Doomed)

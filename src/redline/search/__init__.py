@@ -2,12 +2,13 @@
 
 from redline.search.evidence import Evidence, Slice
 from redline.search.growth import growth, hopeless
-from redline.search.machine import Converged, Doomed, Limit, Proposal, Search, Settings
+from redline.search.machine import Converged, Doomed, Exhausted, Limit, Proposal, Search, Settings
 
 __all__ = [
     "Converged",
     "Doomed",
     "Evidence",
+    "Exhausted",
     "Limit",
     "Proposal",
     "Search",

@@ -71,7 +71,7 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
 
     None where more was answered at a lower rate: then overload made the server slower, and its capacity is not known.
     """
-    over = [each for each in evidence if overloaded(each) and not each.engine_saturated]
+    over = [each for each in evidence if overloaded(each) and not each.client]
     found = [each for each in map(capacity_of, over) if each is not None]
     if not found:
         return None
@@ -87,7 +87,7 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
 
 
 def _tells(evidence: Evidence) -> bool:
-    return not overloaded(evidence) and not evidence.engine_saturated and evidence.response.count > 0
+    return not overloaded(evidence) and not evidence.client and evidence.response.count > 0
 
 
 def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple[Fit, list[Point], Known] | None:

@@ -36,14 +36,15 @@ class Slice:
 class Evidence:
     """One probe: a rate that was asked for, and what was seen.
 
-    `hopeless`: it was ended early, because the backlog grew without bound. `engine_saturated`: the load generator
-    itself was at its end, so that what is missing may be its fault. Two are equal only if they are the same probe.
+    `hopeless`: it was ended early, because the backlog grew without bound. `client`: why the load generator and not the
+    server was the limit, so that what is missing may be its fault; empty when it was not. Two are equal only if they
+    are the same probe.
     """
 
     rate_per_s: float
     slices: tuple[Slice, ...]
     hopeless: bool = False
-    engine_saturated: bool = False
+    client: str = ""
 
     @cached_property
     def timed(self) -> tuple[Slice, ...]:

@@ -45,16 +45,19 @@ class Proposal:
 class Limit:
     """Of one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
 
-    `decided` when it is as narrow as was asked. `binding` is the condition that fails first.
+    `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
+    `decided` when it is as narrow as was asked. `binding` is the condition that fails first. `reason` says why a side is
+    not known and will not be.
     """
 
     name: str
     low_per_s: float | None
     high_per_s: float | None
-    confidence: float
+    confidence: float | None
     decided: bool
     modelled: bool
     binding: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,15 @@ class Converged:
 
 
 @dataclass(frozen=True)
+class Exhausted:
+    """The probes are used up while a side of some set is not known; `limits` hold what is."""
+
+    limits: tuple[Limit, ...]
+
+
+@dataclass(frozen=True)
 class Doomed:
-    """There is no answer, and why; `limits` hold what is known all the same."""
+    """No set has an answer, and why; `limits` hold what is known all the same."""
 
     reason: str
     limits: tuple[Limit, ...]
@@ -99,7 +109,7 @@ class Search:
         """What the load that was proposed last, or any other, showed."""
         self.evidence.append(evidence)
 
-    def next(self) -> Proposal | Converged | Doomed:
+    def next(self) -> Proposal | Converged | Exhausted | Doomed:
         """The next load to try, or the end."""
         if not self.evidence:
             return Proposal(self._within(self.settings.start_per_s), "to begin with")
@@ -131,7 +141,7 @@ class Search:
             lowest = min(each.rate_per_s for each in failed)
             if lowest <= self.settings.lowest_per_s:
                 return f"even {lowest:g}/s does not meet the objective"
-        if highest.engine_saturated and not failed:
+        if highest.client and not failed:
             got = highest.answered_per_s
             return f"the load generator is the limit: asked for {highest.rate_per_s:g}/s it came to {got:,.0f}/s"
         if not failed and highest.rate_per_s >= self.settings.highest_per_s:
@@ -139,13 +149,13 @@ class Search:
         return None
 
     def _fails(self, evidence: Evidence) -> bool:
-        if evidence.engine_saturated:
+        if evidence.client:
             return False
         return any(verdict((evidence,), each) == "failed" for one in self.sets.values() for each in one)
 
     def _bracket(self, name: str) -> Proposal | None:
         """Double until something fails, halve until something does not; None when both are known."""
-        told = [each for each in self.evidence if not each.engine_saturated]
+        told = [each for each in self.evidence if not each.client]
         failed = [each for each in told if any(verdict((each,), one) == "failed" for one in self.sets[name])]
         kept_up = [each for each in told if each not in failed]
         if not failed:

@@ -35,7 +35,7 @@ class Step:
 def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...]:
     """The rates that were tried, ascending, each with the verdict of its probes; a saturated engine tells nothing."""
     groups: list[list[Evidence]] = []
-    for each in sorted((one for one in evidence if not one.engine_saturated), key=lambda one: one.rate_per_s):
+    for each in sorted((one for one in evidence if not one.client), key=lambda one: one.rate_per_s):
         if groups and each.rate_per_s <= groups[-1][0].rate_per_s * _SAME_RATE:
             groups[-1].append(each)
         else:
