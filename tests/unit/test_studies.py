@@ -1,0 +1,36 @@
+"""What a page about a study says is what the report of its stored run says."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+STUDIES = Path(__file__).parents[2] / "docs" / "studies"
+FIGURE = re.compile(r"[\u2212+]\d[\d,.]*%(?: \[[^\]]*\])?|\d[\d.]* k/s ±\d+%")
+
+
+@pytest.mark.parametrize("page", sorted(STUDIES.glob("*.md")), ids=lambda page: page.stem)
+def test_every_figure_of_a_study_stands_in_the_report_of_its_run(page: Path) -> None:
+    reports = "".join(file.read_text() for file in sorted((STUDIES / page.stem).glob("*.md"))).replace("\\", "")
+    figures = FIGURE.findall(page.read_text())
+    assert len(figures) >= 8
+    assert [figure for figure in figures if figure not in reports] == []
+
+
+def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:
+    with (STUDIES / "tapir" / "warm-up.csv").open() as file:
+        rates = {(row["server"], int(row["second"])): float(row["answered_per_s"]) for row in csv.DictReader(file)}
+    page = " ".join((STUDIES / "tapir.md").read_text().split())
+    said = [
+        ("http4s.tapir", 9, "http4s.tapir answered 2,300 in its tenth second"),
+        ("http4s.tapir", 17, "8,000 in its eighteenth"),
+        ("http4s.tapir", 23, "22,000 in its twenty-fourth"),
+        ("play.tapir", 10, "2,300 in its eleventh second"),
+        ("play.tapir", 25, "3,600 in its twenty-sixth"),
+        ("play.tapir", 54, "11,500 in its fifty-fifth"),
+    ]
+    for server, second, words in said:
+        assert words in page
+        told = float(re.findall(r"\d+,\d+", words)[0].replace(",", ""))
+        assert abs(rates[server, second] - told) <= 60, words
