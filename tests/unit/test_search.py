@@ -1,6 +1,7 @@
 """The search's laws: where it goes, what it takes for failed, and that it never says more than it knows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,6 +104,18 @@ def test_errors_alone_can_be_the_limit() -> None:
     assert limit.low_per_s <= 1500 <= limit.high_per_s
     assert limit.decided
     assert not limit.modelled
+
+
+def drained(evidence: Evidence, *, answered: int = 0, errors: int = 0, response_ms: float = 5000) -> Evidence:
+    """The same probe, and what ended only after its load had."""
+    late = Histogram.of(np.full(answered + errors, response_ms * MS))
+    return replace(evidence, slices=(*evidence.slices, Slice(0.0, 0, answered, errors, late)))
+
+
+def test_a_timeout_that_ends_after_the_load_is_an_error() -> None:
+    open_still = probe(1000, answered=0.985)
+    assert verdict((drained(open_still, errors=75),), GOOD[1]) == "failed"
+    assert verdict((drained(open_still, answered=75),), GOOD[1]) == "passed"
 
 
 def test_bounds_that_a_later_probe_contradicts_expand_again() -> None:

@@ -80,6 +80,16 @@ class Evidence:
         """One count (`due`, `answered`, `errors`, `ended`) of every timed slice."""
         return np.array([getattr(each, name) for each in self.timed], dtype=np.float64)
 
+    def all_counted(self, name: str) -> Floats:
+        """The same, with what became known only after the last timed slice spread over all of them.
+
+        A timeout may be as long as the probe: then every one ends there, whenever it was due, and all of them in one
+        slice would look like a single accident.
+        """
+        counts = self.counted(name)
+        later = sum(getattr(each, name) for each in self.slices if each.seconds <= 0)
+        return counts + later / len(counts) if len(counts) else counts
+
     def backlog(self) -> Floats:
         """Requests that were due and had not ended, at the end of each timed slice, since the first one began."""
         return np.asarray(np.cumsum(self.counted("due") - self.counted("ended")))

@@ -46,8 +46,8 @@ class Limit:
     """Of one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
 
     `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
-    `decided` when it is as narrow as was asked. `binding` is the condition that fails first. `reason` says why a side is
-    not known and will not be.
+    `decided` when it is as narrow as was asked. `binding` is the condition that fails first. `reason` says why the set
+    has no better answer, where more probes would not give one.
     """
 
     name: str

@@ -81,7 +81,7 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     """How far on the good side of the objective; 1 is sure, and below -1 sure of the opposite."""
     if objective.metric == "achieved":
         return _achieved(probes, objective)
-    if objective.metric == "errors" and not any(each.counted("errors").any() for each in probes):
+    if objective.metric == "errors" and not any(each.all_counted("errors").any() for each in probes):
         return float("inf")
     if objective.metric in QUANTILES and all(_far_below(each, objective) for each in probes):
         return float("inf")
@@ -120,7 +120,7 @@ def _batches(evidence: Evidence, objective: Objective) -> Floats:
     """That share in stretches of the probe, so that neighbours that resemble each other are not counted twice."""
     if objective.metric in QUANTILES:
         return _beyond(evidence, objective.limit)
-    return batch_means(evidence.counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
+    return batch_means(evidence.all_counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
 
 
 @lru_cache(maxsize=1024)
