@@ -8,10 +8,11 @@ import pytest
 
 from redline.model import Histogram
 from redline.search import Converged, Doomed, Evidence, Proposal, Search, Settings, Slice, growth, hopeless
+from redline.search.growth import overloaded
 from redline.search.steps import Step, bounds, verdict
 from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
-from tests.fakes.queues import Queue, searched, true_limit
+from tests.fakes.queues import Queue, evidence, searched, true_limit
 from tests.studies.limit import SETTINGS, one, plain
 
 GOOD = parse_objectives("p99 < 20ms, errors < 0.1%")
@@ -178,6 +179,43 @@ def test_a_pause_is_not_growth() -> None:
     slices = [*[calm] * 10, stopped, stopped, *[caught_up] * 4]
     assert not any(hopeless(slices[:length]) for length in range(len(slices)))
     assert growth(slices).per_s == pytest.approx(0)
+
+
+def slow(seconds: float, rate: float, *, length_s: float = 5.0) -> Evidence:
+    """A server that answers everything rightly, after up to that many seconds, however much is asked of it."""
+    rng = np.random.default_rng(8)
+    due = np.sort(rng.random(round(rate * length_s))) * length_s
+    return evidence(rate, due, seconds * rng.uniform(0.5, 1, len(due)), length_s, 0.1)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.5, 3.0, 6.0])
+@pytest.mark.parametrize("rate", [20, 200, 2000])
+def test_a_slow_server_that_keeps_up_is_not_hopeless(seconds: float, rate: float) -> None:
+    found = slow(seconds, rate)
+    assert not found.hopeless
+    assert not overloaded(found)
+
+
+def test_its_slowness_is_no_reason_to_doubt_it() -> None:
+    assert verdict((slow(1.5, 2000),), parse_objectives("p99 < 3s")[0]) == "passed"
+
+
+def test_what_is_answered_after_the_load_is_achieved() -> None:
+    assert verdict((slow(1.5, 2000),), parse_objectives("achieved > 99%")[0]) == "passed"
+
+
+def test_while_nothing_has_ended_patience_decides() -> None:
+    silent = [Slice(0.1, 100, 0, 0, Histogram())] * 30
+    assert not hopeless(silent)
+    assert not hopeless(silent, patience_s=3.5)
+    assert hopeless(silent, patience_s=2.5)
+
+
+@pytest.mark.parametrize("load", [1.2, 2, 10, 50])
+def test_far_past_its_capacity_a_server_is_hopeless_soon(load: float) -> None:
+    rng = np.random.default_rng(9)
+    probes = [Queue(Exponential(2000.0), warmup_s=warmup).probe(load * 2000, rng) for warmup in (0.0, 0.2, 1.0)]
+    assert all(each.hopeless and each.seconds <= 2.5 for each in probes)
 
 
 SEARCHES = 30

@@ -10,7 +10,7 @@ from scipy import stats
 
 from redline.model import Histogram, Objective
 from redline.search.evidence import Evidence, Floats, batch_means
-from redline.search.growth import growth, overloaded
+from redline.search.growth import answering, growth, overloaded
 
 Verdict = Literal["passed", "failed", "unclear"]
 
@@ -53,7 +53,7 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     if objective.metric == "max":
         return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
     far = _far(probes, objective)
-    if abs(far) < 1 or (far > 0 and any(growth(each.timed).errors > _GROWING for each in probes)):
+    if abs(far) < 1 or (far > 0 and any(growth(answering(each.timed)).errors > _GROWING for each in probes)):
         return "unclear"
     return "passed" if far > 0 else "failed"
 
@@ -109,11 +109,16 @@ def _share(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
-    """Of what had been answered by the end: what is missing then, against how the backlog wanders."""
-    missing = sum(float(each.counted("due").sum() - each.counted("answered").sum()) for each in probes)
-    wanders = np.sqrt(sum(max(float(each.backlog().var()), 1.0) for each in probes))
+    """Of what was answered, be it after the load had ended: what is missing then, against the chance of a count.
+
+    What the warm-up left open was answered as well: at least as much as the backlog fell below where it began.
+    """
     due = sum(float(each.counted("due").sum()) for each in probes)
-    return float((_allowed(objective) * due - missing) / (wanders * stats.norm.ppf(_SURE)))
+    answered = sum(float(each.all_counted("answered").sum()) for each in probes)
+    left_over = sum(max(0.0, -float(each.backlog().min(initial=0.0))) for each in probes)
+    missing = due - answered + left_over
+    chance = np.sqrt(max(missing, _allowed(objective) * due, 1.0))
+    return float((_allowed(objective) * due - missing) / (chance * stats.norm.ppf(_SURE)))
 
 
 def _batches(evidence: Evidence, objective: Objective) -> Floats:
