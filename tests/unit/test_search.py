@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from redline.model import Histogram
-from redline.search import Converged, Doomed, Evidence, Proposal, Search, Settings, Slice, growth, hopeless
+from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings, Slice, growth, hopeless
 from redline.search.growth import overloaded
 from redline.search.steps import Step, bounds, verdict
 from redline.selftest.truth import Exponential
@@ -28,7 +28,7 @@ def probe(rate: float, *, response_ms: float = 1.0, answered: float = 1.0, error
     return Evidence(rate, (each,) * 50)
 
 
-def walked(search: Search, server: Callable[[float], Evidence]) -> tuple[list[float], Converged | Doomed]:
+def walked(search: Search, server: Callable[[float], Evidence]) -> tuple[list[float], Converged | Exhausted | Doomed]:
     tried: list[float] = []
     while isinstance(step := search.next(), Proposal):
         tried.append(step.rate_per_s)
@@ -105,6 +105,116 @@ def test_errors_alone_can_be_the_limit() -> None:
     assert limit.low_per_s <= 1500 <= limit.high_per_s
     assert limit.decided
     assert not limit.modelled
+
+
+def unlucky(server: Callable[[float], Evidence], *at: int) -> Callable[[float], Evidence]:
+    """The same server, but in the probes of these numbers it is cold, and slow."""
+    number = iter(range(1000))
+    return lambda rate: probe(rate, response_ms=100) if next(number) in at else server(rate)
+
+
+def test_a_cold_first_probe_does_not_fix_the_answer() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=20, precision=0.05))
+    tried, end = walked(search, unlucky(cliff(5000), 0))
+    (limit,) = search.limits()
+    assert isinstance(end, Converged)
+    assert tried.count(1000) == 2
+    assert limit.low_per_s is not None
+    assert limit.high_per_s is not None
+    assert limit.low_per_s <= 5000 * 1.03
+    assert limit.high_per_s >= 5000
+    assert limit.decided
+
+
+def test_a_cold_probe_below_what_passed_is_tried_again() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=20, precision=0.05))
+    tried, _ = walked(search, unlucky(cliff(5000), 1))
+    assert tried.count(2000) == 2
+    assert search.limits()[0].high_per_s == pytest.approx(5000, rel=0.1)
+
+
+def test_probes_of_one_rate_that_contradict_each_other_decide_nothing() -> None:
+    passes, fails = probe(1000), probe(1000, response_ms=100)
+    assert verdict((passes,), GOOD[0]) == "passed"
+    assert verdict((fails,), GOOD[0]) == "failed"
+    assert verdict((passes, fails), GOOD[0]) == "unclear"
+    assert verdict((probe(1000, answered=0.8), passes), GOOD[0]) == "unclear"
+    assert verdict((fails, fails), GOOD[0]) == "failed"
+
+
+def test_confirmed_is_an_answer_whose_ends_fresh_probes_did_not_contradict() -> None:
+    _, end = walked(Search({"good": GOOD}, Settings(start_per_s=1000, probes=20)), cliff(3100))
+    assert isinstance(end, Converged)
+    assert end.confirmed
+
+
+def test_what_was_not_decided_is_not_confirmed() -> None:
+    _, end = walked(Search({"good": GOOD}, Settings(start_per_s=1000, probes=5)), cliff(3100))
+    assert isinstance(end, Converged)
+    assert not end.confirmed
+
+
+def test_an_end_that_a_fresh_probe_contradicts_is_not_confirmed() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=12))
+    while isinstance(step := search.next(), Proposal):
+        fresh = step.why.startswith("fresh")
+        search.saw(probe(step.rate_per_s, response_ms=100) if fresh else cliff(3100)(step.rate_per_s))
+    assert not isinstance(step, Converged) or not step.confirmed
+
+
+def test_a_set_without_an_answer_does_not_take_it_from_the_others() -> None:
+    sets = {"never": parse_objectives("p99 < 500us"), "good": GOOD}
+    tried, end = walked(Search(sets, Settings(start_per_s=100, lowest_per_s=25, probes=30)), cliff(3100))
+    assert isinstance(end, Converged)
+    never, good = end.limits
+    assert "even 25/s" in never.reason
+    assert (never.low_per_s, never.decided) == (None, False)
+    assert good.decided
+    assert not good.reason
+    assert tried.count(25) == 1
+
+
+def test_a_load_generator_at_its_end_is_not_asked_again() -> None:
+    def server(rate: float) -> Evidence:
+        return Evidence(rate, probe(rate).slices, client="it was late") if 3000 < rate < 5000 else cliff(5500)(rate)
+
+    tried, end = walked(Search({"good": GOOD}, Settings(start_per_s=8000, probes=20)), server)
+    assert isinstance(end, Converged)
+    assert not end.confirmed
+    (limit,) = end.limits
+    assert "it was late" in limit.reason
+    assert limit.high_per_s is not None
+    assert limit.low_per_s is not None
+    assert sum(3000 < rate < 5000 for rate in tried) == 1
+    assert len(tried) < 10
+
+
+def test_errors_below_a_far_edge_do_not_drive_the_search_there() -> None:
+    rng = np.random.default_rng(12)
+    queue = Queue(Exponential(6000.0))
+
+    def server(rate: float) -> Evidence:
+        found = queue.probe(rate, rng)
+        wrong = tuple(replace(each, errors=each.answered // 20) for each in found.slices)
+        return replace(found, slices=wrong) if rate > 1500 else found
+
+    search = Search({"good": parse_objectives("p99 < 200ms, errors < 0.1%")}, Settings(start_per_s=400, probes=16))
+    tried, _ = walked(search, server)
+    (limit,) = search.limits()
+    assert max(tried) <= 1600
+    assert limit.decided
+    assert limit.low_per_s is not None
+    assert limit.high_per_s is not None
+    assert limit.low_per_s <= 1500 <= limit.high_per_s
+    assert limit.confidence is None
+
+
+def test_without_a_failure_the_probes_are_exhausted() -> None:
+    _, end = walked(Search({"good": GOOD}, Settings(probes=3)), probe)
+    assert isinstance(end, Exhausted)
+    assert end.limits[0].low_per_s == 4000
+    assert end.limits[0].high_per_s is None
+    assert end.limits[0].confidence is None
 
 
 def drained(evidence: Evidence, *, answered: int = 0, errors: int = 0, response_ms: float = 5000) -> Evidence:

@@ -87,7 +87,8 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
 
 
 def _tells(evidence: Evidence) -> bool:
-    return not overloaded(evidence) and not evidence.client and evidence.response.count > 0
+    ended = any(each.ended for each in evidence.timed)
+    return ended and not overloaded(evidence) and not evidence.client and evidence.response.count > 0
 
 
 def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple[Fit, list[Point], Known] | None:

@@ -6,89 +6,48 @@ Pure: no clock, no I/O, nothing random. What it proposes follows from what it sa
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 from redline.model import Objective
 from redline.search.answer import Bounds, best_capacity, bounds_of
+from redline.search.ends import Converged, Doomed, Exhausted, Limit, Proposal, Settings
 from redline.search.evidence import Evidence
-from redline.search.steps import Step, verdict
+from redline.search.steps import Step, Verdict, contradicted, steps
+from redline.search.steps import verdict as verdict_of
+from redline.search.together import (
+    NEAR_SHARE,
+    all_of,
+    bracket_of,
+    ends_of,
+    first_to_fail,
+    fits,
+    high_of,
+    plausible,
+    texts,
+    width,
+)
 from redline.search.waiting import CALM
 
 Sets = Mapping[str, tuple[Objective, ...]]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Where the search begins, and when it is content.
-
-    `precision` is the half width of an interval relative to its middle, `confidence` that of its two sides together.
-    """
-
-    start_per_s: float = 1000.0
-    lowest_per_s: float = 1.0
-    highest_per_s: float = 10_000_000.0
-    probes: int = 12
-    precision: float = 0.03
-    confidence: float = 0.95
-    repeats: int = 3
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Try this rate next; `why` is for people. `whole`: to its end, even when it is hopeless."""
-
-    rate_per_s: float
-    why: str
-    whole: bool = False
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Of one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
-
-    `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
-    `decided` when it is as narrow as was asked. `binding` is the condition that fails first. `reason` says why the set
-    has no better answer, where more probes would not give one.
-    """
+class _Check:
+    """A fresh probe at an end of a set's answer; `probe` is its index."""
 
     name: str
-    low_per_s: float | None
-    high_per_s: float | None
-    confidence: float | None
-    decided: bool
-    modelled: bool
-    binding: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Converged:
-    """The search is over; a limit that is not `decided` is as narrow as the probes allowed."""
-
-    limits: tuple[Limit, ...]
-    confirmed: bool
-
-
-@dataclass(frozen=True)
-class Exhausted:
-    """The probes are used up while a side of some set is not known; `limits` hold what is."""
-
-    limits: tuple[Limit, ...]
-
-
-@dataclass(frozen=True)
-class Doomed:
-    """No set has an answer, and why; `limits` hold what is known all the same."""
-
-    reason: str
-    limits: tuple[Limit, ...]
+    side: Literal["low", "high"]
+    rate_per_s: float
+    probe: int
 
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
-_NEAR_SHARE = 0.15
 _OVERLOAD = 1.12
+_MOST_OVERLOAD = 2.0
 _AT_EASE = 0.6
 _WELL_KNOWN = 0.012
 _BELOW_CAPACITY = 0.6
+_SAME_RATE = 0.995
 
 
 @dataclass
@@ -101,7 +60,8 @@ class Search:
     sets: Sets
     settings: Settings = field(default_factory=Settings)
     evidence: list[Evidence] = field(default_factory=list)
-    _confirming: list[float] | None = None
+    _reasons: dict[str, str] = field(default_factory=dict)
+    _checks: list[_Check] = field(default_factory=list)
     _overloads: int = 0
     _aimed: int = 0
 
@@ -114,17 +74,16 @@ class Search:
         if not self.evidence:
             return Proposal(self._within(self.settings.start_per_s), "to begin with")
         known = {name: self._bounds(name) for name in self.sets}
-        if reason := self._doom():
-            return Doomed(reason, self._limits(known))
         open_sets = [name for name in self.sets if not self._decided(known[name])]
-        if len(self.evidence) >= self.settings.probes:
-            return self._end(known)
-        if not open_sets:
-            return self._confirm(known)
-        name = max(open_sets, key=lambda each: _width(known[each]))
-        return (
-            self._bracket(name) or self._calm(known[name]) or self._overload(known[name]) or self._narrow(known[name])
-        )
+        for name in sorted(open_sets, key=lambda each: width(known[each]), reverse=True):
+            if reason := self._ended(name) or self._reasons.get(name):
+                self._reasons[name] = reason
+            elif len(self.evidence) < self.settings.probes:
+                step = self._step(name, known[name])
+                if not (limited := self._client_limited(step.rate_per_s)):
+                    return step
+                self._reasons[name] = f"the load generator is the limit at {limited.rate_per_s:g}/s: {limited.client}"
+        return self._confirm(known)
 
     def limits(self) -> tuple[Limit, ...]:
         """What is known now."""
@@ -134,39 +93,60 @@ class Search:
         confidence = self.settings.confidence
         return {each.text: bounds_of(self.evidence, each, confidence) for each in self.sets[name]}
 
-    def _doom(self) -> str | None:
-        highest = max(self.evidence, key=lambda each: each.rate_per_s)
-        failed = [each for each in self.evidence if self._fails(each)]
-        if failed and len(failed) == len(self.evidence):
-            lowest = min(each.rate_per_s for each in failed)
-            if lowest <= self.settings.lowest_per_s:
-                return f"even {lowest:g}/s does not meet the objective"
-        if highest.client and not failed:
-            got = highest.answered_per_s
-            return f"the load generator is the limit: asked for {highest.rate_per_s:g}/s it came to {got:,.0f}/s"
-        if not failed and highest.rate_per_s >= self.settings.highest_per_s:
-            return f"even {highest.rate_per_s:g}/s, the highest rate allowed, meets the objective"
+    def _ended(self, name: str) -> str | None:
+        """Why there is nothing left to try for this set."""
+        told = self._told(name)
+        failed = [rate for rate, verdict in told if verdict == "failed"]
+        if failed and len(failed) == len(told) and min(failed) <= self.settings.lowest_per_s:
+            return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
+        if told and not failed and told[-1][0] >= self.settings.highest_per_s:
+            return f"even {told[-1][0]:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
         return None
 
-    def _fails(self, evidence: Evidence) -> bool:
-        if evidence.client:
-            return False
-        return any(verdict((evidence,), each) == "failed" for one in self.sets.values() for each in one)
+    def _client_limited(self, rate_per_s: float) -> Evidence | None:
+        """The lowest probe at such a rate, or below it, in which the load generator was the limit."""
+        limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
+        return min(limited, key=lambda each: each.rate_per_s, default=None)
+
+    def _told(self, name: str) -> list[tuple[float, Verdict]]:
+        """The rates that were tried, ascending, and whether each meets the whole set."""
+        of_each = zip(*(steps(self.evidence, each) for each in self.sets[name]), strict=True)
+        return [(one[0].rate_per_s, all_of([step.verdict for step in one])) for one in of_each]
+
+    def _step(self, name: str, known: Mapping[str, Bounds]) -> Proposal:
+        return (
+            self._bracket(name)
+            or self._again(known)
+            or self._calm(known)
+            or self._overload(known)
+            or self._narrow(known)
+        )
 
     def _bracket(self, name: str) -> Proposal | None:
         """Double until something fails, halve until something does not; None when both are known."""
-        told = [each for each in self.evidence if not each.client]
-        failed = [each for each in told if any(verdict((each,), one) == "failed" for one in self.sets[name])]
-        kept_up = [each for each in told if each not in failed]
+        told = self._told(name)
+        if not told:
+            return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
+        failed = [rate for rate, verdict in told if verdict == "failed"]
+        kept_up = [rate for rate, verdict in told if verdict != "failed"]
         if not failed:
-            return Proposal(self._within(2 * max(each.rate_per_s for each in kept_up)), "doubled: nothing failed yet")
+            return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
+        highest = self.settings.highest_per_s
+        if highest > max((rate for rate, verdict in told if verdict == "passed"), default=0.0) > max(failed):
+            return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
         if kept_up:
             return None
-        lowest = min(each.rate_per_s for each in failed)
         capacity = best_capacity(self.evidence)
-        if capacity is not None and _BELOW_CAPACITY * capacity.per_s < lowest:
-            return Proposal(self._within(_BELOW_CAPACITY * capacity.per_s), "below what it answered when overloaded")
-        return Proposal(self._within(lowest / 2), "halved: nothing passed yet")
+        below = self._within(_BELOW_CAPACITY * capacity.per_s) if capacity else float("inf")
+        if below < min(failed) and not self._client_limited(below):
+            return Proposal(below, "below what it answered when overloaded")
+        return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
+
+    def _again(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """A rate that another one contradicts, once more: it may have been cold, or unlucky."""
+        found = [step for each in known.values() for step in contradicted(each.steps)]
+        again = next((step for step in found if step.probes < self.settings.repeats), None)
+        return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
 
     def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """One probe far below the edge: what of a response time is not waiting."""
@@ -183,7 +163,7 @@ class Search:
 
         Once where nothing is known of that end, and twice where the answer lies next to it.
         """
-        fitted = [each.fit for each in known.values() if each.fit is not None and len(each.fit.used) >= 2]
+        fitted = [each for each in fits(known) if len(each.used) >= 2]
         if not fitted:
             return None
         found = min(fitted, key=lambda each: each.root_per_s)
@@ -193,19 +173,21 @@ class Search:
         capacity = best_capacity(self.evidence)
         if capacity is not None and capacity.sd_per_s < _WELL_KNOWN * capacity.per_s:
             return None
+        most = _MOST_OVERLOAD * max(each.rate_per_s for each in self.evidence)
+        rate = self._within(min(_OVERLOAD * found.root_per_s, most))
+        if self._client_limited(rate):
+            return None
         self._overloads += 1
-        return Proposal(
-            self._within(_OVERLOAD * found.root_per_s), "overloaded, to see what it can do at most", whole=True
-        )
+        return Proposal(rate, "overloaded, to see what it can do at most", whole=True)
 
     def _narrow(self, known: Mapping[str, Bounds]) -> Proposal:
-        binding = _binding(known)
-        low, high = _bracket_of(known)
-        if binding.fit is None or binding.fit.bent:
+        binding = first_to_fail(known)
+        low, high = bracket_of(known)
+        if binding.fit is None or binding.fit.bent or not plausible(binding.fit, low, high):
             return self._bisect(binding, low, high)
         seconds = max(each.seconds for each in self.evidence)
         found = binding.fit
-        apart = min(max(found.gap_per_s, 0.0), _NEAR_SHARE * found.edge_per_s)
+        apart = min(max(found.gap_per_s, 0.0), NEAR_SHARE * found.edge_per_s)
         offset = _OFFSETS[self._aimed % len(_OFFSETS)]
         self._aimed += 1
         nearest = found.root_per_s - found.unsettled_per_s(seconds) * (1 + max(offset, 0.0) / 2)
@@ -226,63 +208,71 @@ class Search:
         wide = max(pairwise(edges), key=lambda pair: pair[1] / pair[0])
         return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
 
-    def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged:
+    def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
         """Fresh probes at both ends of every answer; they may widen it again."""
-        if self._confirming is None:
-            ends = [end for each in known.values() for end in _bracket_of(each) if end is not None]
-            self._confirming = sorted(ends)
-        if self._confirming:
-            return Proposal(self._within(self._confirming.pop(0)), "fresh, at an end of the answer")
+        ends = self._unchecked(known)
+        if ends and len(self.evidence) < self.settings.probes:
+            name, side, rate = ends[0]
+            self._checks.append(_Check(name, side, rate, len(self.evidence)))
+            return Proposal(self._within(rate), "fresh, at an end of the answer")
         return self._end(known)
 
-    def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged:
-        return Converged(self._limits(known), confirmed=self._confirming == [])
+    def _unchecked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[tuple[str, Literal["low", "high"], float]]:
+        decided = {name: each for name, each in known.items() if self._decided(each)}
+        ends = [(name, side, end) for name, each in decided.items() for side, end in ends_of(each)]
+        return sorted((each for each in ends if self._check(*each) is None), key=lambda each: each[2])
+
+    def _check(self, name: str, side: str, rate_per_s: float) -> _Check | None:
+        """The fresh probe of this end, unless the end has moved by more than the precision since."""
+        near = self.settings.precision * rate_per_s
+        made = [each for each in self._checks if (each.name, each.side) == (name, side)]
+        return next((each for each in reversed(made) if abs(each.rate_per_s - rate_per_s) <= near), None)
+
+    def _stands(self, check: _Check) -> bool:
+        """Whether the fresh probe does not speak against the end that it was made for."""
+        fresh = self.evidence[check.probe]
+        verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.name]])
+        return not fresh.client and verdict != ("failed" if check.side == "low" else "passed")
+
+    def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
+        limits = self._limits(known)
+        unknown = [each for each in limits if each.low_per_s is None or each.high_per_s is None]
+        if len(unknown) == len(limits) and all(each.reason for each in unknown):
+            return Doomed("; ".join(dict.fromkeys(each.reason for each in unknown)), limits)
+        if any(not each.reason for each in unknown):
+            return Exhausted(limits)
+        return Converged(limits, confirmed=self._confirmed(known))
+
+    def _confirmed(self, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
+        if not all(self._decided(each) for each in known.values()) or self._unchecked(known):
+            return False
+        ends = [(name, side, end) for name, each in known.items() for side, end in ends_of(each)]
+        checks = [self._check(*each) for each in ends]
+        return all(each is not None and self._stands(each) for each in checks)
 
     def _decided(self, known: Mapping[str, Bounds]) -> bool:
-        return _width(known) <= self.settings.precision
+        return width(known) <= self.settings.precision
 
     def _limits(self, known: Mapping[str, Mapping[str, Bounds]]) -> tuple[Limit, ...]:
-        return tuple(
-            Limit(
-                name,
-                *_bracket_of(each),
-                confidence=self.settings.confidence,
-                decided=self._decided(each),
-                modelled=_binding(each).modelled,
-                binding=min(each, key=lambda text: _high(each[text])),
-            )
-            for name, each in known.items()
+        return tuple(self._limit(name, each) for name, each in known.items())
+
+    def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
+        low, high = bracket_of(known)
+        modelled = all(each.modelled for each in known.values() if low == each.low_per_s or high == each.high_per_s)
+        decided = self._decided(known)
+        return Limit(
+            name,
+            low,
+            high,
+            confidence=self.settings.confidence if modelled else None,
+            decided=decided,
+            modelled=modelled,
+            binding=min(known, key=lambda text: high_of(known[text])),
+            reason="" if decided else self._reasons.get(name, ""),
         )
 
     def _within(self, rate_per_s: float) -> float:
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)
-
-
-def _high(known: Bounds) -> float:
-    if known.high_per_s is not None:
-        return known.high_per_s
-    return float("inf")
-
-
-def _binding(known: Mapping[str, Bounds]) -> Bounds:
-    """The condition that fails first, as far as is known; one with a model before one without."""
-    with_fit = [each for each in known.values() if each.fit is not None]
-    if with_fit and not any(each.modelled for each in known.values()):
-        return min(with_fit, key=lambda each: each.fit.edge_per_s if each.fit else 0.0)
-    return min(known.values(), key=_high)
-
-
-def _bracket_of(known: Mapping[str, Bounds]) -> tuple[float | None, float | None]:
-    """All conditions together: the lowest of the bounds."""
-    lows = [each.low_per_s for each in known.values()]
-    highs = [each.high_per_s for each in known.values() if each.high_per_s is not None]
-    low = None if any(each is None for each in lows) else min(each for each in lows if each is not None)
-    return low, (min(highs) if highs else None)
-
-
-def _width(known: Mapping[str, Bounds]) -> float:
-    low, high = _bracket_of(known)
-    return float("inf") if low is None or high is None else (high - low) / (high + low)
 
 
 def _tried_least(evidence: Sequence[Evidence]) -> float:

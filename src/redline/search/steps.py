@@ -45,7 +45,12 @@ def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...
 
 @lru_cache(maxsize=1024)
 def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
-    """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far."""
+    """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far.
+
+    Probes that contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
+    """
+    if len(probes) > 1 and {"passed", "failed"} <= {verdict((each,), objective) for each in probes}:
+        return "unclear"
     if any(overloaded(each) for each in probes):
         return "failed"
     if not any(each.due for each in probes):
@@ -68,6 +73,14 @@ def bounds(found: Sequence[Step]) -> tuple[float | None, float | None]:
     low = [rate for rate in passes if not fails or rate < min(fails)]
     high = [rate for rate in fails if not passes or rate > max(passes)]
     return (max(low) if low else None), (min(high) if high else None)
+
+
+def contradicted(found: Sequence[Step]) -> list[Step]:
+    """The rates that failed though a higher one passed, and then those that passed though a lower one failed."""
+    passes = [step for step in found if step.verdict == "passed"]
+    fails = [step for step in found if step.verdict == "failed"]
+    wrong_fails = [step for step in fails if any(step.rate_per_s < each.rate_per_s for each in passes)]
+    return wrong_fails + [step for step in passes if any(step.rate_per_s > each.rate_per_s for each in fails)]
 
 
 def _allowed(objective: Objective) -> float:
