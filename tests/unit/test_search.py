@@ -13,7 +13,7 @@ from redline.search.steps import Step, bounds, verdict
 from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue, evidence, searched, true_limit
-from tests.studies.limit import SETTINGS, one, plain
+from tests.studies.limit import SETTINGS, Outcome, one, plain
 
 GOOD = parse_objectives("p99 < 20ms, errors < 0.1%")
 ACCEPTABLE = parse_objectives("p99 < 200ms")
@@ -329,6 +329,12 @@ def test_far_past_its_capacity_a_server_is_hopeless_soon(load: float) -> None:
 
 
 SEARCHES = 30
+
+
+def test_an_end_that_is_not_known_holds_nothing() -> None:
+    assert not Outcome(-np.inf, 1.1, 12, decided=False, modelled=False).hit
+    assert not Outcome(0.9, np.inf, 12, decided=False, modelled=False).hit
+    assert Outcome(0.9, 1.1, 12, decided=False, modelled=False).hit
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
