@@ -2,17 +2,17 @@
 
 import os
 import platform
-import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from uv import find_uv_bin
 
 from redline.errors import BuildError
+from redline.plugins.commands import started
 from redline.plugins.jdks.homes import Jdk, read_home
 from redline.plugins.jdks.pins import FOLDER, PACKAGE, PINS, VENDOR, Pin
 from redline.plugins.temporary import guarded, temporary_folder
@@ -74,9 +74,10 @@ def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
     listed.write_text(requirement + "\n")
     words: deque[str] = deque(maxlen=_WORDS_KEPT)
     with _uv_installing(target, listed) as process:
-        for line in process.stdout or ():
-            words.append(line.strip())
-            progress(line.strip())
+        for raw in process.stdout or ():
+            line = raw.decode(errors="replace").strip()
+            words.append(line)
+            progress(line)
         code = process.wait()
     if code != 0:
         raise FetchError(_last_words(words) or f"uv ended with code {code}")
@@ -90,33 +91,15 @@ def _last_words(lines: Iterable[str]) -> str:
 
 
 @contextmanager
-def _uv_installing(target: Path, listed: Path) -> Iterator["subprocess.Popen[str]"]:
-    """The installer at work; killed when the block is left by an exception."""
-    try:
-        process = subprocess.Popen(
-            (
-                *(find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"),
-                *("--python", sys.executable, "--target", str(target), "--requirements", str(listed)),
-            ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise FetchError(f"uv cannot be run: {error.strerror or error}") from error
-    try:
+def _uv_installing(target: Path, listed: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    places = ["--python", sys.executable, "--target", str(target), "--requirements", str(listed)]
+    with ExitStack() as stack:
+        try:
+            process = stack.enter_context(started([*command, *places]))
+        except OSError as error:
+            raise FetchError(f"uv cannot be run: {error.strerror or error}") from error
         yield process
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    finally:
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def _share_classes(home: Path) -> None:

@@ -1,15 +1,15 @@
 """One run of a build command: for one server, or for all the targets of several."""
 
-import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import BuildError
+from redline.plugins.commands import started
 from redline.plugins.launchers.files import cache_writes
 
 _KEPT_LINES = 15
@@ -75,28 +75,12 @@ def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
 
 @contextmanager
 def _started(order: BuildOrder) -> Iterator["subprocess.Popen[bytes]"]:
-    """The build command, running; killed with all it started when the block is left by an exception."""
-    try:
-        process = subprocess.Popen(
-            [*order.run, *order.targets],
-            cwd=order.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise BuildError(
-            f"{order.servers}: its build command {order.run[0]} could not be run: {error.strerror}",
-            hint="mend `build.run` in its server.yaml, or install the command",
-        ) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            process = stack.enter_context(started([*order.run, *order.targets], order.folder))
+        except OSError as error:
+            raise BuildError(
+                f"{order.servers}: its build command {order.run[0]} could not be run: {error.strerror}",
+                hint="mend `build.run` in its server.yaml, or install the command",
+            ) from error
         yield process
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    finally:
-        if process.stdout is not None:
-            process.stdout.close()
