@@ -1,44 +1,96 @@
 """One probe of a search, on a server that is running: a proposal becomes a load, its traffic becomes evidence."""
 
+import contextlib
 import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
-from redline.model import Cell, Interval, Open, Traffic
+from redline.model import Cell, Interval, Objective, Open, Traffic
 from redline.ports import Drive, Driver, Endpoint
+from redline.quantities import duration, percent
 from redline.search import Evidence, Proposal, Slice, hopeless
+from redline.search.steps import QUANTILES
 
 SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
+WAITED = 0.05
+"""Of the requests that fell due: so many found all connections busy."""
+UNMOVED = 1.5
+"""Service times of so many times the calmest: a server that is overloaded has far longer ones."""
+LATE = 0.1
+"""Of a limit of latency: an engine that is as late at p99 may be why it is not met."""
+_FEWEST_TIMES = 50
+_LATENCY = {**QUANTILES, "max": 1.0}
 
 
-def slice_of(interval: Interval) -> Slice:
-    """An interval of the measurement, or of the drain: that one has no length, since nothing falls due in it."""
+def slice_of(interval: Interval, *, cut: bool = False) -> Slice:
+    """An interval of the measurement, or of the drain: that one has no length, since nothing falls due in it.
+
+    `cut`: its load was ended by us, so what had no answer by then is no error.
+    """
     counts, measured = interval.counts, interval.phase == "measure"
+    ended_by_us = counts.outcomes.in_flight + counts.outcomes.unsent if cut else 0
     return Slice(
         seconds=(interval.end_ns - interval.start_ns) / 1e9 if measured else 0.0,
         due=counts.due,
         answered=counts.completed if measured else counts.outcomes.ok,
-        errors=counts.outcomes.errors,
+        errors=counts.outcomes.errors - ended_by_us,
         response=interval.response,
     )
 
 
-def evidence_of(rate_per_s: float, traffic: Traffic, *, cut: bool, workers: int, spins: bool) -> Evidence:
-    """What a probe showed; `cut`: it was ended because it was hopeless. Workers that spin are always busy."""
-    slices = tuple(slice_of(each) for each in traffic.intervals if each.phase != "warmup")
+def evidence_of(rate_per_s: float, traffic: Traffic, *, cut: bool, client: str = "") -> Evidence:
+    """What a probe showed; `cut`: it was ended since it was hopeless; `client`: why it tells nothing of a server."""
+    slices = tuple(slice_of(each, cut=cut) for each in traffic.intervals if each.phase != "warmup")
+    return Evidence(rate_per_s, slices, hopeless=cut and not client, client=client)
+
+
+def busy_workers(traffic: Traffic, workers: int) -> str:
+    """Says that the engine's workers had no time left; empty when they had."""
     busy = traffic.engine_cpu_ns / 1e9 / max(traffic.seconds * workers, 1e-9)
-    saturated = busy > SATURATED and not spins
-    return Evidence(rate_per_s, slices, hopeless=cut and not saturated, engine_saturated=saturated)
+    return f"the engine was busy {percent(min(busy, 1.0))} of the time: give -t more" if busy > SATURATED else ""
+
+
+def busy_connections(traffic: Traffic, connections: int, calm_ns: int | None) -> str:
+    """Says that requests waited for a connection though the server was no slower than it is when it is calm.
+
+    An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
+    than `calm_ns`, the median when it was calm. Where that is not known, nothing is said.
+    """
+    waited = traffic.counts.waited > WAITED * traffic.counts.due
+    if not waited or calm_ns is None or traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns:
+        return ""
+    return f"all {connections} connections were busy: give -c more"
+
+
+def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: bool) -> str:
+    """Says that the engine was late by what matters to a limit that was missed, and that the server alone met.
+
+    Lateness only ever adds to a response time: a limit that is met is met in spite of it.
+    """
+    late_ns = traffic.lateness.quantile_ns(0.99)
+    for each in objectives:
+        if each.metric not in _LATENCY or late_ns <= LATE * each.limit:
+            continue
+        q = _LATENCY[each.metric]
+        missed = cut or traffic.response.quantile_ns(q) >= each.limit
+        if missed and traffic.service.quantile_ns(q) < each.limit:
+            return f"the engine was late (p99 {duration(late_ns)}): pin it or free a core"
+    return ""
 
 
 @dataclass
 class Prober:
-    """Puts a search's proposals on one server. `cell` says all but the rate and the arrivals' seed."""
+    """Puts a search's proposals on one server. `cell` says all but the rate and the arrivals' seed.
+
+    `objectives` are all that is searched for: how late the engine may be depends on them.
+    """
 
     driver: Driver
     cell: Cell
@@ -46,8 +98,10 @@ class Prober:
     workers: int
     seed: int
     log: Path
+    objectives: tuple[Objective, ...] = ()
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     traffic: Traffic | None = None
+    _calm_ns: int | None = None
 
     def probe(self, proposal: Proposal, number: int) -> Evidence:
         """Of the `number`-th probe. Raises KeyboardInterrupt when it was ended from outside, and DriveError."""
@@ -67,12 +121,54 @@ class Prober:
             on_start=watch.started,
             on_interval=watch.seen,
         )
-        traffic = self.driver.drive(drive)
-        if traffic.ended == "interrupted" and not watch.cut:
+        with _heard_interrupts() as heard:
+            traffic = self.driver.drive(drive)
+        if heard or (traffic.ended == "interrupted" and not watch.cut):
             raise KeyboardInterrupt
         self.traffic = traffic
-        spins = self.cell.engine.spin
-        return evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, workers=self.workers, spins=spins)
+        client = self._client(traffic, shape.connections, cut=watch.cut)
+        return evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, client=client)
+
+    def _client(self, traffic: Traffic, connections: int, *, cut: bool) -> str:
+        """Why the client was the limit in this probe, and what to do about it; empty when it was not."""
+        self._calm_ns = _calmest_ns(traffic, self._calm_ns)
+        # Workers that spin are always busy.
+        busy = "" if self.cell.engine.spin else busy_workers(traffic, self.workers)
+        late = late_engine(traffic, self.objectives, cut=cut)
+        return busy or late or busy_connections(traffic, connections, self._calm_ns)
+
+
+def _calmest_ns(traffic: Traffic, before_ns: int | None) -> int | None:
+    """The least median service time of any stretch so far in which no request waited, the warm-up's stretches too."""
+    calm = [each.service for each in traffic.intervals if not each.counts.waited]
+    medians = [service.quantile_ns(0.5) for service in calm if service.count >= _FEWEST_TIMES]
+    return min([*medians, *([] if before_ns is None else [before_ns])], default=None)
+
+
+@contextlib.contextmanager
+def _heard_interrupts() -> Iterator[list[int]]:
+    """The signals that asked us to end meanwhile: one that follows our own end of a load must not be taken for it."""
+    heard: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        then = before[signal.Signals(number)]
+        if callable(then):
+            then(number, frame)
+
+    try:
+        for number, then in before.items():
+            if callable(then):  # what is ignored, or ends the process, stays as it is
+                signal.signal(number, hear)
+        yield heard
+    finally:
+        for number, then in before.items():
+            if callable(then):
+                signal.signal(number, then)
 
 
 class _Watch:

@@ -1,16 +1,16 @@
 """A proposal becomes a load and its traffic evidence; a hopeless probe is ended, and Ctrl-C is not taken for that."""
 
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from redline.cli.limit import _read_sets
 from redline.cli.limit_view import limit_result, probe_line
 from redline.cli.load_target import running_server
-from redline.errors import UsageError
 from redline.model import (
     Cell,
     Counts,
@@ -25,10 +25,10 @@ from redline.model import (
     Variant,
 )
 from redline.ports import Drive, Endpoint
-from redline.probing import Prober, evidence_of, slice_of
+from redline.probing import Prober, busy_connections, busy_workers, late_engine, slice_of
 from redline.search import Converged, Evidence, Proposal, Search, Slice
 from redline.suite import parse_objectives
-from tests.fakes.recordings import simulated_recording
+from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
 
 S = 1_000_000_000
 ENDPOINT = Endpoint("127.0.0.1", 1)
@@ -132,20 +132,77 @@ def test_slices_of_the_measurement_and_of_the_drain() -> None:
     assert slice_of(interval(0, due=0, done=3, phase="drain")).seconds == 0
 
 
-def test_an_engine_that_is_always_busy_is_told_unless_it_spins() -> None:
-    traffic = simulated_recording(cell()).traffic
-    assert traffic is not None
-    busy = traffic.model_copy(update={"engine_cpu_ns": round(traffic.seconds * 0.99 * S)})
-    assert evidence_of(5, busy, cut=False, workers=1, spins=False).engine_saturated
-    assert not evidence_of(5, busy, cut=False, workers=2, spins=False).engine_saturated
-    assert not evidence_of(5, busy, cut=False, workers=1, spins=True).engine_saturated
+def test_what_we_cut_ourselves_is_no_error() -> None:
+    left = interval(0, due=9, done=4, phase="drain")
+    outcomes = Outcomes(ok=4, in_flight=3, unsent=1, reset=1)
+    left = left.model_copy(update={"counts": left.counts.model_copy(update={"outcomes": outcomes})})
+    assert (slice_of(left, cut=True).errors, slice_of(left).errors) == (1, 5)
 
 
-def test_objectives_have_names_or_are_their_own() -> None:
-    sets = _read_sets(["good: p99 < 20ms, errors < 0.1%", "p50 < 1ms"])
-    assert {name: len(each) for name, each in sets.items()} == {"good": 2, "p50 < 1ms": 1}
-    with pytest.raises(UsageError, match="--objective"):
-        _read_sets(["p98 < 3ms"])
+def traffic(behaviour: Behaviour = GOOD, **counts: int) -> Traffic:
+    shape = Open(rate_per_s=1000, connections=8)
+    loaded = cell().model_copy(update={"load": cell().load.model_copy(update={"shape": shape})})
+    found = simulated_recording(loaded, behaviour).traffic
+    assert found is not None
+    return found.model_copy(update={"counts": found.counts.model_copy(update=counts)})
+
+
+def test_an_engine_that_is_always_busy_is_the_limit() -> None:
+    busy = traffic().model_copy(update={"engine_cpu_ns": round(traffic().seconds * 0.99 * S)})
+    assert busy_workers(busy, 1) == "the engine was busy 99% of the time: give -t more"
+    assert not busy_workers(busy, 2)
+
+
+def test_busy_connections_are_the_limit_where_the_server_is_as_fast_as_ever() -> None:
+    waited = traffic(waited=traffic().counts.due // 10)
+    calm_ns = waited.service.quantile_ns(0.5)
+    assert busy_connections(waited, 8, calm_ns) == "all 8 connections were busy: give -c more"
+    assert not busy_connections(waited, 8, calm_ns // 2), "an overloaded server"
+    assert not busy_connections(waited, 8, None), "nobody knows how fast it is when it is calm"
+    assert not busy_connections(traffic(waited=1), 8, calm_ns), "too few"
+
+
+def test_a_late_engine_is_the_limit_where_the_server_alone_met_it() -> None:
+    limits = parse_objectives("p99 < 20ms, errors < 1%")
+    late = replace(GOOD, lateness_ns=5e6)
+    slow = Histogram.of([30e6] * 100)
+    missed = traffic(late).model_copy(update={"response": slow, "service": Histogram.of([1e6] * 100)})
+    assert "pin it" in late_engine(missed, limits, cut=False)
+    assert not late_engine(missed.model_copy(update={"service": slow}), limits, cut=False), "the server's own fault"
+    met = missed.model_copy(update={"response": Histogram.of([1e6] * 100)})
+    assert not late_engine(met, limits, cut=False), "met in spite of it"
+    assert late_engine(met, limits, cut=True)
+    on_time = missed.model_copy(update={"lateness": Histogram.of([1e5] * 100)})
+    assert not late_engine(on_time, limits, cut=False)
+
+
+def test_a_probe_in_which_the_client_was_the_limit_says_so_and_is_not_hopeless(
+    engine: subprocess.Popen[bytes],
+) -> None:
+    class Busy(Told):
+        def drive(self, drive: Drive) -> Traffic:
+            found = super().drive(drive)
+            return found.model_copy(update={"engine_cpu_ns": round(found.seconds * S)})
+
+    told = Busy([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
+    evidence = prober(told).probe(Proposal(1000, ""), 0)
+    assert (evidence.client, evidence.hopeless) == ("the engine was busy 100% of the time: give -t more", False)
+    assert "not the server: the engine was busy" in probe_line(evidence, "", 1)
+
+
+def test_an_interrupt_just_after_our_own_cut_is_heard(engine: subprocess.Popen[bytes]) -> None:
+    class Interrupted(Told):
+        def drive(self, drive: Drive) -> Traffic:
+            found = super().drive(drive)
+            with suppress(KeyboardInterrupt):  # as the driver does, which then tells the engine
+                signal.raise_signal(signal.SIGINT)
+            return found
+
+    told = Interrupted([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        prober(told).probe(Proposal(1000, ""), 0)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_result_has_every_probe_and_answer() -> None:
