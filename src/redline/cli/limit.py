@@ -11,21 +11,25 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
-from redline.cli.limit_view import limit_result, print_limit, probe_line
+from redline.cli.limit_view import Broken, Ended, limit_result, print_limit, probe_line
 from redline.cli.load_shape import Arrivals
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.cli.selection import AsJson, at_least_one, duration_ns
-from redline.errors import UsageError
+from redline.errors import DriveError, UsageError
 from redline.model import Cell, Interval, Load, Objective, Open, Scenario, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.probing import Prober
-from redline.search import Converged, Doomed, Proposal, Search, Settings
+from redline.search import Converged, Proposal, Search, Settings
+from redline.search.steps import QUANTILES
 from redline.suite import WrongValueError, parse_objectives, parse_rate, parse_share
 
 FEWEST_REQUESTS = 100
 """In a probe of the lowest rate that is tried: fewer say next to nothing."""
+SHORTEST_PROBE_NS = 1_000_000_000
+FEW_ERRORS = "errors < 1%"
+"""What a set of objectives asks for that says nothing of errors."""
 
 
 def limit(
@@ -65,6 +69,8 @@ def limit(
     """Find the highest rate at which a running server meets an objective, as an interval."""
     sets = _read_sets(objective)
     endpoint, path = read_url(url)
+    timeout_ns = duration_ns("--timeout", timeout)
+    _within_timeout(sets, timeout_ns, timeout)
     tls = read_tls(url, cacert, insecure=insecure)
     request = read_request(path, method, headers or [], body, status)
     at_least_one("-c", connections)
@@ -72,9 +78,9 @@ def limit(
     cell = Cell(
         variant=Variant(entry=running_server(endpoint, tls), http="2" if http2 else "1.1", tls=tls),
         scenario=Scenario(name="limit", request=request, picks=read_picks(request)),
-        load=Load(name="probe", shape=shape, duration_ns=duration_ns("-d", duration, least_ns=1_000_000_000)),
+        load=Load(name="probe", shape=shape, duration_ns=_probe_ns(duration)),
         warmup_ns=duration_ns("--warmup", warmup, least_ns=0),
-        timeout_ns=duration_ns("--timeout", timeout),
+        timeout_ns=timeout_ns,
     )
     seconds = cell.load.duration_ns / 1e9
     settings = Settings(
@@ -87,21 +93,36 @@ def limit(
     workers = min(at_least_one("-t", threads), connections)
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "engine.log"
-        prober = Prober(EngineDriver(find_engine()), cell, endpoint, workers, seed, log)
+        asked = tuple(each for one in sets.values() for each in one)
+        prober = Prober(EngineDriver(find_engine()), cell, endpoint, workers, seed, log, asked)
+        _verify(prober)
         end = _run(search, prober, console)
     result = limit_result(url, search, end, seed)
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_limit(result, Console())
+    if isinstance(end, Broken):
+        sys.stderr.write(f"redline: {end.error}\n")
     if end is None:
         raise typer.Exit(exits.INTERRUPTED)
-    if isinstance(end, Doomed):
+    if not isinstance(end, Converged):
         raise typer.Exit(exits.COULD_NOT_RUN)
 
 
-def _run(search: Search, prober: Prober, console: Console) -> Converged | Doomed | None:
-    """The search to its end; None when Ctrl-C ended it, and what was seen is kept."""
+def _verify(prober: Prober) -> None:
+    """Ask once before anything is measured: fast failures would pass for speed. Raises DriveError."""
+    wrong = prober.driver.verify(prober.cell, prober.endpoint)
+    if wrong is not None:
+        hint = "ask the server by hand; --status, -H, -X and --body say what is asked and which status is right"
+        raise DriveError(f"the server's answer is wrong: {wrong}", hint=hint)
+
+
+def _run(search: Search, prober: Prober, console: Console) -> Ended:
+    """The search to its end. Ctrl-C ends it, or a DriveError, and what was seen is kept.
+
+    Raises DriveError when nothing was seen before it.
+    """
     try:
         while isinstance(step := search.next(), Proposal):
             with OneLine(console) as line:
@@ -111,7 +132,19 @@ def _run(search: Search, prober: Prober, console: Console) -> Converged | Doomed
             console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
     except KeyboardInterrupt:
         return None
+    except DriveError as error:
+        broken = Broken(_without_log(error, prober.log))
+        if not search.evidence:
+            raise broken.error from error
+        return broken
     return step
+
+
+def _without_log(error: DriveError, log: Path) -> DriveError:
+    """The same; a hint that names the engine's log names what is about to go, and its end is in the message."""
+    if str(log) not in error.hint:
+        return error
+    return DriveError(error.problems[0].message, hint="see whether the server still runs, and what it wrote")
 
 
 def _shown(line: OneLine, cell: Cell) -> Callable[[Interval], None]:
@@ -119,7 +152,10 @@ def _shown(line: OneLine, cell: Cell) -> Callable[[Interval], None]:
 
 
 def _read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
-    """Objectives by name; one without a name is its own. Raises UsageError."""
+    """Objectives by name; one without a name is its own. Raises UsageError.
+
+    Where nothing is said of errors, fewer than 1% are asked for: a server that only refuses is fast.
+    """
     sets: dict[str, tuple[Objective, ...]] = {}
     for text in texts:
         name, colon, conditions = text.partition(":")
@@ -127,8 +163,29 @@ def _read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
             found = parse_objectives(conditions if colon else text)
         except WrongValueError as error:
             raise UsageError(f"--objective: {error.message}", hint=error.hint) from None
-        sets[(name if colon else text).strip()] = found
+        name = (name if colon else text).strip()
+        if name in sets:
+            raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one, with a comma")
+        told = any(each.metric == "errors" for each in found)
+        sets[name] = found if told else (*found, *parse_objectives(FEW_ERRORS))
     return sets
+
+
+def _within_timeout(sets: dict[str, tuple[Objective, ...]], timeout_ns: int, timeout: str) -> None:
+    """Raises UsageError for a limit of latency that no request can exceed, since it is given up before."""
+    for each in (one for conditions in sets.values() for one in conditions):
+        if each.metric in (*QUANTILES, "max") and each.limit >= timeout_ns:
+            raise UsageError(
+                f"--objective: `{each.text}` cannot be told from --timeout {timeout}, when a request is given up",
+                hint="raise --timeout well above the limit",
+            )
+
+
+def _probe_ns(text: str) -> int:
+    found_ns = duration_ns("-d", text)
+    if found_ns < SHORTEST_PROBE_NS:
+        raise UsageError(f"-d {text} is too short", hint="a probe takes 1 s at least: give -d 1s or more")
+    return found_ns
 
 
 def _quantity(flag: str, text: str, parse: Callable[[str], float]) -> float:

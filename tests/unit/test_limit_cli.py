@@ -1,0 +1,198 @@
+"""`redline limit` from flags to exit code, with a driver that is told what the server does; no socket is opened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from redline.cli import limit as under_test
+from redline.cli.contracts import LimitResult, LimitTold
+from redline.cli.limit import _read_sets
+from redline.cli.limit_view import limit_result, print_limit
+from redline.cli.main import app
+from redline.errors import DriveError, UsageError
+from redline.model import Cell, Interval, Open, Outcomes, Traffic
+from redline.ports import Drive, Endpoint
+from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
+from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
+
+URL = "http://127.0.0.1:1/"
+CAPACITY = 3000
+
+
+@dataclass
+class Server:
+    """A server of 3000/s, as the driver sees it; `after` happens at the probe of that number."""
+
+    wrong: str | None = None
+    after: dict[int, Callable[[Drive], None]] = field(default_factory=dict)
+    failing: bool = False
+    drives: int = 0
+
+    def refuses(self, cell: Cell) -> str | None:
+        return None
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        return self.wrong
+
+    def drive(self, drive: Drive) -> Traffic:
+        self.drives += 1
+        if self.drives in self.after:
+            self.after[self.drives](drive)
+        shape = drive.cell.load.shape
+        assert isinstance(shape, Open)
+        slow = Behaviour(response_ns=1e9) if (shape.rate_per_s or 0) > CAPACITY else GOOD
+        traffic = simulated_recording(drive.cell, slow, seed=drive.seed).traffic
+        assert traffic is not None
+        return traffic.model_copy(update={"intervals": tuple(map(failed, traffic.intervals))} if self.failing else {})
+
+
+def failed(interval: Interval) -> Interval:
+    """The same with a fast 503 for each request."""
+    wrong = {"completed": 0, "outcomes": Outcomes(unexpected_status=interval.counts.due)}
+    return interval.model_copy(update={"counts": interval.counts.model_copy(update=wrong)})
+
+
+@pytest.fixture
+def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    def run(server: Server, *flags: str) -> Result:
+        monkeypatch.setattr(under_test, "find_engine", lambda: Path("no-engine"))
+        monkeypatch.setattr(under_test, "EngineDriver", lambda _engine: server)
+        return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
+
+    return run
+
+
+def interrupt(_drive: Drive) -> None:
+    raise KeyboardInterrupt
+
+
+def die(drive: Drive) -> None:
+    raise DriveError("the engine ended: reset by peer", hint=f"its messages are in {drive.log}")
+
+
+def test_a_wrong_answer_is_not_measured(redline: Callable[..., Result]) -> None:
+    server = Server(wrong="GET /: status 503, not 200")
+    done = redline(server)
+    assert isinstance(done.exception, DriveError)
+    assert done.exception.exit_code == 1
+    assert "GET /: status 503, not 200" in str(done.exception)
+    assert server.drives == 0
+
+
+def test_ctrl_c_keeps_what_is_known(redline: Callable[..., Result]) -> None:
+    done = redline(Server(after={3: interrupt}), "--json")
+    assert done.exit_code == 130
+    result = LimitResult.model_validate_json(done.stdout)
+    assert (result.ended, len(result.probes)) == ("interrupted", 2)
+
+
+def test_a_server_that_dies_leaves_what_is_known(redline: Callable[..., Result]) -> None:
+    done = redline(Server(after={3: die}), "--json")
+    assert done.exit_code == 1
+    result = LimitResult.model_validate_json(done.stdout)
+    assert (result.ended, result.reason, len(result.probes)) == ("broken", "the engine ended: reset by peer", 2)
+    assert "reset by peer" in done.stderr
+    assert "engine.log" not in done.stderr
+    assert "broken: this is what was known" in redline(Server(after={3: die})).stdout
+
+
+def test_one_that_is_dead_at_once_is_an_error(redline: Callable[..., Result]) -> None:
+    done = redline(Server(after={1: die}))
+    assert isinstance(done.exception, DriveError)
+    assert "engine.log" not in str(done.exception)
+
+
+class OneProbe(Search):
+    """A search that has one probe, and then nothing for an answer."""
+
+    def next(self) -> Proposal | Converged | Exhausted | Doomed:
+        return Exhausted(self.limits()) if self.evidence else super().next()
+
+
+def test_used_up_probes_are_no_success(redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(under_test, "Search", OneProbe)
+    done = redline(Server())
+    assert done.exit_code == 1
+    told = " ".join(done.stdout.split())  # a narrow terminal breaks the line
+    assert "all 1 probes are used up; begin at a higher rate (--start), or allow more (--probes)" in told
+
+
+def test_fast_failures_are_no_speed(redline: Callable[..., Result]) -> None:
+    done = redline(Server(failing=True), "--start", "500", "--json")
+    assert done.exit_code == 1
+    result = LimitResult.model_validate_json(done.stdout)
+    assert (result.ended, result.limits[0].passed_per_s) == ("doomed", None)
+    assert result.limits[0].conditions == ("p99 < 20ms", "errors < 1%")
+    assert "errors 500" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--objective", "p99 < 20ms"), "write both in one, with a comma"),
+        (("--objective", "p50 < 5s"), "raise --timeout"),
+        (("--objective", "max < 1s", "--timeout", "1s"), "raise --timeout"),
+        (("-d", "500ms"), "give -d 1s or more"),
+    ],
+)
+def test_wrong_flags(redline: Callable[..., Result], flags: tuple[str, ...], says: str) -> None:
+    done = redline(Server(), *flags)
+    assert isinstance(done.exception, UsageError)
+    assert says in done.exception.hint
+
+
+def test_objectives_have_names_or_are_their_own() -> None:
+    sets = _read_sets(["good: p99 < 20ms, errors < 0.1%", "p50 < 1ms"])
+    assert {name: [each.text for each in one] for name, one in sets.items()} == {
+        "good": ["p99 < 20ms", "errors < 0.1%"],
+        "p50 < 1ms": ["p50 < 1ms", "errors < 1%"],
+    }
+    with pytest.raises(UsageError, match="--objective"):
+        _read_sets(["p98 < 3ms"])
+
+
+def told(**changes: object) -> str:
+    limit = LimitTold(
+        name="good",
+        passed_per_s=900,
+        failed_per_s=1100,
+        confidence=None,
+        decided=True,
+        method="single rates",
+        binding="p99 < 20ms",
+        conditions=("p99 < 20ms", "errors < 1%"),
+        met_somewhere=True,
+        missed_somewhere=True,
+    ).model_copy(update=changes)
+    search = Search(_read_sets(["good: p99 < 20ms"]))
+    result = limit_result(URL, search, Exhausted(()), 1).model_copy(update={"limits": (limit,)})
+    console = Console(width=200)
+    with console.capture() as captured:
+        print_limit(result, console)
+    return captured.get()
+
+
+def test_an_answer_by_single_rates_has_no_confidence() -> None:
+    assert "good: met up to 900/s, missed from 1,100/s (±10%, by single rates)" in told()
+    assert "95% sure" in told(confidence=0.95)
+    assert "asked of it: p99 < 20ms, errors < 1%" in told()
+
+
+def test_an_open_side_says_no_more_than_is_true() -> None:
+    assert "met at no rate that was tried, missed from" in told(passed_per_s=None, met_somewhere=False)
+    assert "up to where it is met is not known" in told(passed_per_s=None)
+    assert "missed at none" in told(failed_per_s=None, missed_somewhere=False)
+    assert "from where it is missed is not known" in told(failed_per_s=None, reason="every probe scattered")
+    assert "every probe scattered" in told(reason="every probe scattered")
+
+
+def test_a_doomed_search_says_why() -> None:
+    search = Search(_read_sets(["good: p99 < 20ms"]))
+    limit = Limit("good", None, None, None, decided=False, modelled=False, binding="p99 < 20ms")
+    result = limit_result(URL, search, Doomed("even 100/s does not meet the objective", (limit,)), 1)
+    assert (result.ended, result.reason) == ("doomed", "even 100/s does not meet the objective")
+    assert (result.limits[0].met_somewhere, result.limits[0].missed_somewhere) == (False, False)
