@@ -249,6 +249,7 @@ def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() ->
 def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
     empty = Evidence(1, (Slice(0.1, 0, 0, 0, Histogram()),) * 10)
     assert verdict((empty,), GOOD[0]) == "unclear"
+    assert verdict((Evidence(1, ()), probe(1)), GOOD[0]) == verdict((probe(1),), GOOD[0])
 
 
 def test_what_is_far_from_the_limit_has_passed() -> None:

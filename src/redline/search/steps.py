@@ -53,7 +53,8 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
         return "unclear"
     if any(overloaded(each) for each in probes):
         return "failed"
-    if not any(each.due for each in probes):
+    probes = tuple(each for each in probes if each.due)
+    if not probes:
         return "unclear"
     if objective.metric == "max":
         return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
