@@ -25,6 +25,8 @@ UNMOVED = 1.5
 """Service times of so many times the calmest: a server that is overloaded has far longer ones."""
 LATE = 0.1
 """Of a limit of latency: an engine that is as late at p99 may be why it is not met."""
+FAILING = 0.05
+"""Of the requests that fell due."""
 _FEWEST_TIMES = 50
 _LATENCY = {**QUANTILES, "max": 1.0}
 
@@ -63,8 +65,7 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: int | None) ->
     An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
     than `calm_ns`, the median when it was calm. Where that is not known, nothing is said.
     """
-    waited = traffic.counts.waited > WAITED * traffic.counts.due
-    if not waited or calm_ns is None or traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns:
+    if not _waits(traffic) or calm_ns is None or traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns:
         return ""
     return f"all {connections} connections were busy: give -c more"
 
@@ -134,15 +135,32 @@ class Prober:
         self._calm_ns = _calmest_ns(traffic, self._calm_ns)
         # Workers that spin are always busy.
         busy = "" if self.cell.engine.spin else busy_workers(traffic, self.workers)
+        if busy or _failing(traffic):
+            return busy
         late = late_engine(traffic, self.objectives, cut=cut)
-        return busy or late or busy_connections(traffic, connections, self._calm_ns)
+        return late or busy_connections(traffic, connections, self._calm_ns)
+
+
+def _failing(traffic: Traffic) -> bool:
+    """Whether so many requests ended wrong that service times say nothing: a refusal is fast."""
+    outcomes = traffic.counts.outcomes
+    not_by_waiting = outcomes.errors - outcomes.in_flight - outcomes.unsent - outcomes.timeout
+    return not_by_waiting > FAILING * traffic.counts.due
 
 
 def _calmest_ns(traffic: Traffic, before_ns: int | None) -> int | None:
-    """The least median service time of any stretch so far in which no request waited, the warm-up's stretches too."""
-    calm = [each.service for each in traffic.intervals if not each.counts.waited]
-    medians = [service.quantile_ns(0.5) for service in calm if service.count >= _FEWEST_TIMES]
-    return min([*medians, *([] if before_ns is None else [before_ns])], default=None)
+    """The least median service time of the probes so far in which hardly a request waited; None where all did.
+
+    The first moments of one that is overloaded are no calm: its connections fill up meanwhile.
+    """
+    if _waits(traffic) or traffic.service.count < _FEWEST_TIMES:
+        return before_ns
+    median_ns = traffic.service.quantile_ns(0.5)
+    return median_ns if before_ns is None else min(median_ns, before_ns)
+
+
+def _waits(traffic: Traffic) -> bool:
+    return traffic.counts.waited > WAITED * traffic.counts.due
 
 
 @contextlib.contextmanager

@@ -162,6 +162,33 @@ def test_busy_connections_are_the_limit_where_the_server_is_as_fast_as_ever() ->
     assert not busy_connections(traffic(waited=1), 8, calm_ns), "too few"
 
 
+@dataclass
+class Full(Told):
+    """A driver whose connections are all busy from the second probe on, or from the first."""
+
+    calm: int = 1
+    resets: int = 0
+
+    def drive(self, drive: Drive) -> Traffic:
+        found = super().drive(drive)
+        waits = {"waited": 0 if len(self.drives) <= self.calm else 99}
+        counts = found.counts.model_copy(
+            update={"due": 100, "outcomes": Outcomes(ok=100 - self.resets, reset=self.resets), **waits}
+        )
+        service = Histogram.of([1e6] * 100)
+        return found.model_copy(update={"counts": counts, "service": service})
+
+
+def test_how_fast_a_calm_server_is_comes_from_probes_without_a_wait() -> None:
+    slices = [interval(n, due=4, done=4) for n in range(50)]
+    proposal, busy = Proposal(40, ""), "all 8 connections were busy: give -c more"
+    probing = prober(Full(slices, "complete", 1))
+    assert [probing.probe(proposal, n).client for n in range(2)] == ["", busy]
+    assert not prober(Full(slices, "complete", 1, calm=0)).probe(proposal, 0).client, "it has seen no calm probe"
+    failing = prober(Full(slices, "complete", 1, resets=10))
+    assert [failing.probe(proposal, n).client for n in range(2)] == ["", ""], "a refusal is fast"
+
+
 def test_a_late_engine_is_the_limit_where_the_server_alone_met_it() -> None:
     limits = parse_objectives("p99 < 20ms, errors < 1%")
     late = replace(GOOD, lateness_ns=5e6)

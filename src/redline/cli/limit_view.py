@@ -125,7 +125,8 @@ def _probe(evidence: Evidence) -> ProbeTold:
 def print_limit(result: LimitResult, console: Console) -> None:
     """The curve, ascending, and below it each answer."""
     console.print(_curve(result))
-    if clients := [each for each in result.probes if each.client]:
+    clients = [each for each in result.probes if each.client]
+    if clients and result.ended != "doomed":  # whose reason says it
         highest = max(clients, key=lambda probe: probe.rate_per_s)
         console.print(
             Text(f"not the server was the limit at {rate(highest.rate_per_s)}: {highest.client}", style="yellow")
