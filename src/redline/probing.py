@@ -106,7 +106,7 @@ class Prober:
 
     def probe(self, proposal: Proposal, number: int) -> Evidence:
         """Of the `number`-th probe. Raises KeyboardInterrupt when it was ended from outside, and DriveError."""
-        watch = _Watch(self.on_interval, cuts=not proposal.whole)
+        watch = _Watch(self.on_interval, cuts=not proposal.whole, patience_s=self.cell.timeout_ns / 1e9)
         shape = self.cell.load.shape
         assert isinstance(shape, Open)
         load = self.cell.load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": proposal.rate_per_s})})
@@ -192,9 +192,10 @@ def _heard_interrupts() -> Iterator[list[int]]:
 class _Watch:
     """Ends the engine's load as soon as it is hopeless; it tells what it has, as after Ctrl-C."""
 
-    def __init__(self, on_interval: Callable[[Interval], None], *, cuts: bool) -> None:
+    def __init__(self, on_interval: Callable[[Interval], None], *, cuts: bool, patience_s: float) -> None:
         self._on_interval = on_interval
         self._cuts = cuts
+        self._patience_s = patience_s
         self._pid: int | None = None
         self._slices: list[Slice] = []
         self.cut = False
@@ -207,6 +208,6 @@ class _Watch:
         if interval.phase != "measure" or self.cut:
             return
         self._slices.append(slice_of(interval))
-        if self._cuts and self._pid is not None and hopeless(self._slices):
+        if self._cuts and self._pid is not None and hopeless(self._slices, self._patience_s):
             self.cut = True
             os.kill(self._pid, signal.SIGINT)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from redline.model import Histogram
-from redline.search import Converged, Doomed, Evidence, Proposal, Search, Slice, hopeless
+from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Slice, hopeless
 from redline.search.evidence import Floats
 from redline.selftest.truth import Deterministic, Exponential, ManyServers, OneServer, Service
 
@@ -92,7 +92,7 @@ def _counts(at: Floats, count: int) -> Floats:
     return np.bincount(inside, minlength=count).astype(np.float64)
 
 
-def searched(search: Search, queue: Queue, seed: int) -> Converged | Doomed:
+def searched(search: Search, queue: Queue, seed: int) -> Converged | Exhausted | Doomed:
     """A whole search on this queue."""
     rng = np.random.default_rng([seed, 11])
     while isinstance(step := search.next(), Proposal):
