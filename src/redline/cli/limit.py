@@ -1,7 +1,6 @@
 """`redline limit`: the highest rate at which a running server meets an objective."""
 
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
+from redline.cli.contracts import LimitResult
 from redline.cli.limit_view import Broken, Ended, limit_result, print_limit, probe_line
 from redline.cli.load_shape import Arrivals
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
+from redline.cli.passing_log import passing_log, without_log
 from redline.cli.selection import AsJson, at_least_one, duration_ns
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Interval, Load, Objective, Open, Scenario, Variant
@@ -91,13 +92,16 @@ def limit(
     )
     search, console = Search(sets, settings), Console(stderr=True)
     workers = min(at_least_one("-t", threads), connections)
-    with tempfile.TemporaryDirectory() as scratch:
-        log = Path(scratch) / "engine.log"
+    with passing_log() as log:
         asked = tuple(each for one in sets.values() for each in one)
         prober = Prober(EngineDriver(find_engine()), cell, endpoint, workers, seed, log, asked)
         _verify(prober)
         end = _run(search, prober, console)
-    result = limit_result(url, search, end, seed)
+    _tell(limit_result(url, search, end, seed), end, json=json)
+
+
+def _tell(result: LimitResult, end: Ended, *, json: bool) -> None:
+    """Print the answer; how the search ended is the exit code."""
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
@@ -133,18 +137,11 @@ def _run(search: Search, prober: Prober, console: Console) -> Ended:
     except KeyboardInterrupt:
         return None
     except DriveError as error:
-        broken = Broken(_without_log(error, prober.log))
+        broken = Broken(without_log(error, prober.log))
         if not search.evidence:
             raise broken.error from error
         return broken
     return step
-
-
-def _without_log(error: DriveError, log: Path) -> DriveError:
-    """The same; a hint that names the engine's log names what is about to go, and its end is in the message."""
-    if str(log) not in error.hint:
-        return error
-    return DriveError(error.problems[0].message, hint="see whether the server still runs, and what it wrote")
 
 
 def _shown(line: OneLine, cell: Cell) -> Callable[[Interval], None]:

@@ -1,7 +1,6 @@
 """`redline load`: the engine on a server that is already running."""
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from redline.cli.load_shape import Arrivals, Backends, Pressure, read_load
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
+from redline.cli.passing_log import passing_log
 from redline.cli.selection import AsJson, at_least_one, duration_ns
 from redline.model import Cell, EngineMode, Recording, Scenario, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
@@ -131,14 +131,14 @@ def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Co
     """Put the load on and keep what was seen; Ctrl-C ends it early and keeps it too."""
     probe = ProcessTreeProbe()
     started_unix_ns = time.time_ns()
-    with tempfile.TemporaryDirectory() as scratch, OneLine(console) as line:
+    with passing_log() as log, OneLine(console) as line:
         drive = Drive(
             cell=cell,
             endpoint=endpoint,
             seed=seed,
             cpus=(),
             workers=min(threads, cell.load.connections),
-            log=Path(scratch) / "engine.log",
+            log=log,
             keep_interrupted=True,
             on_start=lambda pid: probe.follow("engine", pid),
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
