@@ -1,0 +1,112 @@
+"""A search as it is published: its answers and probes, with the curve, the knee and what was past the edge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from redline.model import Histogram, Objective
+from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, SearchEnd
+from redline.search import Evidence, Limit, Search
+from redline.search.curve import curve, knee, quantile_known
+from redline.search.growth import overloaded
+from redline.search.steps import verdict
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whose limit it is; see CellLimit."""
+
+    slug: str
+    server: str
+    scenario: str
+    load: str
+    build: str = ""
+    runtime_version: str = ""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a search ended, and why where that says more."""
+
+    ended: SearchEnd
+    reason: str = ""
+    confirmed: bool = False
+
+
+def cell_limit(
+    subject: Subject,
+    ending: Ending,
+    answers: Sequence[LimitAnswer],
+    probes: Sequence[LimitProbe],
+    beyond: Beyond | str,
+) -> CellLimit:
+    """All that is known of one cell; `beyond` is what was past the edge, or why nobody looked."""
+    points = curve(probes)
+    found = knee(points)
+    return CellLimit(
+        slug=subject.slug,
+        server=subject.server,
+        scenario=subject.scenario,
+        load=subject.load,
+        build=subject.build,
+        runtime_version=subject.runtime_version,
+        ended=ending.ended,
+        reason=ending.reason,
+        confirmed=ending.confirmed,
+        limits=tuple(answers),
+        probes=tuple(probes),
+        curve=points,
+        knee=None if isinstance(found, str) else found,
+        no_knee=found if isinstance(found, str) else "",
+        beyond=None if isinstance(beyond, str) else beyond,
+        no_beyond=beyond if isinstance(beyond, str) else "",
+    )
+
+
+def answer(limit: Limit, search: Search) -> LimitAnswer:
+    """The answer for one set of objectives, with what it was asked."""
+    conditions = search.sets[limit.name]
+    seen = [_met(each, conditions) for each in search.evidence if not each.client]
+    return LimitAnswer(
+        name=limit.name,
+        passed_per_s=limit.low_per_s,
+        failed_per_s=limit.high_per_s,
+        confidence=limit.confidence,
+        decided=limit.decided,
+        method="queue" if limit.modelled else "single rates",
+        binding=limit.binding,
+        conditions=tuple(each.text for each in conditions),
+        met_somewhere=any(met is not False for met in seen),
+        missed_somewhere=any(met is not True for met in seen),
+        reason=limit.reason,
+    )
+
+
+def probe(evidence: Evidence, why: str = "", phase: ProbePhase = "search", *, fresh: bool = False) -> LimitProbe:
+    """One probe; `why` it was made is for people."""
+    response: Histogram = evidence.response
+    return LimitProbe(
+        phase=phase,
+        fresh=fresh,
+        rate_per_s=evidence.rate_per_s,
+        seconds=evidence.seconds,
+        offered_per_s=evidence.offered_per_s,
+        answered_per_s=evidence.answered_per_s,
+        errors=sum(each.errors for each in evidence.slices),
+        p50_ns=quantile_known(response, 0.5),
+        p90_ns=quantile_known(response, 0.9),
+        p99_ns=quantile_known(response, 0.99),
+        p999_ns=quantile_known(response, 0.999),
+        response=response,
+        overloaded=overloaded(evidence),
+        hopeless=evidence.hopeless,
+        client=evidence.client,
+        why=why,
+    )
+
+
+def _met(evidence: Evidence, conditions: tuple[Objective, ...]) -> bool | None:
+    """Whether a probe alone met all of them; None when that is unclear."""
+    verdicts = [verdict((evidence,), each) for each in conditions]
+    if "failed" in verdicts:
+        return False
+    return None if "unclear" in verdicts else True

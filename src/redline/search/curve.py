@@ -1,0 +1,153 @@
+"""The latency-throughput curve of a search, and its knee. Pure.
+
+The knee is where *power*, the rate over the mean response time, is highest: to its left 1% more requests cost less than
+1% more time, to its right more. M/M/1 has it at half of its capacity, whatever that is.
+
+Sources: A. Giessler and others, Free buffer allocation, Computer Networks 2, 1978, who named power; L. Kleinrock, Power
+and deterministic rules of thumb for probabilistic problems in computer communications, ICC 1979.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from redline.model import Histogram
+from redline.model.limits import CurvePoint, Knee, LimitProbe
+from redline.search.evidence import Floats
+
+FEWEST_BEYOND = 10
+"""Responses that have to lie beyond a percentile before it is told."""
+
+FEWEST_POINTS = 3
+"""Rates at which the server kept up, before a knee is looked for."""
+
+FLAT = 0.95
+"""Of the highest power: what is as high is not told from it."""
+
+SHARES = (0.25, 0.5, 0.75)
+"""Of the highest rate that it kept up with: where the curve wants points."""
+
+_NEAR = 1.25
+_SAME_RATE = 1.005
+_STEPS = 2000
+
+
+def quantile_known(response: Histogram, q: float) -> int | None:
+    """The percentile in nanoseconds; None when fewer than ten responses lie beyond it."""
+    if round(response.count * (1 - q), 6) < FEWEST_BEYOND:
+        return None
+    return response.quantile_ns(q)
+
+
+def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
+    """The points of the curve, by ascending rate. Probes whose limit was the client tell nothing of the server.
+
+    Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
+    """
+    told = [each for each in probes if not each.client and each.seconds > 0 and each.response.count]
+    groups: list[list[LimitProbe]] = []
+    for each in sorted(told, key=lambda one: (one.overloaded, one.rate_per_s)):
+        last = groups[-1][0] if groups else None
+        if last and last.overloaded == each.overloaded and each.rate_per_s <= last.rate_per_s * _SAME_RATE:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return tuple(sorted(map(_point, groups), key=lambda point: (point.rate_per_s, point.overloaded)))
+
+
+def _point(probes: Sequence[LimitProbe]) -> CurvePoint:
+    response = Histogram.merged(each.response for each in probes)
+    seconds = sum(each.seconds for each in probes)
+    return CurvePoint(
+        rate_per_s=sum(each.rate_per_s * each.seconds for each in probes) / seconds,
+        answered_per_s=sum(each.answered_per_s * each.seconds for each in probes) / seconds,
+        seconds=seconds,
+        probes=len(probes),
+        errors=sum(each.errors for each in probes),
+        mean_ns=response.mean_ns,
+        p50_ns=quantile_known(response, 0.5),
+        p90_ns=quantile_known(response, 0.9),
+        p99_ns=quantile_known(response, 0.99),
+        p999_ns=quantile_known(response, 0.999),
+        overloaded=probes[0].overloaded,
+    )
+
+
+def knee(points: Sequence[CurvePoint]) -> Knee | str:
+    """The knee of a curve, or why it shows none.
+
+    Between points one over the mean response time is a straight line in the rate: exactly so for M/M/1.
+    """
+    kept_up = sorted((each for each in points if _serves(each)), key=lambda each: each.answered_per_s)
+    if len(kept_up) < FEWEST_POINTS:
+        return f"the server kept up at {len(kept_up)} of the rates that were tried: a knee takes {FEWEST_POINTS}"
+    rates = np.array([each.answered_per_s for each in kept_up])
+    speeds = _falling(1e9 / np.array([each.mean_ns for each in kept_up]), _weights(kept_up))
+    past = max((each.answered_per_s for each in points if each.overloaded), default=None)
+    if past is not None:
+        rates = np.append(rates, max(past, float(rates[-1]) * (1 + 1e-6)))
+        speeds = np.append(speeds, 0.0)
+    return _highest(rates, speeds, past)
+
+
+def _serves(point: CurvePoint) -> bool:
+    """Whether a point tells how long a request takes that is served: a refusal is fast, and no speed."""
+    return not point.overloaded and point.answered_per_s > 0 and point.errors < point.answered_per_s * point.seconds
+
+
+def _highest(rates: Floats, speeds: Floats, past: float | None) -> Knee | str:
+    fine = np.unique(np.concatenate([rates, *(np.linspace(*pair, _STEPS // len(rates)) for pair in pairwise(rates))]))
+    speed = np.interp(fine, rates, speeds)
+    power = fine * speed
+    top = int(power.argmax())
+    flat = fine[power >= FLAT * power[top]]
+    if top == 0:
+        return f"at {rates[0]:,.0f}/s, the lowest rate that was tried, the curve is past its knee already"
+    if top == len(fine) - 1:
+        return f"up to {rates[-1]:,.0f}/s, the highest rate that was tried, the curve has not reached its knee"
+    return Knee(
+        rate_per_s=float(fine[top]),
+        low_per_s=float(flat[0]),
+        high_per_s=float(flat[-1]),
+        mean_ns=1e9 / float(speed[top]),
+        share=None if past is None else min(1.0, float(fine[top] / rates[-1])),
+    )
+
+
+def _weights(points: Sequence[CurvePoint]) -> Floats:
+    """What 1 / mean of a queue tells, watched for so long: its variance is 4 rate / seconds, wherever it is.
+
+    The relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
+    """
+    return np.array([each.seconds / each.answered_per_s for each in points])
+
+
+def _falling(values: Floats, weights: Floats) -> Floats:
+    """The values nearest to these that do not rise (pool adjacent violators): more load makes no server faster.
+
+    Source: R. E. Barlow and others, Statistical Inference under Order Restrictions, 1972.
+    """
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        pool = (value, weight, 1)
+        while pools and pools[-1][0] < pool[0]:
+            before = pools.pop()
+            both = before[1] + pool[1]
+            pool = ((before[0] * before[1] + pool[0] * pool[1]) / both, both, before[2] + pool[2])
+        pools.append(pool)
+    return np.concatenate([np.full(count, value) for value, _, count in pools])
+
+
+def rates_for_curve(points: Sequence[CurvePoint], least_per_s: float) -> tuple[float, ...]:
+    """Rates worth a probe each so that the curve is whole, ascending: a search looks near the edge only.
+
+    Shares of the highest rate at which the server kept up that no probe was near; none below `least_per_s`.
+    """
+    kept_up = [each.rate_per_s for each in points if not each.overloaded]
+    wanted = [share * max(kept_up) for share in SHARES] if kept_up else []
+    return tuple(rate for rate in wanted if rate >= least_per_s and not any(_near(rate, each) for each in kept_up))
+
+
+def _near(rate: float, other: float) -> bool:
+    return max(rate, other) <= _NEAR * min(rate, other)
