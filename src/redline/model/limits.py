@@ -45,7 +45,8 @@ class LimitProbe(Frozen):
     phase: ProbePhase = Field(
         description="search: the state machine asked for it; curve: only drawn; confirm: a fresh trial at the answer"
     )
-    fresh: bool = Field(description="on a server that was started for this probe")
+    fresh: bool = Field(description="on a server that was started for the probes at the ends of the answers")
+    start: int = when_said(0, ge=0, description="which start of the server it was on, from 0")
     rate_per_s: float = Field(description="what was asked for")
     seconds: float
     offered_per_s: float = Field(description="what fell due: with Poisson arrivals not quite what was asked for")

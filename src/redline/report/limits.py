@@ -81,12 +81,15 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
     )
 
 
-def probe(evidence: Evidence, why: str = "", phase: ProbePhase = "search", *, fresh: bool = False) -> LimitProbe:
-    """One probe; `why` it was made is for people."""
+def probe(
+    evidence: Evidence, why: str = "", phase: ProbePhase = "search", *, fresh: bool = False, start: int = 0
+) -> LimitProbe:
+    """One probe; `why` it was made is for people, `start` is which start of the server it was on."""
     response: Histogram = evidence.response
     return LimitProbe(
         phase=phase,
         fresh=fresh,
+        start=start,
         rate_per_s=evidence.rate_per_s,
         seconds=evidence.seconds,
         offered_per_s=evidence.offered_per_s,
