@@ -397,7 +397,7 @@ def test_two_runs_are_compared_cell_by_cell() -> None:
     assert {c.cell_id for c in compared.comparisons} == {c.baseline_id for c in compared.comparisons}
     assert "only in B: rust.axum.SimpleGet.saturate" in compared.unmatched
     assert any("rust.hyper.SimpleGet.steady" in line for line in compared.unmatched)
-    assert compared.environment_differs == ("kernel: 6.1.0 -> 6.2.0",)
+    assert [str(one) for one in compared.environment_differs] == ["kernel: 6.1.0 -> 6.2.0"]
 
 
 def test_the_ceiling_is_no_competitor_across_runs_either() -> None:

@@ -138,7 +138,10 @@ class CompareResult(Frozen):
     other: str
     comparisons: tuple[Comparison, ...]
     unmatched: tuple[str, ...] = Field(description="cells that only one of the two runs has")
-    environment_differs: tuple[str, ...]
+    environment_differs: tuple[str, ...] = Field(description="what may explain a difference, such as `os: 11 -> 12`")
+    environment_grave: tuple[str, ...] = Field(
+        default=(), description="those of them for which two runs are compared only with `--anyway`"
+    )
     findings: tuple[Finding, ...] = Field(description="doubts about the compared cells, of both runs")
 
 

@@ -15,6 +15,7 @@ from redline.cli.summary import print_comparisons, print_report
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import SHOWN, Finding, Grade, Report, Run, Verdict
 from redline.report import build_report, compare_runs
+from redline.report.environments import grave
 from redline.report.renderers import RENDERERS
 from redline.store import RunStore
 
@@ -65,11 +66,14 @@ def compare(
         list[FailOn] | None,
         typer.Option("--fail-on", metavar="slower|inconclusive", help="Exit with 3 when a verdict is this."),
     ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", metavar="", help="Compare two runs whose environments differ gravely.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
     base = _stored(run)
-    result = _between(base, _stored(other)) if other else _within(base)
+    result = _between(base, _stored(other), anyway=anyway) if other else _within(base)
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
@@ -93,7 +97,8 @@ def _stored(folder: Path) -> Run:
 def _tell_doubts(result: CompareResult) -> None:
     """What to know before believing it, on stderr."""
     for line in (*result.unmatched, *result.environment_differs):
-        sys.stderr.write(f"note: {line}\n")
+        grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
+        sys.stderr.write(f"{grade}: {line}\n")
     for finding in result.findings:
         if finding.grade is not Grade.NOTE:
             sys.stderr.write(f"{finding.grade}: {finding.cell_id.rpartition('-')[0]}: {finding.message}\n")
@@ -133,11 +138,18 @@ def _within(run: Run) -> CompareResult:
     )
 
 
-def _between(base: Run, other: Run) -> CompareResult:
+def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
+    between = f"{base.manifest.name} and {other.manifest.name}"
+    differing = grave(base.manifest.environment, other.manifest.environment)
+    if differing and not anyway:
+        raise UsageError(
+            f"{between} are of two worlds: {'; '.join(map(str, differing))}",
+            hint="measure both in one run, or both here and now; --anyway compares them all the same",
+        )
     compared = compare_runs(base, other)
     if not compared.comparisons:
         raise UsageError(
-            f"{base.manifest.name} and {other.manifest.name} have no cell in common",
+            f"{between} have no cell in common",
             hint="cells match when server, options, scenario, load, warm-up and timeout are the same",
         )
     return CompareResult(
@@ -145,7 +157,8 @@ def _between(base: Run, other: Run) -> CompareResult:
         other=other.manifest.name,
         comparisons=compared.comparisons,
         unmatched=compared.unmatched,
-        environment_differs=compared.environment_differs,
+        environment_differs=tuple(map(str, compared.environment_differs)),
+        environment_grave=tuple(map(str, differing)),
         findings=(*_findings(build_report(base)), *_findings(build_report(other))),
     )
 

@@ -3,38 +3,21 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from redline.model import COMPARED, Cell, Comparison, Environment, Grade, Metric, Recording, Run, Suite
+from redline.model import COMPARED, Cell, Comparison, Grade, Metric, Recording, Run, Suite
+from redline.report.environments import Difference, differences
 from redline.report.judged import JudgedCell, judge_run
 from redline.stats import SHARES, enough_beyond, paired_ratio, sample_of, tells, unpaired_ratio, verdict
 
 Pairing = Literal["by round", "none"]
 
-MATTERS = (
-    "redline",
-    "engine",
-    "os",
-    "kernel",
-    "hostname",
-    "cpu_model",
-    "cores",
-    "memory_bytes",
-    "governor",
-    "turbo",
-    "smt",
-    "congestion_control",
-    "server_cpus",
-    "engine_cpus",
-)
-"""What, when it is not the same in two runs, may explain a difference between them."""
-
 
 @dataclass(frozen=True)
 class RunsCompared:
-    """Two runs against each other, and what to know before believing it, as lines for people to read."""
+    """Two runs against each other, and what to know before believing it."""
 
     comparisons: tuple[Comparison, ...]
     unmatched: tuple[str, ...]
-    environment_differs: tuple[str, ...]
+    environment_differs: tuple[Difference, ...]
 
 
 def compare_runs(base: Run, other: Run) -> RunsCompared:
@@ -49,7 +32,7 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
             for metric in COMPARED
         ),
         unmatched=(*_only_in(base, other), *_only_in(other, base)),
-        environment_differs=_environment_differs(base.manifest.environment, other.manifest.environment),
+        environment_differs=differences(base.manifest.environment, other.manifest.environment),
     )
 
 
@@ -135,8 +118,3 @@ def _only_in(one: Run, another: Run) -> tuple[str, ...]:
         for cell_id, cell in one.manifest.plan.cells.items()
         if cell_id not in there
     )
-
-
-def _environment_differs(before: Environment, after: Environment) -> tuple[str, ...]:
-    values = ((name, getattr(before, name), getattr(after, name)) for name in MATTERS)
-    return tuple(f"{name.replace('_', ' ')}: {old} -> {new}" for name, old, new in values if old != new)

@@ -1,0 +1,114 @@
+"""Two environments against each other: what differs, and whether numbers can still be held against each other. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from redline.model import Environment
+
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Matter:
+    """One thing that may explain a difference between two runs.
+
+    When it is `grave`, another value is another machine or another instrument, and the numbers are of two worlds;
+    else it is worth knowing. `of` reads from the environment what is compared, where that is not the whole field.
+    """
+
+    field: str
+    grave: bool
+    why: str
+    of: Callable[[str], str] | None = None
+
+    def value(self, environment: Environment) -> object:
+        """What is compared."""
+        found = getattr(environment, self.field)
+        return self.of(found) if self.of else found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not the same in two environments."""
+
+    name: str
+    before: str
+    after: str
+    grave: bool
+
+    def __str__(self) -> str:
+        """`kernel: 6.1.0 -> 6.2.0`."""
+        return f"{self.name}: {self.before} -> {self.after}"
+
+
+def kernel_series(release: str) -> str:
+    """`6.1` of `6.1.0-31-amd64`: what Linux calls a release; what follows are its repairs and the distribution's."""
+    return ".".join(release.split(".")[:2])
+
+
+MATTERS = (
+    Matter("cpu_model", True, "another processor"),
+    Matter("cores", True, "more or fewer cores share the work"),
+    Matter("cgroup_cpu_limit", True, "a quota stops all processes once it is used up"),
+    Matter("virtual", True, "a hypervisor takes its share, and each its own"),
+    Matter("smt", True, "two threads of one core take from each other"),
+    Matter("server_cpus", True, "the server has other cores, or is free to roam"),
+    Matter("engine_cpus", True, "the engine has other cores, or is free to roam"),
+    Matter("engine", True, "another instrument"),
+    Matter("engine_sha256", True, "another build of the instrument"),
+    Matter("kernel", True, "another scheduler, another network stack", of=kernel_series),
+    Matter("kernel", False, "repairs; seldom, and then by much (mitigations of processor faults)"),
+    Matter("governor", False, "the frequency under light load"),
+    Matter("turbo", False, "the frequency while other cores rest"),
+    Matter("clock_source", False, "what it costs to read the clock"),
+    Matter("congestion_control", False, "how large answers are sent"),
+    Matter("memory_bytes", False, "matters to a server that uses most of it"),
+    Matter("os", False, "other libraries"),
+    Matter("hostname", False, "perhaps another machine of the same kind"),
+    Matter("redline", False, "judges anew from the recordings, but may have measured otherwise"),
+)
+"""What, when it is not the same in two runs, may explain a difference between them: gravest first, with the reason.
+
+docs/guide/history.md has the same table.
+"""
+
+
+def differences(before: Environment, after: Environment) -> tuple[Difference, ...]:
+    """All that differs of what matters, grave ones first.
+
+    What only one of the two tells is no proof of another machine: it is listed, and not grave.
+    """
+    found: dict[str, Difference] = {}
+    for matter in MATTERS:
+        old, new = matter.value(before), matter.value(after)
+        if old == new or matter.field in found:
+            continue
+        found[matter.field] = Difference(
+            name=matter.field.replace("_", " "),
+            before=_told(matter.field, getattr(before, matter.field)),
+            after=_told(matter.field, getattr(after, matter.field)),
+            grave=matter.grave and _known(matter.field, old) and _known(matter.field, new),
+        )
+    return tuple(sorted(found.values(), key=lambda one: not one.grave))
+
+
+def grave(before: Environment, after: Environment) -> tuple[Difference, ...]:
+    """What differs so that numbers of the two may not be held against each other."""
+    return tuple(one for one in differences(before, after) if one.grave)
+
+
+_NOTHING = {"server_cpus": "not pinned", "engine_cpus": "not pinned", "cgroup_cpu_limit": "none", "virtual": "no"}
+"""What an empty value says of these. Of others it says that this machine does not tell."""
+
+
+def _known(field: str, value: object) -> bool:
+    return field in _NOTHING or value not in (None, "")
+
+
+def _told(field: str, value: object) -> str:
+    """As people read it."""
+    if value in (None, "", ()):
+        return _NOTHING.get(field, "not told")
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value)[:_DIGITS] if field == "engine_sha256" else str(value)
