@@ -6,6 +6,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one a trial, named by its position
     logs/0007-SLUG/              what server and engine printed
+    enough.json                  why no more rounds were made, where the suite leaves their number open
     report.html results.csv results.json   views; they can be made again
 """
 
@@ -21,7 +22,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from redline.errors import StoreError
-from redline.model import Cell, Frozen, Manifest, PlannedTrial, Recording, Run
+from redline.model import Cell, Enough, Frozen, Manifest, PlannedTrial, Recording, Run
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
@@ -81,7 +82,16 @@ class RunStore:
 
     def run(self) -> Run:
         """The whole run as it stands."""
-        return Run(manifest=self.manifest(), recordings=self.recordings())
+        return Run(manifest=self.manifest(), recordings=self.recordings(), enough=self.enough())
+
+    def enough(self) -> Enough | None:
+        """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
+        file = self.folder / "enough.json"
+        return _read(file, Enough) if file.is_file() else None
+
+    def save_enough(self, enough: Enough) -> None:
+        """Keep that no more rounds are made."""
+        self.write("enough.json", _json(enough))
 
     def log_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
         """Where server and engine may write during this trial; made when it is not there."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import PlannedTrial, Recording, Run
+from redline.model import AutoTrials, Enough, PlannedTrial, Recording, Run
 from redline.session import run_session
 from redline.store import RunStore
 from tests.fakes.plugins import QuietWatcher
@@ -13,6 +13,10 @@ from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=2)
 PLAN = RUN.manifest.plan
+
+
+def never(_run: Run) -> None:
+    """No number of rounds is enough."""
 
 
 class ReplayExecutor:
@@ -35,7 +39,7 @@ def test_every_trial_is_run_in_order_and_kept(tmp_path: Path) -> None:
     store, watcher = RunStore(tmp_path / "run"), QuietWatcher()
     store.create(RUN.manifest)
     executor = ReplayExecutor(RUN)
-    run_session(PLAN, store, executor, watcher)
+    run_session(PLAN, store, executor, watcher, never)
     assert executor.asked == [trial.position for trial in PLAN.trials]
     assert watcher.ended == executor.asked
     assert store.run() == RUN
@@ -46,9 +50,59 @@ def test_an_interrupted_session_is_gone_on_with(tmp_path: Path) -> None:
     store.create(RUN.manifest)
     stop_at = PLAN.trials[3].position
     with pytest.raises(KeyboardInterrupt):
-        run_session(PLAN, store, ReplayExecutor(RUN, stop_at), QuietWatcher())
+        run_session(PLAN, store, ReplayExecutor(RUN, stop_at), QuietWatcher(), never)
     assert len(store.recordings()) == 3
     again = ReplayExecutor(RUN)
-    run_session(PLAN, store, again, QuietWatcher())
+    run_session(PLAN, store, again, QuietWatcher(), never)
     assert again.asked == [trial.position for trial in PLAN.trials[3:]]
     assert store.run() == RUN
+
+
+def deciding(rounds: int) -> Run:
+    """A run of so many rounds whose suite leaves their number open."""
+    run = simulated_run(trials=rounds)
+    plan = run.manifest.plan
+    suite = plan.suite.model_copy(update={"auto": AutoTrials(precision=0.02, at_least=2)})
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"suite": suite})})
+    return run.model_copy(update={"manifest": manifest})
+
+
+def test_rounds_end_when_they_are_enough(tmp_path: Path) -> None:
+    run, store, seen = deciding(5), RunStore(tmp_path / "run"), []
+    store.create(run.manifest)
+
+    def decide(so_far: Run) -> Enough | None:
+        seen.append(len(so_far.recordings))
+        return Enough(rounds=3, why="precision") if len(so_far.recordings) == 3 * cells else None
+
+    cells = len(run.manifest.plan.cells)
+    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietWatcher(), decide)
+    assert seen == [0, cells, 2 * cells, 3 * cells]
+    assert store.run().enough == Enough(rounds=3, why="precision")
+    assert store.run().complete
+    assert len(store.recordings()) == 3 * cells
+    again = ReplayExecutor(run)
+    run_session(run.manifest.plan, store, again, QuietWatcher(), never)
+    assert again.asked == []
+
+
+def test_a_session_cut_off_within_a_round_finishes_it_before_it_decides(tmp_path: Path) -> None:
+    run, store = deciding(3), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    cells = len(run.manifest.plan.cells)
+    with pytest.raises(KeyboardInterrupt):
+        run_session(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietWatcher(), never)
+    assert not store.run().complete
+
+    def decide(so_far: Run) -> Enough | None:
+        return Enough(rounds=2, why="budget") if len(so_far.recordings) == 2 * cells else None
+
+    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietWatcher(), decide)
+    assert len(store.recordings()) == 2 * cells
+
+
+def test_without_any_decision_all_rounds_are_made(tmp_path: Path) -> None:
+    run, store = deciding(3), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietWatcher(), never)
+    assert store.run() == run

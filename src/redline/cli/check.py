@@ -24,6 +24,7 @@ from redline.cli.selection import (
     read_overrides,
 )
 from redline.model import Cell, Plan
+from redline.quantities import percent
 from redline.report.format import duration as shown
 from redline.suite import (
     capacity_loads,
@@ -78,11 +79,18 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
         console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
     cells, trials = sum(len(one.cells) for one in plans), sum(len(one.trials) for one in plans)
+    most, auto = "", plan.suite.auto
+    if auto is not None:
+        most = "at most "
     console.print(
-        f"\n{cells} cells, {trials} trials, seed {plan.suite.seed}:"
-        f" about {shown(sum(map(expected_length_ns, plans)))}, building not counted",
+        f"\n{cells} cells, {most}{trials} trials, seed {plan.suite.seed}:"
+        f" {most or 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
         highlight=False,
     )
+    if auto is not None:
+        rounds = f"{auto.at_least} to {plan.suite.trials} rounds"
+        told = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
+        console.print(told, highlight=False)
 
 
 def _table(plan: Plan) -> Table:

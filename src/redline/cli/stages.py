@@ -24,6 +24,7 @@ from redline.errors import RedlineError, StoreError
 from redline.model import Manifest, Plan, Report
 from redline.plugins.executors.local import LocalExecutor
 from redline.report import build_report, capacities
+from redline.report.precision import enough
 from redline.report.renderers import RENDERERS
 from redline.session import run_session
 from redline.store import RunStore
@@ -180,7 +181,7 @@ def _measure(store: RunStore, bench: Workbench, console: Console) -> bool:
         with Progress(plan, len(store.positions()), console) as progress:
             executor = LocalExecutor(plan, bench.tools, store, progress)
             try:
-                run_session(plan, store, executor, progress)
+                run_session(plan, store, executor, progress, enough)
             except KeyboardInterrupt:
                 return True
     return False

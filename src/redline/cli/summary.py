@@ -10,6 +10,7 @@ from rich.text import Text
 from redline.cli.costs import COLOURS, print_costs
 from redline.model import SHOWN, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
 from redline.report.format import GRADE_MARKS, MARKS, amount, interval, label, one_line, percent, ratio, spread
+from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import (
     Doubt,
     Group,
@@ -38,6 +39,8 @@ def print_report(report: Report, console: Console) -> None:
             (f"  seed {report.run.seed}", "dim"),
         )
     )
+    if report.run.precision:
+        console.print(Text(one_line(rounds_told(report.run.precision)), style="dim"))
     compared = comparisons_by_cell(report)
     numbers = _numbers(report, compared, words=console.width >= _ROOM_FOR_WORDS)
     widths = [

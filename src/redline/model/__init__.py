@@ -7,8 +7,9 @@ from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram
+from redline.model.layer import Layer, Waterfall
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
-from redline.model.plan import Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
+from redline.model.plan import AutoTrials, Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
 from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,
@@ -18,19 +19,21 @@ from redline.model.report import (
     OtherTime,
     Percentile,
     Place,
+    Precision,
     Ranking,
     Report,
     RunReport,
     TrialReport,
 )
 from redline.model.route import HttpVersion, ServedTls, Tls, TlsVersion
-from redline.model.run import Manifest, Run
+from redline.model.run import Enough, Manifest, Run
 from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 
 __all__ = [
     "COMPARED",
     "SHOWN",
     "AgreedTls",
+    "AutoTrials",
     "Backend",
     "Body",
     "Build",
@@ -42,6 +45,7 @@ __all__ = [
     "Effect",
     "Engine",
     "EngineMode",
+    "Enough",
     "Environment",
     "Estimate",
     "Expected",
@@ -54,6 +58,7 @@ __all__ = [
     "Histogram",
     "HttpVersion",
     "Interval",
+    "Layer",
     "Load",
     "LoadStage",
     "Manifest",
@@ -71,6 +76,7 @@ __all__ = [
     "Place",
     "Plan",
     "PlannedTrial",
+    "Precision",
     "Ranking",
     "Ready",
     "Recording",
@@ -100,4 +106,5 @@ __all__ = [
     "TrialReport",
     "Variant",
     "Verdict",
+    "Waterfall",
 ]

@@ -56,6 +56,18 @@ class Objective(Frozen):
     text: str
 
 
+class AutoTrials(Frozen):
+    """Trials until the main comparisons are known well enough: `Suite.trials` is then the most of each cell.
+
+    Each comparison with a baseline counts, or each cell that has none, in what its load tells of a server. `precision`
+    is the relative half width of its interval. Before `at_least` rounds nothing is decided.
+    """
+
+    precision: float = Field(gt=0, lt=1)
+    at_least: int = Field(ge=2)
+    budget_ns: int | None = when_said(None, gt=0, description="no round is begun after that long in trials")
+
+
 class Suite(Frozen):
     """What the user asked for, validated and resolved against the catalogue."""
 
@@ -68,7 +80,8 @@ class Suite(Frozen):
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
-    trials: int = Field(ge=1)
+    trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
+    auto: AutoTrials | None = when_said(None)
     seed: int = 1
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference worth acting on")
@@ -76,13 +89,20 @@ class Suite(Frozen):
     engine: EngineMode = when_said(EngineMode())
 
     def baseline_of(self, slug: str) -> str | None:
-        """The slug of the variant that this one is compared with; None for one that stands alone or is a baseline."""
+        """The slug of the variant that this one is compared with; None for one that stands alone or begins a chain."""
         found = self.baselines.get(slug, self.baseline)
         return None if found == slug else found
 
+    def chain_of(self, slug: str) -> tuple[str, ...]:
+        """The slugs from the one that its chain begins with, which is compared with nothing, to this one."""
+        chain = [slug]
+        while (baseline := self.baseline_of(chain[-1])) is not None and baseline not in chain:
+            chain.append(baseline)
+        return tuple(reversed(chain))
+
     def group_of(self, slug: str) -> str:
-        """The slug of the baseline of its group: a baseline and all that is compared with it; its own when alone."""
-        return self.baseline_of(slug) or slug
+        """What its chain begins with: a group is all that is compared with it, and with that, and so on."""
+        return self.chain_of(slug)[0]
 
 
 class Cell(Frozen):

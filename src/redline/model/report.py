@@ -9,6 +9,7 @@ from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
+from redline.model.layer import Waterfall
 from redline.model.plan import Objective, Skipped
 from redline.model.traffic import AgreedTls, Counts
 
@@ -103,6 +104,21 @@ class CellReport(Frozen):
     objectives: tuple[ObjectiveResult, ...] = ()
 
 
+class Precision(Frozen):
+    """How well a run that decides by itself knows its main comparisons, after `rounds` whole rounds.
+
+    `half_width` is the widest of them, relative, and `cell_id` whose it is; both are None where none has an interval.
+    `without` are the cells that have none: more trials may not help them.
+    """
+
+    asked: float
+    rounds: int
+    half_width: float | None
+    cell_id: str | None
+    without: tuple[str, ...] = ()
+    ended: Literal["precision", "budget", "at most", "not yet"]
+
+
 class RunReport(Frozen):
     """How the run was made, and how to make it again."""
 
@@ -112,11 +128,12 @@ class RunReport(Frozen):
     started_unix_ns: int
     command: str
     seed: int
-    complete: bool = Field(description="whether every planned trial has its recording")
+    complete: bool = Field(description="whether every trial that is wanted has its recording")
     trials_done: int
     trials_planned: int
     threshold: float
     suite_text: str
+    precision: Precision | None = when_said(None, description="where the suite leaves the number of trials open")
 
 
 class Effect(Frozen):
@@ -162,6 +179,7 @@ class Report(Frozen):
     environment: Environment
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
+    layers: tuple[Waterfall, ...] = when_said((), description="where baselines have baselines of their own")
     effects: tuple[Effect, ...] = when_said(())
     rankings: tuple[Ranking, ...] = when_said(())
     skipped: tuple[Skipped, ...]

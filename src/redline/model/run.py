@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
 from redline.model.environment import Environment
-from redline.model.plan import Plan
+from redline.model.plan import Plan, PlannedTrial
 from redline.model.recording import Recording
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
@@ -23,13 +23,28 @@ class Manifest(Frozen):
     environment: Environment
 
 
+class Enough(Frozen):
+    """`enough.json`: why a run that decides by itself made no more rounds, written after the last one of `rounds`."""
+
+    format: Literal["redline.enough/1"] = "redline.enough/1"
+    rounds: int
+    why: Literal["precision", "budget"]
+
+
 class Run(Frozen):
     """A manifest and the recordings so far, in the plan's order."""
 
     manifest: Manifest
     recordings: tuple[Recording, ...]
+    enough: Enough | None = when_said(None)
+
+    @property
+    def wanted(self) -> tuple[PlannedTrial, ...]:
+        """The planned trials, without those of rounds that were found not to be needed."""
+        trials = self.manifest.plan.trials
+        return trials if self.enough is None else tuple(one for one in trials if one.round < self.enough.rounds)
 
     @property
     def complete(self) -> bool:
-        """Whether every planned trial has its recording."""
-        return len(self.recordings) == len(self.manifest.plan.trials)
+        """Whether every wanted trial has its recording."""
+        return len(self.recordings) == len(self.wanted)

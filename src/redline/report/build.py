@@ -5,8 +5,10 @@ from redline.report.capacity import with_stage
 from redline.report.compare import compare_with_baseline, is_baseline
 from redline.report.effects import effects
 from redline.report.judged import JudgedCell, judge_run
+from redline.report.layers import waterfalls
 from redline.report.load_words import load_text
 from redline.report.others import other_times
+from redline.report.precision import precision
 from redline.report.ranking import rankings
 from redline.report.views import (
     agreed_tls,
@@ -25,11 +27,13 @@ def build_report(run: Run) -> Report:
     plan = run.manifest.plan
     judged = judge_run(run)
     cells = tuple(_cell_report(one, plan.suite) for one in judged.values())
+    comparisons = compare_with_baseline(judged, plan.suite)
     return Report(
         run=_run_report(run),
         environment=run.manifest.environment,
         cells=cells,
-        comparisons=compare_with_baseline(judged, plan.suite),
+        comparisons=comparisons,
+        layers=waterfalls(judged, plan, comparisons),
         effects=effects(judged, plan.suite),
         rankings=rankings(judged, cells, plan.suite),
         skipped=plan.skipped,
@@ -48,9 +52,10 @@ def _run_report(run: Run) -> RunReport:
         seed=suite.seed,
         complete=run.complete,
         trials_done=len(run.recordings),
-        trials_planned=len(manifest.plan.trials),
+        trials_planned=len(run.wanted),
         threshold=suite.threshold,
         suite_text=manifest.suite_text,
+        precision=precision(run),
     )
 
 

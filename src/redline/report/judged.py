@@ -49,7 +49,7 @@ def judge_run(run: Run) -> dict[str, JudgedCell]:
     for recording in run.recordings:
         if recording.cell_id in trials:
             trials[recording.cell_id].append(judge_trial(plan.cells[recording.cell_id], recording))
-    planned = {cell_id: sum(1 for trial in plan.trials if trial.cell_id == cell_id) for cell_id in plan.cells}
+    planned = {cell_id: sum(1 for trial in run.wanted if trial.cell_id == cell_id) for cell_id in plan.cells}
     ceilings = _ceilings(plan.cells, trials)
     judged = {}
     for cell_id, cell in plan.cells.items():

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from redline.model import CellReport, Closed, Estimate, Load, Metric, Place, Ranking, Suite, Variant
+from redline.model import CellReport, Estimate, Metric, Place, Ranking, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.report.judged import JudgedCell
+from redline.report.precision import telling_metric
 
 
 def rankings(judged: Mapping[str, JudgedCell], cells: Iterable[CellReport], suite: Suite) -> tuple[Ranking, ...]:
@@ -21,7 +22,7 @@ def rankings(judged: Mapping[str, JudgedCell], cells: Iterable[CellReport], suit
         first = members[0].cell.load
         if any(one.cell.load != first for one in members):
             continue  # rates that are shares of each group's own capacity: nobody is faster for being asked for less
-        metric = _told_by(first)
+        metric = telling_metric(first)
         found = {one.cell.id: estimates[one.cell.id].get(metric) for one in members if _counts(one)}
         ranked = places({name: one for name, one in found.items() if one}, higher_is_better=metric.higher_is_better)
         if len(ranked) > 1:
@@ -45,13 +46,6 @@ def places(estimates: Mapping[str, Estimate], *, higher_is_better: bool) -> tupl
         same = leader is not None and _overlap(leader.estimate, one)
         ranked.append(Place(rank=leader.rank if leader and same else position, cell_id=name, estimate=one))
     return tuple(ranked)
-
-
-def _told_by(load: Load) -> Metric:
-    """What a server does better under it: a schedule, or users who wait, decide how much is asked of it."""
-    shape = load.shape
-    saturates = isinstance(shape, Closed) and shape.pace_per_s is None and shape.think is None
-    return Metric.THROUGHPUT if saturates else Metric.P99
 
 
 def _overlap(one: Estimate, other: Estimate) -> bool:

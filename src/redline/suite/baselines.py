@@ -67,23 +67,24 @@ def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
 
 
 def _of_each(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written: dict[str, object]) -> dict[str, str]:
-    """The baseline of each variant, by the first key that matches it."""
+    """The baseline of each variant, by the first key that matches it; one that is its slug with options goes before."""
     found: dict[str, str] = {}
     keys: dict[str, Path] = {}
-    for glob, named in written.items():
-        path: Path = (*_WHERE, glob)
+    exact = {variant.slug for variant in variants if variant.slug != variant.entry.name}
+    for key, named in sorted(written.items(), key=lambda item: item[0] not in exact):
+        path: Path = (*_WHERE, key)
         candidates = _candidates(variants, named) if isinstance(named, str) else []
-        matched = _matched(sheet, path, variants, glob)
+        matched = _matched(sheet, path, variants, key)
         if not candidates and isinstance(named, str):
             _unknown(sheet, path, catalogue, variants, named)
         for variant in matched if candidates else []:
-            if variant.slug in found or (_is_glob(glob) and variant in candidates):
-                continue  # an earlier key has it, or the glob takes in the baseline itself
+            if variant.slug in found or _passes_over(key, variant, matched, candidates):
+                continue
             keys[variant.slug] = path
-            partner = _partner(sheet, path, variant, candidates, str(named))
+            partner = _partner(sheet, path, variant, matched, candidates)
             if partner is not None:
                 found[variant.slug] = partner.slug
-    _no_chains(sheet, found, keys)
+    _no_circles(sheet, found, keys)
     return found
 
 
@@ -102,39 +103,83 @@ def _matched(sheet: Sheet, path: Path, variants: list[Variant], glob: str) -> li
     return matched
 
 
-def _is_glob(text: str) -> bool:
-    return any(sign in text for sign in "*?[")
+def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates: list[Variant]) -> bool:
+    """Whether a key for others takes in the baseline itself.
+
+    A glob for some variants of a server, with the name of that server as its value, is for these: each is compared
+    with one of those that the glob leaves out.
+    """
+    if variant not in candidates:
+        return False
+    is_glob = any(sign in key for sign in "*?[")
+    return any(one not in candidates for one in matched) or (is_glob and all(one in matched for one in candidates))
 
 
-def _partner(sheet: Sheet, path: Path, variant: Variant, candidates: list[Variant], named: str) -> Variant | None:
-    """The one to compare with; None after noting that there is none, or more than one."""
-    if variant in candidates:
-        hint = "remove it: what an option costs is told without a baseline"
-        sheet.wrong(path, f"`{variant.slug}` would be compared with itself", hint)
-        return None
-    if candidates[0].entry.name != named:
-        return candidates[0]  # named by its slug: that one, whatever its options are
-    fitting = partners(variant, candidates)
+def _partner(
+    sheet: Sheet, path: Path, variant: Variant, matched: list[Variant], candidates: list[Variant]
+) -> Variant | None:
+    """The one to compare with; None after noting that there is none, or more than one.
+
+    Two that are named exactly, each by its slug, are compared whatever their options are and however they are spoken to.
+    """
+    key, named = path[-1], sheet.document.at(path)
+    others = [one for one in candidates if one not in matched] if variant in candidates else candidates
+    exact = next((one for one in others if named == one.slug), None)
+    if exact is not None and (named != exact.entry.name or (key == variant.slug and variant in candidates)):
+        return exact
+    fitting = _one_change(variant, others) if variant in candidates else partners(variant, candidates)
     if len(fitting) == 1:
         return fitting[0]
-    there = ", ".join(other.slug for other in fitting or candidates)
-    if fitting:
-        message = f"`{variant.slug}` could be compared with {len(fitting)} variants of `{named}`"
-        sheet.wrong(path, message, f"choose one of: {there}")
-    elif sheet.is_sound(("servers",)):
-        message = f"`{named}` has no variant with the options of `{variant.slug}`"
-        sheet.wrong(path, message, f"give both the same options in `servers`, or name one of: {there}")
+    if exact is not None and key == variant.slug:
+        return exact
+    _unclear(sheet, path, variant, others, fitting)
     return None
 
 
-def _no_chains(sheet: Sheet, found: dict[str, str], keys: dict[str, Path]) -> None:
-    """What is compared with another cannot be what others are compared with: it would stand in two groups."""
-    told: set[Path] = set()
-    for slug, baseline in found.items():
-        if baseline in found and keys[slug] not in told:
-            told.add(keys[slug])
-            message = f"`{baseline}` is the baseline of `{slug}` and has one itself: `{found[baseline]}`"
-            sheet.wrong(keys[slug], message, f"name `{found[baseline]}` here too")
+def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
+    """Those of its own server that differ from it in one option, or in nothing but how they are spoken to."""
+    return [other for other in among if _changes(variant, other) == 1]
+
+
+def _changes(one: Variant, other: Variant) -> int:
+    options = sum(not is_among(value, (other.options[name],)) for name, value in one.options.items())
+    return options + (_spoken(one) != _spoken(other))
+
+
+def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:
+    """Note why a variant has no partner: it is its own, several fit, or none does."""
+    named, there = sheet.document.at(path), ", ".join(other.slug for other in fitting or others)
+    by_slugs = f", with `{variant.slug}` as the key" if any(other.slug == named for other in fitting or others) else ""
+    if not others:
+        hint = "remove it: what an option costs is told without a baseline"
+        sheet.wrong(path, f"`{variant.slug}` would be compared with itself", hint)
+    elif fitting:
+        message = f"`{variant.slug}` could be compared with {len(fitting)} variants of `{named}`"
+        sheet.wrong(path, message, f"choose one of: {there}{by_slugs}")
+    elif not sheet.is_sound(("servers",)):
+        return
+    elif variant.entry.name == named:
+        message = f"no variant of `{named}` differs from `{variant.slug}` in one thing alone"
+        sheet.wrong(path, message, f"name one of: {there}{by_slugs}")
+    else:
+        message = f"`{named}` has no variant with the options of `{variant.slug}`"
+        if any(_agree(variant, other) for other in others):
+            message = f"`{named}` has no variant that is spoken to as `{variant.slug}` is"
+        sheet.wrong(path, message, f"give both the same options in `servers`, or name one of: {there}{by_slugs}")
+
+
+def _no_circles(sheet: Sheet, found: dict[str, str], keys: dict[str, Path]) -> None:
+    """Baselines may have baselines of their own, but a chain has to begin somewhere."""
+    told: set[str] = set()
+    for slug in found:
+        chain = [slug]
+        while chain[-1] in found and found[chain[-1]] not in chain:
+            chain.append(found[chain[-1]])
+        if found.get(chain[-1]) == slug and told.isdisjoint(chain):
+            told.update(chain)
+            circle = " -> ".join([*chain, slug])
+            hint = "a chain begins with a server that is compared with nothing: take one of these keys out"
+            sheet.wrong(keys[slug], f"these are baselines of each other in a circle: {circle}", hint)
 
 
 def _unknown(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], named: str) -> None:

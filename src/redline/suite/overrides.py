@@ -56,6 +56,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             "loads": loads,
             "warmup_ns": suite.warmup_ns if overrides.warmup_ns is None else overrides.warmup_ns,
             "trials": suite.trials if overrides.trials is None else overrides.trials,
+            "auto": suite.auto if overrides.trials is None else None,
             "seed": suite.seed if overrides.seed is None else overrides.seed,
         }
     )

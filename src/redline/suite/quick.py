@@ -42,5 +42,6 @@ def quickened(suite: Suite, quick: WrittenQuick | None) -> Suite:
             "warmup_ns": shorter(suite.warmup_ns, quick.warmup),
             "loads": tuple(loads),
             "trials": shorter(suite.trials, quick.trials),
+            "auto": suite.auto if quick.trials is None else None,
         }
     )

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import Scenario, ServerEntry, Suite, Tls, Variant
+from redline.model import AutoTrials, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.suite.baselines import read_baselines
 from redline.suite.beside import Files, named_file, no_files, picks_of, times_of
 from redline.suite.catalogue import Catalogue, check_against
@@ -17,7 +17,7 @@ from redline.suite.quick import check_quick, quickened
 from redline.suite.shares import check_shares
 from redline.suite.units import clip, did_you_mean
 from redline.suite.written_load import WrittenLoad
-from redline.suite.written_suite import SuiteFile, WrittenOwnScenario, WrittenServer
+from redline.suite.written_suite import SuiteFile, WrittenAuto, WrittenOwnScenario, WrittenServer
 
 MOST_TRIALS_IN_ALL = 100_000
 
@@ -48,7 +48,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         scenarios=tuple(scenarios),
         loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
         warmup_ns=whole.warmup,
-        trials=whole.trials,
+        trials=whole.trials if isinstance(whole.trials, int) else whole.trials.auto.at_most,
+        auto=_auto(whole.trials),
         seed=whole.seed,
         timeout_ns=whole.timeout,
         threshold=whole.threshold,
@@ -60,6 +61,13 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     changed, problems = apply_overrides(suite, overrides, catalogue)
     raise_all(problems or _too_much(changed))
     return changed
+
+
+def _auto(written: int | WrittenAuto) -> AutoTrials | None:
+    if isinstance(written, int):
+        return None
+    asked = written.auto
+    return AutoTrials(precision=asked.precision, at_least=asked.at_least, budget_ns=asked.budget)
 
 
 def _too_much(suite: Suite) -> list[Problem]:

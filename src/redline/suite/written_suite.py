@@ -98,6 +98,48 @@ class WrittenQuick(Written):
         return self
 
 
+class WrittenPrecision(Written):
+    """Rounds of trials until the main comparisons are as narrow as asked."""
+
+    precision: Threshold = Field(
+        description="half the width of an interval, relative: of each comparison with a baseline, or of each server "
+        "without one, in throughput where users ask at once and in p99 elsewhere",
+        examples=["2%"],
+    )
+    at_least: int = Field(
+        default=5, ge=2, le=MOST_TRIALS, description="rounds before anything is decided", examples=[5]
+    )
+    at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="rounds, however wide it is then", examples=[15])
+    budget: LoadLength | None = Field(
+        default=None, description="no round begins when the trials so far took this long", examples=["30m"]
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> "WrittenPrecision":
+        if self.at_least > self.at_most:
+            message = f"at least {self.at_least} rounds and at most {self.at_most} cannot be"
+            raise WrongValueError(message, "raise `at_most`, or lower `at_least`")
+        return self
+
+
+class WrittenAuto(Written):
+    """As many trials as it takes."""
+
+    auto: WrittenPrecision = Field(
+        description="rounds until the main comparisons are known well enough", examples=[{"precision": "2%"}]
+    )
+
+
+def _trials_kind(value: Any) -> str:
+    return "<auto>" if isinstance(value, dict) else "<number>"
+
+
+TrialsItem = Annotated[
+    Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS)], Tag("<number>")] | Annotated[WrittenAuto, Tag("<auto>")],
+    Discriminator(_trials_kind),
+]
+
+
 class WrittenOwnScenario(WrittenScenario):
     """A scenario that stands in the suite itself."""
 
@@ -165,12 +207,10 @@ class SuiteFile(Written):
         examples=["250ms"],
         json_schema_extra={"default": "1s"},
     )
-    trials: int = Field(
+    trials: TrialsItem = Field(
         default=5,
-        ge=1,
-        le=MOST_TRIALS,
         description="how often each cell is measured, each time on a fresh server",
-        examples=[5],
+        examples=[5, {"auto": {"precision": "2%", "at_most": 15}}],
     )
     quick: WrittenQuick | None = Field(
         default=None,

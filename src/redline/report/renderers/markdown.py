@@ -6,6 +6,7 @@ from redline.model import SHOWN, CellReport, Comparison, Metric, ObjectiveResult
 from redline.report import format as fmt
 from redline.report.format import GRADE_MARKS, MARKS
 from redline.report.renderers.markdown_boards import overview
+from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import (
     Built,
     Doubt,
@@ -49,6 +50,8 @@ def _head(report: Report) -> str:
     ]
     counted = [f"{number} {MARKS[verdict]} {verdict}" for verdict, number in tally(report).items()]
     lines = [f"## {_safe(run.suite)}", " · ".join(facts)]
+    if run.precision:
+        lines.append(_safe(f"{rounds_told(run.precision)}."))
     return "\n\n".join([*lines, *([", ".join(counted) + "."] if counted else [])])
 
 

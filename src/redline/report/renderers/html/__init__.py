@@ -16,6 +16,7 @@ from redline.report.renderers.html.overview import cost, effects
 from redline.report.renderers.html.page import page
 from redline.report.renderers.html.places import rankings
 from redline.report.renderers.html.plots import payload
+from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import because, built, doubts, grave, groups, servers, tally
 
 _HERE = Path(__file__).parent
@@ -64,6 +65,7 @@ def _templates() -> Environment:
         fmt=fmt,
         because=because,
         grave=grave,
+        rounds_told=rounds_told,
         breakable=_breakable,
         camel=_camel,
         verdict_marks=fmt.MARKS,

@@ -1,0 +1,114 @@
+"""Rounds are made until the main comparisons are known well enough, and the report says how that went."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import AutoTrials, Enough, Failure, Metric, Run
+from redline.report import build_report
+from redline.report.precision import enough, precision, telling_metric, whole_rounds
+from redline.report.renderers import RENDERERS
+from redline.report.renderers.rounds import rounds_told
+from tests.fakes.recordings import GOOD, SATURATE, STEADY, simulated_run
+
+REFUSED = Failure(stage="launch", kind="not_ready", message="it never answered", hint="read its output")
+
+
+def deciding(run: Run, auto: AutoTrials) -> Run:
+    plan = run.manifest.plan
+    suite = plan.suite.model_copy(update={"auto": auto})
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"suite": suite})})
+    return run.model_copy(update={"manifest": manifest})
+
+
+def test_a_quiet_machine_needs_no_more_than_the_least() -> None:
+    run = deciding(
+        simulated_run(trials=6, loads=(SATURATE,), trial_effect=0.002), AutoTrials(precision=0.02, at_least=5)
+    )
+    assert enough(run) == Enough(rounds=6, why="precision")
+    cut = run.model_copy(update={"recordings": run.recordings[: 4 * 3]})
+    assert whole_rounds(cut) == 4
+    assert enough(cut) is None
+
+
+def test_a_noisy_machine_goes_on_and_says_how_far_it_came() -> None:
+    run = deciding(
+        simulated_run(trials=6, loads=(SATURATE,), trial_effect=0.05), AutoTrials(precision=0.01, at_least=3)
+    )
+    assert enough(run) is None
+    found = precision(run)
+    assert found is not None
+    assert found.ended == "at most"
+    assert found.half_width is not None
+    assert found.half_width > 0.01
+    assert found.cell_id is not None
+    assert found.cell_id.startswith("rust.axum.SimpleGet.saturate")
+    assert rounds_told(found).startswith(
+        "6 rounds, the most that were allowed: not all main comparisons are within ±1%"
+    )
+
+
+def test_the_budget_ends_it_whatever_is_known() -> None:
+    auto = AutoTrials(precision=0.001, at_least=2, budget_ns=10_000_000_000)
+    run = deciding(simulated_run(trials=3, loads=(SATURATE,), trial_effect=0.05), auto)
+    slow = tuple(one.model_copy(update={"stages_ns": {"load": 2_000_000_000}}) for one in run.recordings)
+    assert enough(run.model_copy(update={"recordings": slow})) == Enough(rounds=3, why="budget")
+    fast = tuple(one.model_copy(update={"stages_ns": {"load": 1_000_000_000}}) for one in run.recordings)
+    assert enough(run.model_copy(update={"recordings": fast})) is None
+
+
+def test_without_a_baseline_each_server_counts_for_itself() -> None:
+    run = deciding(
+        simulated_run(trials=5, loads=(SATURATE,), baseline=None, trial_effect=0.002),
+        AutoTrials(precision=0.02, at_least=5),
+    )
+    assert enough(run) == Enough(rounds=5, why="precision")
+
+
+def test_what_has_no_interval_keeps_nobody_waiting_but_is_told() -> None:
+    broken = {"rust.hyper": GOOD, "rust.axum": GOOD, "rust.broken": replace(GOOD, failure=REFUSED)}
+    made = simulated_run(broken, trials=5, loads=(SATURATE,), trial_effect=0.002)
+    found = precision(deciding(made, AutoTrials(precision=0.02, at_least=5)))
+    assert found is not None
+    assert [cell_id.rpartition("-")[0] for cell_id in found.without] == ["rust.broken.SimpleGet.saturate"]
+
+
+def test_nothing_is_enough_where_nothing_can_be_compared() -> None:
+    run = deciding(simulated_run(trials=5, loads=(SATURATE,)), AutoTrials(precision=0.9, at_least=2))
+    empty = tuple(one.model_copy(update={"traffic": None}) for one in run.recordings)
+    assert enough(run.model_copy(update={"recordings": empty})) is None
+
+
+def test_a_suite_with_a_number_of_trials_decides_nothing() -> None:
+    run = simulated_run(trials=5, loads=(SATURATE,))
+    assert enough(run) is None
+    assert precision(run) is None
+
+
+@given(st.integers(0, 18))
+def test_a_round_is_whole_when_all_of_it_is_there(done: int) -> None:
+    run = simulated_run(trials=6, loads=(SATURATE,), done=done)
+    assert whole_rounds(run) == done // 3
+
+
+def test_what_users_wait_for_is_throughput_and_a_schedule_tells_p99() -> None:
+    assert telling_metric(SATURATE) is Metric.THROUGHPUT
+    assert telling_metric(STEADY) is Metric.P99
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_reports_tell_it(form: str) -> None:
+    run = deciding(
+        simulated_run(trials=6, loads=(SATURATE,), trial_effect=0.002), AutoTrials(precision=0.02, at_least=5)
+    )
+    stopped = run.model_copy(
+        update={"recordings": run.recordings[: 5 * 3], "enough": Enough(rounds=5, why="precision")}
+    )
+    report = build_report(stopped)
+    assert report.run.complete
+    assert report.run.trials_planned == 15
+    text = RENDERERS[form].render(report).decode()
+    assert "5 rounds: all main comparisons are within ±2%" in text
+    assert "not complete" not in text
