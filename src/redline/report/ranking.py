@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from redline.model import CellReport, Estimate, Metric, Place, Ranking, Suite, Variant
+from redline.model import CellReport, Estimate, Place, Ranking, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.report.judged import JudgedCell
 from redline.report.precision import telling_metric
