@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -97,6 +97,17 @@ def searched(search: Search, queue: Queue, seed: int) -> Converged | Exhausted |
     rng = np.random.default_rng([seed, 11])
     while isinstance(step := search.next(), Proposal):
         search.saw(queue.probe(step.rate_per_s, rng, whole=step.whole))
+    return step
+
+
+def searched_on_starts(search: Search, start: Callable[[int], Queue], seed: int) -> Converged | Exhausted | Doomed:
+    """The same where every fresh start has a queue of its own: `start` makes that of each number."""
+    rng, turn, number = np.random.default_rng([seed, 11]), 0, 0
+    while isinstance(step := search.next(), Proposal):
+        if step.turn not in (0, turn):
+            turn, number = step.turn, number + 1
+        probe = start(number).probe(step.rate_per_s, rng, whole=step.whole)
+        search.saw(replace(probe, start=number))
     return step
 
 

@@ -8,6 +8,8 @@ class Settings:
     """Where the search begins, and when it is content.
 
     `precision` is the half width of an interval relative to its middle, `confidence` that of its two sides together.
+    `trials`: with more than 0, both ends of every answer are probed on so many fresh starts of the server, which are
+    not counted in `probes`; with 0, once more on the server that is running.
     """
 
     start_per_s: float = 1000.0
@@ -17,15 +19,24 @@ class Settings:
     precision: float = 0.03
     confidence: float = 0.95
     repeats: int = 3
+    trials: int = 0
+
+    def most_probes(self, sets: int) -> int:
+        """Of a search for so many sets of objectives, with those at the ends of its answers."""
+        return self.probes + 2 * self.trials * sets
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Try this rate next; `why` is for people. `whole`: to its end, even when it is hopeless."""
+    """Try this rate next; `why` is for people. `whole`: to its end, even when it is hopeless.
+
+    `turn`: on a server that was freshly started for the probes of this turn; with 0, on whichever is running.
+    """
 
     rate_per_s: float
     why: str
     whole: bool = False
+    turn: int = 0
 
 
 @dataclass(frozen=True)

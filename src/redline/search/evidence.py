@@ -37,14 +37,15 @@ class Evidence:
     """One probe: a rate that was asked for, and what was seen.
 
     `hopeless`: it was ended early, because the backlog grew without bound. `client`: why the load generator and not the
-    server was the limit, so that what is missing may be its fault; empty when it was not. Two are equal only if they
-    are the same probe.
+    server was the limit, so that what is missing may be its fault; empty when it was not. `start`: which start of the
+    server it was made on, from 0. Two are equal only if they are the same probe.
     """
 
     rate_per_s: float
     slices: tuple[Slice, ...]
     hopeless: bool = False
     client: str = ""
+    start: int = 0
 
     @cached_property
     def timed(self) -> tuple[Slice, ...]:

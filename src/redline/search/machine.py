@@ -6,10 +6,10 @@ Pure: no clock, no I/O, nothing random. What it proposes follows from what it sa
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
 
 from redline.model import Objective
 from redline.search.answer import Bounds, best_capacity, bounds_of
+from redline.search.checks import Check, Checks, End
 from redline.search.ends import Converged, Doomed, Exhausted, Limit, Proposal, Settings
 from redline.search.evidence import Evidence
 from redline.search.steps import Step, Verdict, contradicted, steps
@@ -29,16 +29,6 @@ from redline.search.together import (
 from redline.search.waiting import CALM
 
 Sets = Mapping[str, tuple[Objective, ...]]
-
-
-@dataclass(frozen=True)
-class _Check:
-    """A fresh probe at an end of a set's answer; `probe` is its index."""
-
-    name: str
-    side: Literal["low", "high"]
-    rate_per_s: float
-    probe: int
 
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
@@ -61,9 +51,12 @@ class Search:
     settings: Settings = field(default_factory=Settings)
     evidence: list[Evidence] = field(default_factory=list)
     _reasons: dict[str, str] = field(default_factory=dict)
-    _checks: list[_Check] = field(default_factory=list)
+    _checks: Checks = field(init=False)
     _overloads: int = 0
     _aimed: int = 0
+
+    def __post_init__(self) -> None:
+        self._checks = Checks(self.settings.precision, max(self.settings.trials, 1))
 
     def saw(self, evidence: Evidence) -> None:
         """What the load that was proposed last, or any other, showed."""
@@ -210,29 +203,23 @@ class Search:
 
     def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
         """Fresh probes at both ends of every answer; they may widen it again."""
-        ends = self._unchecked(known)
-        if ends and len(self.evidence) < self.settings.probes:
-            name, side, rate = ends[0]
-            self._checks.append(_Check(name, side, rate, len(self.evidence)))
-            return Proposal(self._within(rate), "fresh, at an end of the answer")
-        return self._end(known)
+        end = self._checks.missing(self._checked(known))
+        if end is None or len(self.evidence) >= self.settings.most_probes(len(self.sets)):
+            return self._end(known)
+        turn = self._checks.turn(end) if self.settings.trials else 0
+        self._checks.made.append(Check(end, len(self.evidence)))
+        return Proposal(self._within(end.rate_per_s), "fresh, at an end of the answer", turn=turn)
 
-    def _unchecked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[tuple[str, Literal["low", "high"], float]]:
-        decided = {name: each for name, each in known.items() if self._decided(each)}
-        ends = [(name, side, end) for name, each in decided.items() for side, end in ends_of(each)]
-        return sorted((each for each in ends if self._check(*each) is None), key=lambda each: each[2])
+    def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
+        """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than asked."""
+        found = {name: each for name, each in known.items() if self.settings.trials or self._decided(each)}
+        return [End(name, side, rate) for name, each in found.items() for side, rate in ends_of(each)]
 
-    def _check(self, name: str, side: str, rate_per_s: float) -> _Check | None:
-        """The fresh probe of this end, unless the end has moved by more than the precision since."""
-        near = self.settings.precision * rate_per_s
-        made = [each for each in self._checks if (each.name, each.side) == (name, side)]
-        return next((each for each in reversed(made) if abs(each.rate_per_s - rate_per_s) <= near), None)
-
-    def _stands(self, check: _Check) -> bool:
+    def _stands(self, check: Check) -> bool:
         """Whether the fresh probe does not speak against the end that it was made for."""
         fresh = self.evidence[check.probe]
-        verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.name]])
-        return not fresh.client and verdict != ("failed" if check.side == "low" else "passed")
+        verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.end.name]])
+        return not fresh.client and verdict != ("failed" if check.end.side == "low" else "passed")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
         limits = self._limits(known)
@@ -244,11 +231,11 @@ class Search:
         return Converged(limits, confirmed=self._confirmed(known))
 
     def _confirmed(self, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
-        if not all(self._decided(each) for each in known.values()) or self._unchecked(known):
+        ends = self._checked(known)
+        if not all(self._decided(each) for each in known.values()) or self._checks.missing(ends):
             return False
-        ends = [(name, side, end) for name, each in known.items() for side, end in ends_of(each)]
-        checks = [self._check(*each) for each in ends]
-        return all(each is not None and self._stands(each) for each in checks)
+        made = [check for end in ends for check in self._checks.of(end)[-self._checks.wanted :]]
+        return all(self._stands(check) for check in made)
 
     def _decided(self, known: Mapping[str, Bounds]) -> bool:
         return width(known) <= self.settings.precision

@@ -43,18 +43,20 @@ _TURNS = 4
 
 @dataclass(frozen=True)
 class Point:
-    """A probe as the model sees it: realised rate, length, and the distribution of its response times in seconds."""
+    """A probe as the model sees it: realised rate, length, distribution of response times in seconds, and its start."""
 
     rate_per_s: float
     seconds: float
     values_s: Floats
     shares: Floats
+    start: int = 0
 
     @classmethod
     def of(cls, evidence: Evidence) -> "Point":
         """Of a probe that holds at least one response."""
         values, counts = evidence.response.buckets()
-        return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, counts / counts.sum())
+        shares = counts / counts.sum()
+        return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, shares, evidence.start)
 
     def quantile_s(self, q: float) -> float:
         """What a share `q` of its response times does not exceed."""

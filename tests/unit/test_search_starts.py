@@ -1,0 +1,101 @@
+"""Fresh starts of a server at both ends of its answer: which are asked for, and what their differences do to it."""
+
+from functools import cache
+from math import log
+
+import numpy as np
+import pytest
+
+from redline.search import Converged, Evidence, Proposal, Search, Settings
+from redline.search.checks import Check, Checks, End
+from redline.selftest.truth import Exponential
+from redline.suite import parse_objectives
+from tests.fakes.queues import Queue, searched_on_starts
+from tests.unit.test_search import cliff
+
+P99 = parse_objectives("p99 < 5ms")
+CAPACITY = 5000.0
+TRUTH = CAPACITY - log(100) / 0.005
+
+
+def test_each_end_gets_its_checks_lowest_first_and_turn_by_turn() -> None:
+    checks = Checks(precision=0.03, wanted=2)
+    low, high = End("good", "low", 1000.0), End("good", "high", 1050.0)
+    made = []
+    while (end := checks.missing([high, low])) is not None:
+        made.append((end.side, checks.turn(end)))
+        checks.made.append(Check(end, len(made)))
+    assert made == [("low", 1), ("high", 1), ("low", 2), ("high", 2)]
+
+
+def test_an_end_that_has_moved_is_checked_again_on_another_start() -> None:
+    checks = Checks(precision=0.03)
+    checks.made.append(Check(End("good", "low", 1000.0), 5))
+    near, far = End("good", "low", 1020.0), End("good", "low", 900.0)
+    assert checks.missing([near]) is None
+    assert checks.missing([far]) == far
+    assert checks.turn(far) == 2
+
+
+def steps_of(search: Search, at_per_s: float = 1700.0) -> tuple[list[tuple[int, float]], Converged]:
+    """Every proposal's turn and rate, on a server that fails from a rate on."""
+    server, seen = cliff(at_per_s), []
+    while isinstance(step := search.next(), Proposal):
+        seen.append((step.turn, step.rate_per_s))
+        search.saw(server(step.rate_per_s))
+    assert isinstance(step, Converged)
+    return seen, step
+
+
+def test_fresh_starts_come_last_beside_the_probes_and_confirm() -> None:
+    search = Search({"good": P99}, Settings(start_per_s=1000, trials=3))
+    seen, end = steps_of(search)
+    (limit,) = end.limits
+    turns = [turn for turn, _ in seen]
+    assert turns[-6:] == [1, 1, 2, 2, 3, 3]
+    assert not any(turns[:-6])
+    assert [rate for _, rate in seen[-2:]] == [limit.low_per_s, limit.high_per_s]
+    assert end.confirmed
+    assert len(seen) <= search.settings.most_probes(1) == 18
+
+
+def test_without_trials_no_fresh_start_is_asked_for() -> None:
+    seen, _ = steps_of(Search({"good": P99}, Settings(start_per_s=1000)))
+    assert not any(turn for turn, _ in seen)
+
+
+def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
+    search = Search({"good": P99}, Settings(start_per_s=1000, trials=2))
+    good, worse = cliff(1700.0), cliff(1500.0)
+    while isinstance(step := search.next(), Proposal):
+        search.saw((worse if step.turn == 2 else good)(step.rate_per_s))
+    assert isinstance(step, Converged)
+    assert not step.confirmed
+
+
+@cache
+def queue(factor: float) -> Queue:
+    return Queue(Exponential(CAPACITY * factor), seconds=4.0)
+
+
+def half_width(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
+    """Of an answer on starts whose capacities differ by so much, and whether it holds that of the typical start."""
+    draws = np.exp(sigma * np.random.default_rng([seed, 3]).standard_normal(20))
+    search = Search({"good": P99}, Settings(start_per_s=2500, trials=trials))
+    searched_on_starts(search, lambda number: queue(float(draws[number])), seed)
+    (limit,) = search.limits()
+    if limit.low_per_s is None or limit.high_per_s is None:
+        return float("inf"), False
+    width = (limit.high_per_s - limit.low_per_s) / (limit.high_per_s + limit.low_per_s)
+    return width, limit.low_per_s <= TRUTH <= limit.high_per_s
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_starts_that_differ_make_the_answer_wider(seed: int) -> None:
+    alike, _ = half_width(seed, 0.0)
+    unlike, _ = half_width(seed, 0.08)
+    assert unlike > alike
+
+
+def test_evidence_is_of_the_first_start_unless_said() -> None:
+    assert Evidence(1.0, ()).start == 0
