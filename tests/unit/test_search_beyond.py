@@ -1,0 +1,174 @@
+"""Past the edge: what is proposed, and what is said of servers whose behaviour is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Histogram, Open
+from redline.model.limits import Beyond
+from redline.search import Slice
+from redline.search.beyond import BeyondPlan, beyond_plan
+from redline.search.past_edge import judged
+from tests.fakes.overload import Server
+
+MU = 1000.0
+PLAN = beyond_plan([(0.9 * MU, 0.95 * MU)], MU, 4.0)
+
+
+def saw(server: Server, seed: int = 1, plan: BeyondPlan = PLAN) -> Beyond:
+    return judged(plan, server.slices(plan, np.random.default_rng(seed)))
+
+
+def test_the_load_is_calm_then_too_much_then_calm() -> None:
+    assert (PLAN.calm_per_s, PLAN.overload_per_s) == (pytest.approx(720), pytest.approx(1300))
+    assert (PLAN.before_s, PLAN.overload_s) == (pytest.approx(4), pytest.approx(6.08))
+    # 6.08 s at 300/s too much leave 1,824, which drain at 280/s; half as long again, and a probe's time to look.
+    assert PLAN.after_s == pytest.approx(1.5 * 6.08 * 300 / 280 + 4, abs=PLAN.slice_s)
+    shape = PLAN.shape(Open(rate_per_s=1, connections=64))
+    assert (shape.rate_per_s, shape.connections) == (PLAN.calm_per_s, 64)
+    assert [(stage.to, stage.over_ns) for stage in shape.stages] == [
+        (PLAN.calm_per_s, 4_000_000_000),
+        (PLAN.overload_per_s, 0),
+        (PLAN.overload_per_s, 6_080_000_000),
+        (PLAN.calm_per_s, 0),
+    ]
+
+
+def test_without_a_rate_that_passed_half_of_what_was_answered_is_calm() -> None:
+    plan = beyond_plan([(None, 400.0)], 800.0, 5.0)
+    assert (plan.calm_per_s, plan.overload_per_s) == (400, pytest.approx(1040))
+
+
+rates = st.floats(1, 1e6)
+
+
+@given(st.lists(st.tuples(st.none() | rates, st.none() | rates), max_size=3), rates, st.floats(1, 60))
+def test_every_plan_is_bounded_and_of_whole_slices(
+    ends: list[tuple[float | None, float | None]], answered_per_s: float, probe_s: float
+) -> None:
+    plan = beyond_plan(ends, answered_per_s, probe_s)
+    assert 0 < plan.calm_per_s < plan.overload_per_s
+    for seconds in (plan.before_s, plan.overload_s, plan.after_s):
+        assert seconds / plan.slice_s == pytest.approx(round(seconds / plan.slice_s))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_server_that_is_only_busy_holds_and_is_back_when_its_queue_is_gone(seed: int) -> None:
+    told = saw(Server(MU), seed)
+    assert (told.goodput, told.recovery, told.hysteresis, told.reason) == ("holds", "recovers", False, "")
+    assert told.goodput_share == pytest.approx(1, abs=0.05)
+    assert told.collapsed_after_s is None
+    backlog = (PLAN.overload_per_s - MU) * PLAN.overload_s
+    assert told.backlog_at_most == pytest.approx(backlog, rel=0.15)
+    # A backlog b drains at mu - lambda. With those, it is a random walk whose end is known to about a tenth here.
+    drained_s = told.backlog_at_most / (MU - PLAN.calm_per_s)
+    assert told.backlog_gone_s == pytest.approx(drained_s, rel=0.25)
+    assert told.back_s is not None
+    assert told.backlog_gone_s <= told.back_s <= told.backlog_gone_s + 0.5
+    assert (told.errors_overload, told.errors_after) == (0, 0)
+
+
+def test_one_that_works_more_the_more_wait_collapses_and_does_not_come_back() -> None:
+    """At 500 waiting a request takes six times as long: below the calm rate, so the queue only grows."""
+    told = saw(Server(MU, slower=lambda waiting: 1 + waiting / 100))
+    assert (told.goodput, told.recovery, told.hysteresis) == ("collapses", "does not come back", True)
+    assert told.goodput_share is not None
+    assert told.goodput_share < 0.5
+    # dq/dt = 1300 - 1000 / (1 + q / 100): below half of the capacity from q = 100 on, a tenth of a second later.
+    assert told.collapsed_after_s == pytest.approx(0.18, abs=0.4)
+    assert told.backlog_gone_s is None
+    assert told.back_s is None
+
+
+def test_the_moment_of_a_fall_is_found() -> None:
+    """1,000/s until 600 wait, then a tenth of that: 300/s too much take two seconds."""
+    told = saw(Server(MU, slower=lambda waiting: 10 if waiting > 600 else 1))
+    assert told.goodput == "collapses"
+    assert told.collapsed_after_s == pytest.approx(600 / 300, rel=0.3)
+
+
+def test_one_that_slows_down_a_little_sags_and_comes_back() -> None:
+    plan = beyond_plan([(0.5 * MU, 0.95 * MU)], MU, 4.0)
+    told = saw(Server(MU, slower=lambda waiting: 1.18 if waiting > 100 else 1), plan=plan)
+    assert (told.goodput, told.recovery, told.reason) == ("sags", "recovers", "")
+    assert told.goodput_share == pytest.approx(1 / 1.18, abs=0.05)
+
+
+def test_one_that_drains_slower_than_it_can_does_not_come_back_in_time() -> None:
+    told = saw(Server(MU, slower=lambda waiting: 1.25 if waiting > 100 else 1))
+    assert (told.goodput, told.recovery) == ("sags", "does not come back")
+    assert "requests still waited" in told.reason
+    assert "/s fewer as time went by" in told.reason
+
+
+def test_one_that_sheds_holds_without_a_backlog() -> None:
+    told = saw(Server(MU, most=30))
+    assert (told.goodput, told.recovery) == ("holds", "recovers")
+    assert told.backlog_at_most < 60
+    assert told.errors_overload == pytest.approx(300 * PLAN.overload_s, rel=0.15)
+    assert told.back_s is not None
+    assert told.back_s < 1
+
+
+def test_work_for_clients_that_gave_up_is_a_collapse() -> None:
+    """After two seconds of overload everybody has waited half a second: all that is served is late."""
+    told = saw(Server(MU, timeout_s=0.5))
+    assert told.goodput == "collapses"
+    assert told.collapsed_after_s == pytest.approx(0.5 * MU / 300, rel=0.35)
+    assert told.errors_overload > 0
+
+
+def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
+    tired = [False]
+
+    def slower(waiting: int) -> float:
+        tired[0] = tired[0] or waiting > 500
+        return 1.45 if tired[0] and waiting < 100 else 1
+
+    told = saw(Server(MU, slower=slower), plan=beyond_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
+    assert (told.recovery, told.hysteresis) == ("stays slow", True)
+    assert told.p99_before_ns is not None
+    assert told.p99_after_ns is not None
+    assert told.p99_after_ns > 2 * told.p99_before_ns
+
+
+@pytest.mark.parametrize("per_s", [100.0, 1000.0])
+def test_chance_is_no_hysteresis(per_s: float) -> None:
+    plan = beyond_plan([(0.9 * per_s, 0.95 * per_s)], per_s, 5.0)
+    told = [saw(Server(per_s), seed, plan) for seed in range(20 if per_s < 500 else 5)]
+    assert {each.goodput for each in told} == {"holds"}
+    assert sum(each.hysteresis for each in told) <= 1
+
+
+def test_what_it_bore_was_no_overload() -> None:
+    told = saw(Server(2 * MU))
+    assert (told.goodput, told.recovery) == ("not known", "recovers")
+    assert told.reason == "it bore even 1.30 k/s: this was no overload"
+
+
+def test_a_short_time_after_is_not_held_against_it() -> None:
+    short = beyond_plan([(0.98 * MU, MU)], MU, 4.0)
+    plan = BeyondPlan(0.95 * MU, 1.3 * MU, MU, short.before_s, short.overload_s, short.before_s, short.slice_s)
+    told = saw(Server(MU), plan=plan)
+    assert told.recovery == "not known"
+    assert told.reason.startswith("it answered as much as it can until the load ended, and ")
+
+
+def test_death_an_end_before_its_time_and_a_client_at_its_limit() -> None:
+    slices = Server(MU, dies_at_s=6).slices(PLAN, np.random.default_rng(1))
+    dead = judged(PLAN, slices, died="the server died: killed by signal 9")
+    assert (dead.recovery, dead.reason) == ("does not come back", "the server died: killed by signal 9")
+    stopped = judged(PLAN, slices, stopped="interrupted")
+    assert (stopped.recovery, stopped.reason) == ("not known", "interrupted")
+    client = judged(PLAN, slices, client="the engine was busy 99% of the time: give -t more")
+    assert (client.goodput, client.recovery) == ("not known", "not known")
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=40))
+def test_it_judges_whatever_it_gets(counts: list[tuple[int, int, int]]) -> None:
+    plan = beyond_plan([(100.0, 120.0)], 110.0, 1.0)
+    slices = [Slice(plan.slice_s, due, right, wrong, Histogram.of([1e6] * right)) for due, right, wrong in counts]
+    told = judged(plan, slices)
+    assert len(told.course) == len(slices)
+    assert Beyond.model_validate_json(told.model_dump_json()) == told
