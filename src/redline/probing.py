@@ -5,11 +5,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
-from redline.model import Cell, Interval, Objective, Open, Traffic
+from redline.model import Cell, Interval, Load, Objective, Open, Traffic
 from redline.ports import Drive, Driver, Endpoint
 from redline.quantities import duration, percent
 from redline.search import Evidence, Proposal, Slice, hopeless
@@ -88,9 +88,10 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
 
 @dataclass
 class Prober:
-    """Puts a search's proposals on one server. `cell` says all but the rate and the arrivals' seed.
+    """Puts a search's proposals on a server. `cell` says all but the rate and the arrivals' seed.
 
-    `objectives` are all that is searched for: how late the engine may be depends on them.
+    `objectives` are all that is searched for: how late the engine may be depends on them. `endpoint`, `log` and
+    `start` may change between probes: to another start of the same server, with its number.
     """
 
     driver: Driver
@@ -100,6 +101,8 @@ class Prober:
     seed: int
     log: Path
     objectives: tuple[Objective, ...] = ()
+    cpus: tuple[int, ...] = ()
+    start: int = 0
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     traffic: Traffic | None = None
     _calm_ns: int | None = None
@@ -107,18 +110,35 @@ class Prober:
     def probe(self, proposal: Proposal, number: int) -> Evidence:
         """Of the `number`-th probe. Raises KeyboardInterrupt when it was ended from outside, and DriveError."""
         watch = _Watch(self.on_interval, cuts=not proposal.whole, patience_s=self.cell.timeout_ns / 1e9)
-        shape = self.cell.load.shape
-        assert isinstance(shape, Open)
-        load = self.cell.load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": proposal.rate_per_s})})
+        cell = self._at(proposal.rate_per_s)
+        interval_ns = max(cell.load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
+        traffic = self._drive(cell, number, interval_ns, watch)
+        self.traffic = traffic
+        client = self._client(traffic, cell.load.connections, cut=watch.cut)
+        evidence = evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, client=client)
+        return replace(evidence, start=self.start)
+
+    def warm(self, rate_per_s: float, length_ns: int, number: int) -> None:
+        """Load that counts for nothing. Raises KeyboardInterrupt and DriveError."""
+        cell = self._at(rate_per_s)
+        self.put(cell.load.model_copy(update={"duration_ns": length_ns}), 0, number, length_ns)
+
+    def put(self, load: Load, warmup_ns: int, number: int, interval_ns: int) -> Traffic:
+        """Any load, to its end. Raises KeyboardInterrupt and DriveError."""
+        cell = self.cell.model_copy(update={"load": load, "warmup_ns": warmup_ns})
+        watch = _Watch(self.on_interval, cuts=False, patience_s=0.0)
+        return self._drive(cell, number, interval_ns, watch)
+
+    def _drive(self, cell: Cell, number: int, interval_ns: int, watch: "_Watch") -> Traffic:
         drive = Drive(
-            cell=self.cell.model_copy(update={"load": load}),
+            cell=cell,
             endpoint=self.endpoint,
             seed=self.seed + number,
-            cpus=(),
+            cpus=self.cpus,
             workers=self.workers,
             log=self.log,
             keep_interrupted=True,
-            interval_ns=max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS),
+            interval_ns=interval_ns,
             on_start=watch.started,
             on_interval=watch.seen,
         )
@@ -126,9 +146,13 @@ class Prober:
             traffic = self.driver.drive(drive)
         if heard or (traffic.ended == "interrupted" and not watch.cut):
             raise KeyboardInterrupt
-        self.traffic = traffic
-        client = self._client(traffic, shape.connections, cut=watch.cut)
-        return evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, client=client)
+        return traffic
+
+    def _at(self, rate_per_s: float) -> Cell:
+        shape = self.cell.load.shape
+        assert isinstance(shape, Open)
+        load = self.cell.load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": rate_per_s})})
+        return self.cell.model_copy(update={"load": load})
 
     def _client(self, traffic: Traffic, connections: int, *, cut: bool) -> str:
         """Why the client was the limit in this probe, and what to do about it; empty when it was not."""

@@ -110,7 +110,7 @@ class Trial:
         wrong = self.tools.driver.verify(self.cell, server.endpoint)
         if wrong is None:
             return None
-        return _death_soon(server) or Failure(
+        return death_soon(server) or Failure(
             stage="verify",
             kind="wrong_answer",
             message=f"{self.cell.variant.slug} answered {self.cell.scenario.name} wrongly before any load: {wrong}",
@@ -138,19 +138,20 @@ class Trial:
         try:
             self.traffic = self.tools.driver.drive(drive)
         except DriveError:
-            self.failure = _death_soon(server)
+            self.failure = death_soon(server)
             raise
         finally:
             self.series = tuple(series for probe in probes for series in probe.finish())
-        self.failure = _death_soon(server) if _lost_connections(self.traffic) else server.death()
+        self.failure = death_soon(server) if lost_connections(self.traffic) else server.death()
 
 
-def _lost_connections(traffic: Traffic) -> bool:
+def lost_connections(traffic: Traffic) -> bool:
+    """Whether some connection could not be made or was lost: then the server may be dying."""
     ended = traffic.counts.outcomes
     return ended.connect + ended.tls + ended.reset + ended.closed + ended.refused > 0
 
 
-def _death_soon(server: RunningServer) -> Failure | None:
+def death_soon(server: RunningServer) -> Failure | None:
     """The death of a server that no longer answers: it closes its sockets a moment before it is gone."""
     deadline = time.monotonic() + DYING_S
     while (death := server.death()) is None and time.monotonic() < deadline:

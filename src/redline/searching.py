@@ -1,0 +1,195 @@
+"""The search on one cell: servers started fresh, verified, warmed up, probed and stopped. Its order is the method.
+
+1. On a fresh server the search brackets and narrows.
+2. Both ends of every answer are probed on further fresh starts: the search asks for them in turns, one start a turn.
+3. On the last start follow the rates that the curve lacks, and once a load past the edge.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from redline.errors import DriveError
+from redline.model import Cell, Failure, Interval, ServerFacts, Traffic
+from redline.model.limits import Beyond, LimitProbe, ProbePhase
+from redline.ports import Endpoint, RunningServer
+from redline.probing import Prober
+from redline.quantities import rate
+from redline.report.limits import probe as published
+from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
+from redline.search.curve import curve, rates_for_curve
+from redline.store import told
+from redline.trial import Tools, death_soon, lost_connections
+
+SETTLE_NS = 1_000_000_000
+"""Loaded before each probe counts, though the server is warm: its connections are new."""
+
+WARM_SHARE = 0.7
+"""Of the first rate that is probed on a start. At that rate itself a cold server falls behind, catches up slowly next to
+its edge, and what it is behind would pass for slowness."""
+
+
+class Watcher(Protocol):
+    """Is told how it goes, to show and to keep it."""
+
+    def started(self, number: int) -> None:
+        """A server is about to be started, the `number`-th of this cell from 0."""
+        ...
+
+    def seen(self, interval: Interval) -> None:
+        """The engine reported one more interval."""
+        ...
+
+    def probed(self, evidence: Evidence, why: str) -> None:
+        """A probe was made, and is among the `probes`."""
+        ...
+
+
+@dataclass
+class Starts:
+    """The server of a cell, started again and again: at most one runs at a time."""
+
+    cell: Cell
+    tools: Tools
+    logs: Path
+    number: int = -1
+    facts: ServerFacts | None = None
+    _running: RunningServer | None = None
+    _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def log(self) -> Path:
+        """Where the engine may write while this start runs."""
+        return self._folder / "engine.log"
+
+    @property
+    def _folder(self) -> Path:
+        return self.logs / f"start-{self.number}"
+
+    def fresh(self) -> RunningServer:
+        """Stop the one that runs, start another and verify it. Raises LaunchError and DriveError."""
+        self.stop()
+        self.number += 1
+        with told(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        running = self.tools.launcher.running(self.cell.variant, self.tools.placement, self._folder / "server.log")
+        server = self._running = self._stack.enter_context(running)
+        self.facts = server.facts
+        wrong = self.tools.driver.verify(self.cell, server.endpoint)
+        if wrong is not None:
+            self._raise_if(death_soon(server), "")
+            message = f"{self.cell.variant.slug} answered {self.cell.scenario.name} wrongly before any load: {wrong}"
+            raise DriveError(message, hint="mend the server, or the scenario's expected answer")
+        return server
+
+    def stop(self) -> None:
+        """Stop the one that runs, if any."""
+        self._stack.close()
+        self._running = None
+
+    @contextlib.contextmanager
+    def loaded(self, rate_per_s: float) -> Iterator[list[Traffic]]:
+        """Around a load, which puts its traffic into what it is given. Raises DriveError when the server died of it."""
+        server, seen, at = self._running, [], f" at {rate(rate_per_s)}"
+        assert server is not None, "a server was started"
+        try:
+            yield seen
+        except DriveError:
+            self._raise_if(death_soon(server), at)
+            raise
+        lost = any(map(lost_connections, seen))
+        self._raise_if(death_soon(server) if lost else server.death(), at)
+
+    def _raise_if(self, death: Failure | None, at: str) -> None:
+        if death is not None:
+            raise DriveError(f"{self.cell.variant.slug} died{at}: {death.message}", hint=death.hint)
+
+
+@dataclass
+class CellSearch:
+    """One search; what it has seen stays when something ends it early."""
+
+    cell: Cell
+    tools: Tools
+    search: Search
+    logs: Path
+    seed: int
+    watcher: Watcher
+    past_the_edge: bool = True
+    probes: list[LimitProbe] = field(default_factory=list)
+    beyond: Beyond | str = "nobody asked for it"
+    _prober: Prober | None = None
+    _loads: int = 0
+    _cold: bool = True
+
+    def __post_init__(self) -> None:
+        self.starts = Starts(self.cell, self.tools, self.logs)
+
+    def run(self) -> Converged | Exhausted | Doomed:
+        """To its end, with the server stopped. Raises LaunchError and DriveError, and lets interrupts out."""
+        turn = 0
+        try:
+            self._start_fresh()
+            while isinstance(step := self.search.next(), Proposal):
+                if step.turn not in (0, turn):
+                    self._start_fresh()
+                    turn = step.turn
+                self.search.saw(self._probe(step, "confirm" if step.turn else "search"))
+            self._complete_curve()
+            self._look_past()
+        finally:
+            self.starts.stop()
+        return step
+
+    def _start_fresh(self) -> None:
+        self.watcher.started(self.starts.number + 1)
+        endpoint = self.starts.fresh().endpoint
+        self._cold = True
+        prober = self._prober = self._prober or self._new_prober(endpoint)
+        prober.endpoint, prober.log, prober.start = endpoint, self.starts.log, self.starts.number
+
+    def _new_prober(self, endpoint: Endpoint) -> Prober:
+        cpus = self.tools.placement.engine_cpus
+        return Prober(
+            driver=self.tools.driver,
+            cell=self.cell.model_copy(update={"warmup_ns": min(SETTLE_NS, self.cell.warmup_ns)}),
+            endpoint=endpoint,
+            workers=min(max(1, len(cpus)), self.cell.load.connections),
+            seed=self.seed,
+            log=self.starts.log,
+            objectives=tuple(each for one in self.search.sets.values() for each in one),
+            cpus=cpus,
+            on_interval=self.watcher.seen,
+        )
+
+    def _probe(self, step: Proposal, phase: ProbePhase) -> Evidence:
+        """A probe, on a server that is warm. Raises DriveError, also when the server died of it."""
+        assert self._prober is not None, "a server was started"
+        if self._cold and self.cell.warmup_ns:
+            warm_per_s = WARM_SHARE * step.rate_per_s
+            with self.starts.loaded(warm_per_s):
+                self._prober.warm(warm_per_s, self.cell.warmup_ns, self._next())
+        self._cold = False
+        with self.starts.loaded(step.rate_per_s) as seen:
+            evidence = self._prober.probe(step, self._next())
+            seen.extend(filter(None, [self._prober.traffic]))
+            fresh = phase == "confirm"
+            self.probes.append(published(evidence, step.why, phase, fresh=fresh, start=evidence.start))
+            self.watcher.probed(evidence, step.why)
+        return evidence
+
+    def _next(self) -> int:
+        """The number of the next load: no two have the same arrivals."""
+        self._loads += 1
+        return self._loads - 1
+
+    def _complete_curve(self) -> None:
+        """What a search near the edge leaves out of the curve."""
+        for rate_per_s in rates_for_curve(curve(self.probes), self.search.settings.lowest_per_s):
+            self._probe(Proposal(rate_per_s, "for the curve"), "curve")
+
+    def _look_past(self) -> None:
+        if not self.past_the_edge:
+            return

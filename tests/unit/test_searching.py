@@ -1,0 +1,192 @@
+"""A cell is searched on fresh servers, each verified and warm before it is probed; with fakes, in no time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from redline.errors import DriveError, LaunchError
+from redline.model import Cell, Interval, Load, Open, Outcomes, Traffic, Variant
+from redline.ports import Drive, Endpoint, Placement
+from redline.search import Converged, Evidence, Search, Settings
+from redline.searching import SETTLE_NS, WARM_SHARE, CellSearch
+from redline.suite import parse_objectives
+from redline.trial import Tools
+from tests.fakes.plugins import DEATH, FakeLauncher, FakeServer
+from tests.fakes.recordings import GOOD, Behaviour, simulated_cell, simulated_recording
+
+CAPACITY = 3000.0
+SECOND = 1_000_000_000
+PROBE = Load(name="probe", shape=Open(rate_per_s=1000, connections=64), duration_ns=SECOND)
+CELL = simulated_cell(load=PROBE).model_copy(update={"warmup_ns": 20 * SECOND})
+
+
+@dataclass
+class Driver:
+    """A server of 3000/s as a driver sees it, and what was asked of it."""
+
+    events: list[str] = field(default_factory=list)
+    drives: list[Drive] = field(default_factory=list)
+    wrong: str | None = None
+    on_drive: Callable[[int], None] = field(default=lambda _number: None)
+    losing: bool = False
+
+    def refuses(self, cell: Cell) -> str | None:
+        return None
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        self.events.append("verify")
+        return self.wrong
+
+    def drive(self, drive: Drive) -> Traffic:
+        self.drives.append(drive)
+        self.events.append("warm" if drive.cell.warmup_ns == 0 else "probe")
+        self.on_drive(len(self.drives))
+        shape = drive.cell.load.shape
+        assert isinstance(shape, Open)
+        short = drive.cell.load.model_copy(update={"duration_ns": SECOND})
+        cell = drive.cell.model_copy(update={"load": short, "warmup_ns": 0})
+        slow = Behaviour(response_ns=1e9) if shape.most_per_s > CAPACITY else GOOD
+        traffic = simulated_recording(cell, slow, seed=drive.seed).traffic
+        assert traffic is not None
+        if not self.losing:
+            return traffic
+        counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=1, reset=1)})
+        return traffic.model_copy(update={"counts": counts})
+
+
+@dataclass
+class Seen:
+    """A watcher that keeps what it was told."""
+
+    starts: list[int] = field(default_factory=list)
+    whys: list[str] = field(default_factory=list)
+
+    def started(self, number: int) -> None:
+        self.starts.append(number)
+
+    def seen(self, interval: Interval) -> None:
+        pass
+
+    def probed(self, evidence: Evidence, why: str) -> None:
+        self.whys.append(why)
+
+
+@dataclass
+class Bench:
+    """A search with everything that it was made with."""
+
+    made: CellSearch
+    driver: Driver
+    server: FakeServer
+    watcher: Seen
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    driver, server, watcher = Driver(), FakeServer(), Seen()
+    placement = Placement(server_cpus=(0,), engine_cpus=(1,))
+    tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), placement)
+    search = Search({"good": parse_objectives("p99 < 20ms")}, Settings(lowest_per_s=100, start_per_s=1000, trials=2))
+    return Bench(CellSearch(CELL, tools, search, tmp_path, 7, watcher, past_the_edge=False), driver, server, watcher)
+
+
+def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> None:
+    end = bench.made.run()
+    assert isinstance(end, Converged)
+    events = bench.driver.events
+    assert bench.watcher.starts == [0, 1, 2]
+    starts = [index for index, event in enumerate(events) if event == "start"]
+    assert len(starts) == 3
+    for index in starts:
+        assert events[index : index + 4] == ["start", "verify", "warm", "probe"]
+    assert events.count("warm") == 3
+    assert events[-1] == "stop"
+    assert bench.server.stopped
+
+
+def test_the_ends_of_the_answer_are_probed_on_fresh_starts(bench: Bench) -> None:
+    end = bench.made.run()
+    (limit,) = end.limits
+    confirming = [each for each in bench.made.probes if each.phase == "confirm"]
+    assert [each.start for each in confirming] == [1, 1, 2, 2]
+    assert all(each.fresh for each in confirming)
+    assert not any(each.fresh for each in bench.made.probes if each.phase == "search")
+    assert {each.rate_per_s for each in confirming[-2:]} == {limit.low_per_s, limit.high_per_s}
+    assert [each.start for each in bench.made.search.evidence][-4:] == [1, 1, 2, 2]
+
+
+def test_what_the_search_leaves_out_of_the_curve_comes_last_and_is_no_evidence(bench: Bench) -> None:
+    bench.made.run()
+    drawn = [each for each in bench.made.probes if each.phase == "curve"]
+    assert drawn == bench.made.probes[len(bench.made.search.evidence) :]
+    assert all(each.start == 2 for each in drawn)
+
+
+def test_the_warm_up_is_the_suites_below_the_rate_and_each_probe_settles(bench: Bench) -> None:
+    bench.made.run()
+    first, second = bench.driver.drives[:2]
+    assert first.cell.load.duration_ns == 20 * SECOND
+    assert first.cell.load.shape.most_per_s == WARM_SHARE * 1000
+    assert second.cell.warmup_ns == SETTLE_NS
+    assert {drive.cpus for drive in bench.driver.drives} == {(1,)}
+    seeds = [drive.seed for drive in bench.driver.drives]
+    assert seeds == list(range(7, 7 + len(seeds)))
+
+
+def test_without_a_warm_up_there_is_none(bench: Bench) -> None:
+    bench.made.cell = bench.made.cell.model_copy(update={"warmup_ns": 0})
+    bench.made.run()
+    assert bench.driver.drives[0].cell.load.duration_ns == SECOND
+
+
+def test_a_wrong_answer_ends_it_before_any_load(bench: Bench) -> None:
+    bench.driver.wrong = "GET /path0: status 500, not 200"
+    with pytest.raises(DriveError, match=r"rust\.hyper answered SimpleGet wrongly before any load: GET"):
+        bench.made.run()
+    assert bench.driver.events == ["start", "verify", "stop"]
+
+
+def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench: Bench) -> None:
+    def kill(number: int) -> None:
+        bench.server.dead = DEATH if number == 4 else None
+
+    bench.driver.on_drive = kill
+    with pytest.raises(DriveError, match=r"rust\.hyper died at 4.*/s: killed by SIGKILL"):
+        bench.made.run()
+    assert len(bench.made.search.evidence) == 2
+    assert len(bench.made.probes) == 3
+    assert bench.driver.events[-1] == "stop"
+
+
+def test_a_server_that_loses_connections_is_given_a_moment_to_be_seen_dead(bench: Bench) -> None:
+    bench.driver.losing = True
+    bench.server.dead, bench.server.slow_to_die = DEATH, 3
+    with pytest.raises(DriveError, match="killed by SIGKILL"):
+        bench.made.run()
+
+
+def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
+    def interrupt(number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bench.made.run()
+    assert bench.driver.events[-1] == "stop"
+    assert len(bench.made.search.evidence) == 1
+
+
+def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: Path) -> None:
+    @contextmanager
+    def refusing(variant: Variant, placement: Placement, log: Path) -> Iterator[FakeServer]:
+        assert log == tmp_path / "start-0" / "server.log"
+        raise LaunchError("it exited with code 1", hint="see its log")
+        yield
+
+    bench.made.tools.launcher.running = refusing  # type: ignore[method-assign]
+    with pytest.raises(LaunchError):
+        bench.made.run()
