@@ -71,7 +71,7 @@ class Closed(Frozen):
 class Share(Frozen):
     """A rate as a share of a capacity: what the weakest of a cell's group answered per second under the load `of`.
 
-    A group is a baseline and all that is compared with it, so all of them get the same rate.
+    A group is a baseline, all that is compared with it, and with that: a chain gets one rate from end to end.
     """
 
     share: float = Field(gt=0, description="0.8 is 80%; past 1 is overload")
