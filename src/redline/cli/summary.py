@@ -21,7 +21,7 @@ from redline.report.renderers.views import (
     marks,
 )
 
-_GRADES = {Grade.NOTE: "blue", Grade.WARN: "yellow", Grade.INVALID: "bold red"}
+GRADE_COLOURS = {Grade.NOTE: "blue", Grade.WARN: "yellow", Grade.INVALID: "bold red"}
 _HEADERS = {Metric.CPU_PER_REQUEST: "CPU/request"}
 _COLUMNS = range(len(SHOWN))
 _LEAST_NAME = 12
@@ -135,7 +135,7 @@ def _name(cell: CellReport, group: Group) -> Text:
     notes = Text(", ".join(part for part in told if part), "dim")
     for grade in marks(cell):
         notes.append(" " if notes else "")
-        notes.append(GRADE_MARKS[grade], _GRADES[grade])
+        notes.append(GRADE_MARKS[grade], GRADE_COLOURS[grade])
     return Text("\n").join([text, notes]) if notes else text
 
 
@@ -188,7 +188,7 @@ def _print_doubts(found: Sequence[Doubt], cells: int, console: Console) -> None:
     console.print(Text("Findings", "bold"))
     for doubt in found:
         sign = f"{GRADE_MARKS[doubt.grade]} {doubt.grade}"
-        console.print(Text.assemble((sign, _GRADES[doubt.grade]), f"  {doubt.kind}"))
+        console.print(Text.assemble((sign, GRADE_COLOURS[doubt.grade]), f"  {doubt.kind}"))
         console.print(_inset(Text(one_line(doubt.example)), 2))
         console.print(_inset(Text(one_line(doubt.where(cells)), "dim"), 4))
         console.print(_inset(Text(f"→ {one_line(doubt.advice)}"), 2))
