@@ -13,6 +13,7 @@ from redline.model import Cell, Interval, Load, Objective, Open, Traffic
 from redline.ports import Drive, Driver, Endpoint
 from redline.quantities import duration, percent
 from redline.search import Evidence, Proposal, Slice, hopeless
+from redline.search.beyond import BeyondPlan
 from redline.search.steps import QUANTILES
 
 SLICES_PER_PROBE = 50
@@ -121,13 +122,23 @@ class Prober:
     def warm(self, rate_per_s: float, length_ns: int, number: int) -> None:
         """Load that counts for nothing. Raises KeyboardInterrupt and DriveError."""
         cell = self._at(rate_per_s)
-        self.put(cell.load.model_copy(update={"duration_ns": length_ns}), 0, number, length_ns)
+        self._put(cell.load.model_copy(update={"duration_ns": length_ns}), 0, number, length_ns)
 
-    def put(self, load: Load, warmup_ns: int, number: int, interval_ns: int) -> Traffic:
-        """Any load, to its end. Raises KeyboardInterrupt and DriveError."""
+    def staged(self, plan: BeyondPlan, number: int) -> Traffic:
+        """The load past the edge. Raises KeyboardInterrupt and DriveError."""
+        shape = self.cell.load.shape
+        assert isinstance(shape, Open)
+        changed = {"shape": plan.shape(shape), "duration_ns": round(plan.seconds * 1e9)}
+        return self._put(self.cell.load.model_copy(update=changed), self.cell.warmup_ns, number, plan.slice_s * 1e9)
+
+    def too_busy(self, traffic: Traffic) -> str:
+        """Says that the engine's workers had no time left; workers that spin are always busy."""
+        return "" if self.cell.engine.spin else busy_workers(traffic, self.workers)
+
+    def _put(self, load: Load, warmup_ns: int, number: int, interval_ns: float) -> Traffic:
         cell = self.cell.model_copy(update={"load": load, "warmup_ns": warmup_ns})
         watch = _Watch(self.on_interval, cuts=False, patience_s=0.0)
-        return self._drive(cell, number, interval_ns, watch)
+        return self._drive(cell, number, round(interval_ns), watch)
 
     def _drive(self, cell: Cell, number: int, interval_ns: int, watch: "_Watch") -> Traffic:
         drive = Drive(
@@ -157,8 +168,7 @@ class Prober:
     def _client(self, traffic: Traffic, connections: int, *, cut: bool) -> str:
         """Why the client was the limit in this probe, and what to do about it; empty when it was not."""
         self._calm_ns = _calmest_ns(traffic, self._calm_ns)
-        # Workers that spin are always busy.
-        busy = "" if self.cell.engine.spin else busy_workers(traffic, self.workers)
+        busy = self.too_busy(traffic)
         if busy or _failing(traffic):
             return busy
         late = late_engine(traffic, self.objectives, cut=cut)

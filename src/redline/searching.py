@@ -15,11 +15,13 @@ from redline.errors import DriveError
 from redline.model import Cell, Failure, Interval, ServerFacts, Traffic
 from redline.model.limits import Beyond, LimitProbe, ProbePhase
 from redline.ports import Endpoint, RunningServer
-from redline.probing import Prober
+from redline.probing import Prober, slice_of
 from redline.quantities import rate
 from redline.report.limits import probe as published
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
+from redline.search.beyond import BeyondPlan, beyond_plan
 from redline.search.curve import curve, rates_for_curve
+from redline.search.past_edge import judged
 from redline.store import told
 from redline.trial import Tools, death_soon, lost_connections
 
@@ -27,8 +29,8 @@ SETTLE_NS = 1_000_000_000
 """Loaded before each probe counts, though the server is warm: its connections are new."""
 
 WARM_SHARE = 0.7
-"""Of the first rate that is probed on a start. At that rate itself a cold server falls behind, catches up slowly next to
-its edge, and what it is behind would pass for slowness."""
+"""Of the first rate that is probed on a start. At that rate a server that is still cold would fall behind, and what it is
+behind is left for long when the edge is near."""
 
 
 class Watcher(Protocol):
@@ -56,6 +58,7 @@ class Starts:
     logs: Path
     number: int = -1
     facts: ServerFacts | None = None
+    dead: bool = False
     _running: RunningServer | None = None
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -104,6 +107,7 @@ class Starts:
 
     def _raise_if(self, death: Failure | None, at: str) -> None:
         if death is not None:
+            self.dead = True
             raise DriveError(f"{self.cell.variant.slug} died{at}: {death.message}", hint=death.hint)
 
 
@@ -191,5 +195,40 @@ class CellSearch:
             self._probe(Proposal(rate_per_s, "for the curve"), "curve")
 
     def _look_past(self) -> None:
+        """Once past the edge and back. What goes wrong there is told, and takes nothing from the answer."""
+        limits, evidence = self.search.limits(), self.search.evidence
+        answered_per_s = max((each.answered_per_s for each in evidence if not each.client), default=0.0)
+        ends = [(each.low_per_s, each.high_per_s) for each in limits]
         if not self.past_the_edge:
             return
+        if answered_per_s == 0 or all(high is None for _, high in ends):
+            self.beyond = "no edge was found to look past"
+            return
+        plan = beyond_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
+        if any(each.client and each.rate_per_s <= plan.overload_per_s for each in evidence):
+            self.beyond = f"the load generator is the limit below {rate(plan.overload_per_s)}"
+            return
+        self.beyond = self._pushed(plan)
+
+    def _pushed(self, plan: BeyondPlan) -> Beyond:
+        """What the load of three stages showed; the server may die of it."""
+        prober = self._prober
+        assert prober is not None, "a server was started"
+        intervals: list[Interval] = []
+
+        def seen(interval: Interval) -> None:
+            intervals.append(interval)
+            self.watcher.seen(interval)
+
+        prober.on_interval, client, failed = seen, "", ""
+        try:
+            with self.starts.loaded(plan.overload_per_s) as traffics:
+                traffics.append(prober.staged(plan, self._next()))
+                client = prober.too_busy(traffics[0])
+        except DriveError as error:
+            failed = error.problems[0].message
+        finally:
+            prober.on_interval = self.watcher.seen
+        slices = [slice_of(each) for each in intervals if each.phase != "warmup"]
+        died, stopped = (failed, "") if self.starts.dead else ("", failed)
+        return judged(plan, slices, died=died, stopped=stopped, client=client)

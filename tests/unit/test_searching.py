@@ -9,8 +9,9 @@ import pytest
 
 from redline.errors import DriveError, LaunchError
 from redline.model import Cell, Interval, Load, Open, Outcomes, Traffic, Variant
+from redline.model.limits import Beyond
 from redline.ports import Drive, Endpoint, Placement
-from redline.search import Converged, Evidence, Search, Settings
+from redline.search import Converged, Doomed, Evidence, Search, Settings
 from redline.searching import SETTLE_NS, WARM_SHARE, CellSearch
 from redline.suite import parse_objectives
 from redline.trial import Tools
@@ -51,6 +52,8 @@ class Driver:
         slow = Behaviour(response_ns=1e9) if shape.most_per_s > CAPACITY else GOOD
         traffic = simulated_recording(cell, slow, seed=drive.seed).traffic
         assert traffic is not None
+        for interval in traffic.intervals:
+            drive.on_interval(interval)
         if not self.losing:
             return traffic
         counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=1, reset=1)})
@@ -190,3 +193,42 @@ def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: 
     bench.made.tools.launcher.running = refusing  # type: ignore[method-assign]
     with pytest.raises(LaunchError):
         bench.made.run()
+
+
+def past(bench: Bench) -> CellSearch:
+    bench.made.past_the_edge = True
+    return bench.made
+
+
+def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:
+    made = past(bench)
+    end = made.run()
+    (limit,) = end.limits
+    assert limit.high_per_s is not None
+    last = bench.driver.drives[-1].cell.load
+    assert isinstance(last.shape, Open)
+    assert last.shape.stages
+    assert last.shape.most_per_s > limit.high_per_s
+    assert isinstance(made.beyond, Beyond)
+    assert made.beyond.course
+    assert sum(bool(drive.cell.load.shape.stages) for drive in bench.driver.drives) == 1
+
+
+def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None:
+    def kill(_number: int) -> None:
+        staged = bool(bench.driver.drives[-1].cell.load.shape.stages)
+        bench.server.dead = DEATH if staged else None
+
+    bench.driver.on_drive = kill
+    made = past(bench)
+    assert isinstance(made.run(), Converged)
+    assert isinstance(made.beyond, Beyond)
+    assert made.beyond.recovery == "does not come back"
+    assert "killed by SIGKILL" in made.beyond.reason
+
+
+def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
+    made = past(bench)
+    made.search = Search(made.search.sets, Settings(start_per_s=1000, highest_per_s=2000, trials=2))
+    assert isinstance(made.run(), Doomed)
+    assert made.beyond == "no edge was found to look past"
