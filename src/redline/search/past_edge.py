@@ -84,7 +84,7 @@ def _goodput(seen: "_Seen", share: float | None, ended: str, client: str) -> tup
         return "not known", f"it bore even {rate(seen.plan.overload_per_s)}: this was no overload"
     if seen.collapsed_after_s() is not None:
         return "collapses", ""
-    return ("holds" if share >= HOLDS else "sags"), ""
+    return ("holds" if share >= HOLDS - seen.chance() else "sags"), ""
 
 
 def _recovery(seen: "_Seen", gone_s: float | None, died: str, stopped: str, client: str) -> tuple[Recovery, str]:
@@ -190,6 +190,10 @@ class _Seen:
         if not settled.any() or self.plan.capacity_per_s <= 0:
             return None
         return float(self.answered[settled].sum() / self.lengths[settled].sum() / self.plan.capacity_per_s)
+
+    def chance(self) -> float:
+        """Two standard deviations of that share, for a server whose answers are as irregular as Poisson's."""
+        return float(2 / np.sqrt(max(self.plan.capacity_per_s * self.lengths[self._settled()].sum(), 1.0)))
 
     def _settled(self) -> NDArray[np.bool_]:
         return self.stage("overload") & (self.ends_s > self.plan.before_s + _SETTLING * self.plan.overload_s)

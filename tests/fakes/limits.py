@@ -1,0 +1,163 @@
+"""Reports of searches, made by searching simulated servers: seeded, and each with a known truth."""
+
+from functools import cache
+
+import numpy as np
+
+from redline.model import Histogram, Objective, Skipped
+from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport
+from redline.report.limits import Ending, Subject, answer, cell_limit, probe
+from redline.search import Converged, Doomed, Proposal, Search, Settings
+from redline.search.beyond import beyond_plan
+from redline.search.curve import curve, rates_for_curve
+from redline.search.past_edge import judged
+from redline.selftest.truth import Exponential
+from redline.suite import parse_objectives
+from tests.fakes.overload import Server
+from tests.fakes.queues import Queue
+from tests.fakes.reports import NASTY, environment
+
+LOAD = "open, poisson, 256 connections, 2 s after 1 s"
+GOOD = "p99 < 50ms, errors < 1%"
+LOOSE = "p99 < 200ms, errors < 1%"
+PROBE_S = 2.0
+
+
+def sets(**told: str) -> dict[str, tuple[Objective, ...]]:
+    return {name: parse_objectives(text) for name, text in told.items()}
+
+
+def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: str = "SimpleGet") -> CellLimit:
+    """The search on a queue, and past the edge a server that is meant to be the same one."""
+    rng = np.random.default_rng([seed, 5])
+    search = Search(sets(good=GOOD, acceptable=LOOSE), Settings(start_per_s=500, lowest_per_s=50, precision=0.06))
+    whys = []
+    while isinstance(step := search.next(), Proposal):
+        search.saw(queue.probe(step.rate_per_s, rng, whole=step.whole))
+        whys.append(step.why)
+    probes = [probe(each, why) for each, why in zip(search.evidence, whys, strict=True)]
+    lacking = rates_for_curve(curve(probes), 50)
+    probes.extend(probe(queue.probe(rate, rng), "for the curve", "curve") for rate in lacking)
+    low = [(each.low_per_s, each.high_per_s) for each in step.limits]
+    plan = beyond_plan(low, max(each.answered_per_s for each in search.evidence), PROBE_S)
+    return cell_limit(
+        Subject(slug, slug.partition("+")[0], scenario, LOAD, "0123abcd" * 8, "rustc 1.95.0"),
+        Ending(
+            "converged" if isinstance(step, Converged) else "doomed" if isinstance(step, Doomed) else "exhausted",
+            reason=getattr(step, "reason", ""),
+            confirmed=getattr(step, "confirmed", False),
+        ),
+        [answer(each, search) for each in step.limits],
+        probes,
+        judged(plan, server.slices(plan, rng)),
+    )
+
+
+@cache
+def busy() -> CellLimit:
+    """M/M/1 of 1,500/s that is only busy past its edge."""
+    return searched("rust.hyper", Queue(Exponential(1500), seconds=PROBE_S), Server(1500), seed=1)
+
+
+@cache
+def collapsing() -> CellLimit:
+    """M/M/1 of 1,000/s with 5 ms that no load changes; past its edge it works more the more wait."""
+    queue = Queue(Exponential(1000), base_s=0.005, seconds=PROBE_S)
+    return searched("scala.http4s+routes=128", queue, Server(1000, slower=lambda waiting: 1 + waiting / 300), seed=2)
+
+
+@cache
+def doomed() -> CellLimit:
+    """One that meets nothing: every response takes 300 ms."""
+    queue = Queue(Exponential(400), base_s=0.3, seconds=PROBE_S)
+    cell = searched("clojure.ring", queue, Server(400), seed=3)
+    return cell.model_copy(update={"beyond": None, "no_beyond": "no edge was found to look past"})
+
+
+def bare() -> CellLimit:
+    """One that was interrupted before its first probe was over."""
+    return CellLimit(
+        slug="go.nethttp",
+        server="go.nethttp",
+        scenario="SimpleGet",
+        load=LOAD,
+        ended="interrupted",
+        confirmed=False,
+        limits=(),
+        probes=(),
+        no_knee="the server kept up at 0 of the rates that were tried: a knee takes 3",
+        no_beyond="interrupted",
+    )
+
+
+def client_limited() -> LimitProbe:
+    """One in which the load generator was the limit."""
+    return LimitProbe(
+        phase="search",
+        fresh=False,
+        rate_per_s=64_000,
+        seconds=2,
+        offered_per_s=64_000,
+        answered_per_s=41_000,
+        errors=3,
+        p50_ns=1_000_000,
+        p90_ns=2_000_000,
+        p99_ns=None,
+        p999_ns=None,
+        response=Histogram.of([1e6] * 900),
+        overloaded=True,
+        hopeless=True,
+        client="all 256 connections were busy: give -c more",
+    )
+
+
+def report(*cells: CellLimit, **changes: object) -> LimitReport:
+    made = LimitReport(
+        suite="Breaking points",
+        about="Where each of them stops to meet its objectives.",
+        started_unix_ns=1_763_722_926_000_000_000,
+        command="redline limit suites/limit.yaml",
+        seed=7,
+        precision=0.06,
+        environment=environment(),
+        cells=cells,
+        suite_text="servers: [rust.hyper]\n",
+    )
+    return made.model_copy(update=changes)
+
+
+def whole() -> LimitReport:
+    """Several servers, one of which has no answer, and one that was skipped."""
+    skipped = Skipped(slug="play.vanilla.SimpleGet", reason="needs a JDK of 21 at least")
+    return report(busy(), collapsing(), doomed(), skipped=(skipped,))
+
+
+def alone() -> LimitReport:
+    """A running server."""
+    cell = busy().model_copy(update={"slug": "127.0.0.1:8080", "server": "127.0.0.1:8080", "build": ""})
+    return report(cell, suite="", about="", url="http://127.0.0.1:8080/", suite_text="", command="redline limit URL")
+
+
+def nasty() -> LimitReport:
+    """Every text is hostile."""
+    hurt: Beyond | None = busy().beyond
+    assert hurt is not None
+    cell = busy().model_copy(
+        update={
+            "slug": NASTY,
+            "server": NASTY,
+            "scenario": NASTY,
+            "load": NASTY,
+            "ended": "broken",
+            "reason": NASTY,
+            "no_knee": NASTY,
+            "knee": None,
+            "limits": tuple(
+                each.model_copy(update={"name": NASTY, "binding": NASTY, "conditions": (NASTY,), "reason": NASTY})
+                for each in busy().limits
+            ),
+            "probes": (client_limited().model_copy(update={"client": NASTY, "why": NASTY}), *busy().probes),
+            "beyond": hurt.model_copy(update={"recovery": "not known", "goodput": "not known", "reason": NASTY}),
+        }
+    )
+    return report(cell, bare(), suite=NASTY, about=NASTY, command=NASTY, suite_text=NASTY)
