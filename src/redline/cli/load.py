@@ -129,7 +129,7 @@ def load(
 
 def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Console) -> Recording:
     """Put the load on and keep what was seen; Ctrl-C ends it early and keeps it too."""
-    probe = ProcessTreeProbe()
+    probe = ProcessTreeProbe(peer=endpoint.host)
     started_unix_ns = time.time_ns()
     with passing_log() as log, OneLine(console) as line:
         drive = Drive(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from redline.plugins.linux.procfs import TICK_NS
 
+STAT = "/proc/stat"
 _BY_VENDOR = {
     "amazon ec2": "Amazon EC2",
     "google": "Google Compute Engine",
@@ -22,7 +23,7 @@ _BY_VENDOR = {
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Of all cores since the machine started, in nanoseconds: total, not idle, and taken by the hypervisor."""
+    """Of cores since the machine started, in nanoseconds: total, not idle, and taken by the hypervisor."""
 
     total_ns: int
     busy_ns: int
@@ -90,18 +91,8 @@ class Host:
         return float(match[0]) if match else 0.0
 
     def cpu_times(self) -> CpuTimes | None:
-        """The first line of /proc/stat (proc(5)): user nice system idle iowait irq softirq steal guest guest_nice.
-
-        Guest time is part of user time. Busy is what was neither idle nor stolen. Resolution: one tick, 10 ms.
-        """
-        match = re.match(r"cpu +([\d ]+)", self.text("/proc/stat"))
-        if match is None:
-            return None
-        ticks = [int(value) for value in match[1].split()][:8]
-        ticks += [0] * (8 - len(ticks))
-        idle, steal = ticks[3] + ticks[4], ticks[7]
-        total = sum(ticks)
-        return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS)
+        """Of all cores together. Resolution: one tick, 10 ms."""
+        return cpu_times(self.text(STAT))
 
     def cpu_pressure_ns(self) -> int | None:
         """Time in which some task waited for a core, since the machine started (PSI, Linux 4.20)."""
@@ -115,3 +106,19 @@ class Host:
             siblings = self.text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
             groups.setdefault(siblings or f"alone {cpu}", []).append(cpu)
         return tuple(tuple(group) for group in groups.values())
+
+
+def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
+    """Of one core, or of all together: from the text of /proc/stat.
+
+    The columns (proc(5)) are user nice system idle iowait irq softirq steal guest guest_nice. Guest time is part of
+    user time. Busy is what was neither idle nor stolen.
+    """
+    match = re.search(rf"^cpu{'' if cpu is None else cpu} +([\d ]+)", stat, re.MULTILINE)
+    if match is None:
+        return None
+    ticks = [int(value) for value in match[1].split()][:8]
+    ticks += [0] * (8 - len(ticks))
+    idle, steal = ticks[3] + ticks[4], ticks[7]
+    total = sum(ticks)
+    return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS)

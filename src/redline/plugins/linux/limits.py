@@ -24,26 +24,35 @@ def read_limits(proc: Path = Path("/proc")) -> Limits:
     """The narrowest limits of this process's groups and all above them, as far as they can be seen from here."""
     unified = mount_points("cgroup2", proc / "self/mountinfo")
     divided = mount_points("cgroup", proc / "self/mountinfo")
-    paths = _paths(proc)
-    cores: list[float] = []
+    paths = _paths(proc, "self")
     memory: list[int] = []
     for mount, _ in unified:
         for folder in _upwards(mount, paths.get("", "/")):
-            cores += _quota(_text(folder / "cpu.max").split())
             memory += _bytes(_text(folder / "memory.max"))
     for mount, options in divided:
-        for folder in _upwards(mount, paths.get("cpu", "/")) if "cpu" in options else ():
-            cores += _quota([_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")])
         for folder in _upwards(mount, paths.get("memory", "/")) if "memory" in options else ():
             memory += _bytes(_text(folder / "memory.limit_in_bytes"))
     layout = ("hybrid" if divided else "v2") if unified else ("v1" if divided else "")
-    return Limits(layout, min(cores, default=None), min(memory, default=None))
+    return Limits(layout, min(quotas(proc=proc).values(), default=None), min(memory, default=None))
 
 
-def _paths(proc: Path) -> dict[str, str]:
+def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, float]:
+    """The groups of a process, and those above them, that have a quota of CPU time; each with how many cores it is."""
+    paths = _paths(proc, str(pid))
+    found: dict[Path, list[float]] = {}
+    for mount, _ in mount_points("cgroup2", proc / "self/mountinfo"):
+        for folder in _upwards(mount, paths.get("", "/")):
+            found[folder] = _quota(_text(folder / "cpu.max").split())
+    for mount, options in mount_points("cgroup", proc / "self/mountinfo"):
+        for folder in _upwards(mount, paths.get("cpu", "/")) if "cpu" in options else ():
+            found[folder] = _quota([_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")])
+    return {folder: cores[0] for folder, cores in found.items() if cores}
+
+
+def _paths(proc: Path, pid: str) -> dict[str, str]:
     """The process's group by version 1 controller; its version 2 group under the empty name."""
     paths = {}
-    for line in _text(proc / "self/cgroup").splitlines():
+    for line in _text(proc / pid / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         for controller in controllers.split(","):

@@ -1,15 +1,18 @@
-"""CPU, memory, threads and scheduling of server and engine, and how busy the machine was, ten times a second."""
+"""CPU, memory, threads and scheduling of server and engine, and what is around them, ten times a second."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from redline.model import Series, Subject
 from redline.plugins.linux.host import Host
 from redline.plugins.linux.yielding import give_way
+from redline.plugins.probes.surroundings import Share, Surroundings, Values
 from redline.plugins.probes.tree import ProcessTree
+from redline.plugins.probes.units import COUNTERS, GAUGES
 
 # Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
 # threads or on a machine of many processes, is done less often than at every sample.
@@ -18,16 +21,7 @@ _SEARCH_SHARE = 0.001
 _WHOLE_EVERY = 3
 _LONGEST_READING_NS = 1_000_000
 _READING_TRIES = 3
-_COUNTERS = {
-    "cpu_ns": "ns",
-    "context_switches_voluntary": "1",
-    "context_switches_involuntary": "1",
-    "run_delay_ns": "ns",
-    "busy_ns": "ns",
-    "steal_ns": "ns",
-    "cpu_pressure_ns": "ns",
-}
-_GAUGES = {"rss_bytes": "B", "threads": "1", "processes": "1"}
+T = TypeVar("T")
 
 
 @dataclass
@@ -59,21 +53,28 @@ class _Paced:
 
 @dataclass
 class _Watched:
-    """A tree, and how often its costly parts are looked at."""
+    """A tree, its share of the machine, and how often its costly parts are looked at."""
 
     tree: ProcessTree
+    share: Share
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
 
 class ProcessTreeProbe:
-    """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends."""
+    """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends.
+
+    The network is that of the process followed first. `peer` is the host that the load goes to, where that may be
+    another machine.
+    """
 
     perturbs = False
 
-    def __init__(self, period_s: float = 0.1) -> None:
+    def __init__(self, period_s: float = 0.1, peer: str | None = None) -> None:
         self._period_ns = int(period_s * 1e9)
+        self._peer = peer
         self._host = Host()
+        self._surroundings: Surroundings | None = None
         self._watched: dict[Subject, _Watched] = {}
         self._kept: dict[tuple[Subject, str], _Kept] = {}
         self._lock = threading.Lock()
@@ -82,14 +83,16 @@ class ProcessTreeProbe:
 
     def follow(self, subject: Subject, pid: int) -> None:
         """Begin to watch a process and its descendants, with a first sample now. The machine comes with the first."""
-        watched = _Watched(ProcessTree(pid))
+        watched = _Watched(ProcessTree(pid), Share.of(pid))
         with self._lock:
-            first = not self._watched
+            first = self._surroundings is None
+            if self._surroundings is None:
+                self._surroundings = Surroundings.of(self._host, pid, self._peer)
+                self._keep_all(self._surroundings.constants())
             self._watched[subject] = watched
             self._sample_cpu(subject, watched.tree)
             self._sample_tree(subject, watched)
-            if first:
-                self._sample_machine()
+            self._sample_surroundings(self._surroundings)
         if first:
             self._thread.start()
 
@@ -98,8 +101,9 @@ class ProcessTreeProbe:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
-        if self._watched:
+        if self._surroundings is not None:
             self._sample_all(whole=True, last=True)
+            self._keep_all(self._surroundings.constants())
         return tuple(_series(subject, name, kept) for (subject, name), kept in self._kept.items())
 
     def _sample_until_ended(self) -> None:
@@ -117,20 +121,23 @@ class ProcessTreeProbe:
     def _sample_all(self, *, whole: bool, last: bool = False) -> None:
         """Take the CPU times, and when it is to be a `whole` sample all the rest, which costs ten times as much."""
         with self._lock:
-            if whole:
-                self._sample_machine()
+            if whole and self._surroundings is not None:
+                self._sample_surroundings(self._surroundings)
             for subject, watched in self._watched.items():
                 self._sample_cpu(subject, watched.tree)
                 if whole:
                     self._sample_tree(subject, watched, last=last)
 
-    def _sample_machine(self) -> None:
-        now = time.time_ns()
-        times, pressure = self._host.cpu_times(), self._host.cpu_pressure_ns()
-        if times is not None:
-            self._keep("machine", now, busy_ns=times.busy_ns, steal_ns=times.steal_ns)
-        if pressure is not None:
-            self._keep("machine", now, cpu_pressure_ns=pressure)
+    def _sample_surroundings(self, surroundings: Surroundings) -> None:
+        now, stat = _timed(surroundings.stat)
+        self._keep("machine", now, **surroundings.busy(stat))
+        for subject, watched in self._watched.items():
+            self._keep(subject, now, **watched.share.sample(stat))
+        self._keep_all(surroundings.sample())
+
+    def _keep_all(self, of_machine: Iterable[Values]) -> None:
+        for values in of_machine:
+            self._keep("machine", time.time_ns(), **values)
 
     def _sample_cpu(self, subject: Subject, tree: ProcessTree) -> None:
         now, cpu = _timed(tree.cpu_ns)
@@ -157,6 +164,7 @@ class ProcessTreeProbe:
                 now,
                 context_switches_voluntary=seen.voluntary,
                 context_switches_involuntary=seen.involuntary,
+                preemptions=seen.preemptions,
                 run_delay_ns=seen.run_delay_ns,
             )
 
@@ -167,7 +175,7 @@ class ProcessTreeProbe:
             kept.values.append(value)
 
 
-def _timed(read: Callable[[], int | None]) -> tuple[int, int | None]:
+def _timed(read: Callable[[], T]) -> tuple[int, T]:
     """A reading and its instant; taken again when this thread had to wait in between, so that neither is stale."""
     for _ in range(_READING_TRIES):
         before, value, after = time.time_ns(), read(), time.time_ns()
@@ -179,9 +187,9 @@ def _timed(read: Callable[[], int | None]) -> tuple[int, int | None]:
 def _series(subject: Subject, name: str, kept: _Kept) -> Series:
     return Series(
         name=name,
-        unit=_COUNTERS[name] if name in _COUNTERS else _GAUGES[name],
+        unit=COUNTERS[name] if name in COUNTERS else GAUGES[name],
         subject=subject,
-        kind="counter" if name in _COUNTERS else "gauge",
+        kind="counter" if name in COUNTERS else "gauge",
         times_unix_ns=tuple(kept.times_unix_ns),
         values=tuple(kept.values),
     )

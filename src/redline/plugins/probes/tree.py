@@ -22,10 +22,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Scheduling:
-    """How its threads were scheduled, summed since they began."""
+    """How its threads were scheduled, summed since they began.
+
+    `preemptions` and `run_delay_ns` are those of threads that did not ask to wait for others (SCHED_IDLE).
+    """
 
     voluntary: int
     involuntary: int
+    preemptions: int
     run_delay_ns: int
 
 
@@ -39,7 +43,8 @@ class ProcessTree:
         self._root = root
         self._group = cgroup.own_group_of(root)
         self._members = procfs.tree(root)
-        self._cpu, self._voluntary, self._involuntary, self._delay = Tally(), Tally(), Tally(), Tally()
+        self._cpu, self._voluntary, self._involuntary = Tally(), Tally(), Tally()
+        self._preemptions, self._delay = Tally(), Tally()
 
     def look_around(self) -> None:
         """Find processes that were started since."""
@@ -65,7 +70,7 @@ class ProcessTree:
         What an ended thread counted after it was last seen is lost. A thread of SCHED_IDLE asked to wait, as the
         engine's main thread does, so its waiting is not counted. Costs two small reads for each thread.
         """
-        voluntary, involuntary, delay = {}, {}, {}
+        voluntary, involuntary, preempted, delay = {}, {}, {}, {}
         for pid in self._members:
             for thread in procfs.threads_of(pid):
                 switches = _SWITCHES.search(procfs.read_bytes(f"/proc/{pid}/task/{thread}/status"))
@@ -74,11 +79,14 @@ class ProcessTree:
                 voluntary[thread], involuntary[thread] = int(switches[1]), int(switches[2])
                 waited = procfs.read_bytes(f"/proc/{pid}/task/{thread}/schedstat").split()
                 if len(waited) == 3 and not procfs.gives_way(int(thread)):
-                    delay[thread] = int(waited[1])
+                    delay[thread], preempted[thread] = int(waited[1]), int(switches[2])
         if not voluntary:
             return None
         return Scheduling(
-            self._voluntary.total(voluntary), self._involuntary.total(involuntary), self._delay.total(delay)
+            self._voluntary.total(voluntary),
+            self._involuntary.total(involuntary),
+            self._preemptions.total(preempted),
+            self._delay.total(delay),
         )
 
 

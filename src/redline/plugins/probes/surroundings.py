@@ -1,0 +1,98 @@
+"""What is around server and engine: the machine, their cores, their quotas, and the network between them."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.plugins.linux.host import STAT, Host, cpu_times
+from redline.plugins.linux.limits import quotas
+from redline.plugins.linux.link import Link, towards
+from redline.plugins.linux.network import Namespace
+from redline.plugins.linux.throttling import throttling
+
+Values = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What of the machine a process was given when it began: its cores, and groups with a quota of their time."""
+
+    cores: tuple[int, ...]
+    groups: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, pid: int) -> "Share":
+        """That of a process. Cores are told only where they are fewer than the machine has."""
+        try:
+            cores = os.sched_getaffinity(pid)
+        except OSError:
+            cores = set()
+        own = tuple(sorted(cores)) if len(cores) < (os.cpu_count() or 1) else ()
+        return cls(own, tuple(quotas(pid)))
+
+    def sample(self, stat: str) -> Values:
+        """Counters of it, given the text of /proc/stat. Without a quota there is nothing more to be read."""
+        values: Values = {}
+        times = [told for cpu in self.cores if (told := cpu_times(stat, cpu)) is not None]
+        if times:
+            values["cores_busy_ns"] = sum(told.busy_ns for told in times)
+        quota = throttling(self.groups) if self.groups else None
+        if quota is not None:
+            values |= {
+                "quota_periods": quota.periods,
+                "throttled_periods": quota.throttled,
+                "throttled_ns": quota.throttled_ns,
+            }
+        return values
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The machine, a network namespace of it, and the link to whom it talks, where that is another machine."""
+
+    host: Host
+    namespace: Namespace
+    link: Link | None = None
+
+    @classmethod
+    def of(cls, host: Host, pid: int, peer: str | None) -> "Surroundings":
+        """Those of a process, and the link from this machine to a peer."""
+        return cls(host, Namespace.of(pid, host.root), towards(peer) if peer else None)
+
+    def stat(self) -> str:
+        """The text of /proc/stat, which holds the times of all cores."""
+        return self.host.text(STAT)
+
+    def busy(self, stat: str) -> Values:
+        """How busy all cores together were, given that text."""
+        times = cpu_times(stat)
+        return {} if times is None else {"busy_ns": times.busy_ns, "steal_ns": times.steal_ns}
+
+    def sample(self) -> Iterator[Values]:
+        """What the machine tells besides: each file is read once."""
+        pressure = self.host.cpu_pressure_ns()
+        if pressure is not None:
+            yield {"cpu_pressure_ns": pressure}
+        tcp, waiting = self.namespace.tcp(), self.namespace.time_wait()
+        if tcp is not None:
+            yield {
+                "tcp_segments_sent": tcp.segments_sent,
+                "tcp_segments_retransmitted": tcp.segments_retransmitted,
+                "listen_overflows": tcp.listen_overflows,
+                "listen_drops": tcp.listen_drops,
+                "syn_cookies": tcp.syn_cookies,
+            }
+        if waiting is not None:
+            yield {"time_wait": waiting}
+        gone = self.link.gone() if self.link else None
+        if gone is not None:
+            yield {"link_sent_bytes": gone.sent, "link_received_bytes": gone.received}
+
+    def constants(self) -> Iterator[Values]:
+        """What hardly changes: for a sample at either end."""
+        ports = self.host.port_range() if self.namespace.ours else None
+        if ports is not None:
+            yield {"local_ports": ports[1] - ports[0] + 1}
+        if self.link is not None:
+            yield {"link_bits_per_s": self.link.bits_per_s}
