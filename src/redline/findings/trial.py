@@ -1,7 +1,8 @@
 """Doubts about one trial, from what the engine saw of it."""
 
 from redline.findings.doubt import doubt
-from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal
+from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal, noisy_neighbour, throttled
+from redline.findings.network import listen_overflow, network_limited, port_pressure, retransmits
 from redline.findings.steadiness import unsteady
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
@@ -25,6 +26,12 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
                 _littles_law(cell, recording, traffic),
                 cpu_steal(recording),
                 cpu_pressure(recording, traffic),
+                noisy_neighbour(recording, traffic),
+                throttled(recording),
+                retransmits(recording),
+                listen_overflow(recording, traffic),
+                port_pressure(recording, traffic),
+                network_limited(recording, traffic),
             ]
     return tuple(finding for findings in found for finding in findings)
 

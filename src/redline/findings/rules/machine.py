@@ -37,6 +37,28 @@ MACHINE = (
         advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
     ),
     Rule(
+        FindingKind.NOISY_NEIGHBOUR,
+        "server and engine on cores of their own: share of the window for which the engine's workers wanted a core and "
+        "had none, or for which the server did while others were on its cores, whichever is larger",
+        note=0.05,
+        warn=0.10,
+        invalid=None,
+        reason="On cores of their own both wait only for what does not belong there. The kernel's housekeeping and the "
+        "lab make it 4% at most in quiet runs. From 10% on it takes as much as a host that earns a warning.",
+        advice="Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.",
+    ),
+    Rule(
+        FindingKind.THROTTLED,
+        "share of the periods of a CPU quota within the window in which server or engine had used it up",
+        note=0.0,
+        warn=0.01,
+        invalid=None,
+        reason="Who has used up a quota stands still until its period ends, for up to 100 ms as a rule, and so do the "
+        "requests in it. In 1% of the periods that can be all that is beyond p99. With a quota on the server this may "
+        "be what was asked for, so it is no more than a warning.",
+        advice="Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.",
+    ),
+    Rule(
         FindingKind.PERTURBED,
         "whether a probe changed what it measured",
         note=None,

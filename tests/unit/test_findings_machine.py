@@ -1,0 +1,104 @@
+"""Doubts about cores and quotas: a quiet machine is left alone, and each doubt is raised by its cause."""
+
+from dataclasses import replace
+
+import pytest
+
+from redline.findings import judge
+from redline.model import FindingKind, Grade, Recording
+from tests.fakes.recordings import GOOD, SATURATE, Behaviour, simulated_cell, simulated_recording
+from tests.fakes.series import counting
+
+CELL = simulated_cell(load=SATURATE)
+NOISY, THROTTLED = FindingKind.NOISY_NEIGHBOUR, FindingKind.THROTTLED
+
+
+def on_cores(behaviour: Behaviour, *, others: float = 0.0, waited: float = 0.0, preempted: float = 0.0) -> Recording:
+    """A trial whose server shares its core with others for a share of the time, and waits for it for another."""
+    recording = simulated_recording(CELL, behaviour)
+    busy = min(behaviour.server_busy + others, 1.0) * 1e9
+    recording = counting(recording, "server", run_delay_ns=waited * 1e9, cores_busy_ns=busy)
+    return counting(recording, "engine", preemptions=preempted)
+
+
+def raised(recording: Recording) -> dict[FindingKind, Grade]:
+    """Of these two kinds: a server that uses half of its core is a doubt of its own."""
+    return {finding.kind: finding.grade for finding in judge(CELL, recording) if finding.kind in (NOISY, THROTTLED)}
+
+
+def message(recording: Recording, kind: FindingKind) -> str:
+    (finding,) = [one for one in judge(CELL, recording) if one.kind is kind]
+    return finding.message
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_quiet_machine_is_left_alone(seed: int) -> None:
+    quiet = replace(GOOD, run_delay=0.03)
+    assert judge(CELL, simulated_recording(CELL, quiet, seed=seed)) == ()
+    assert judge(CELL, on_cores(quiet, others=0.02, waited=0.02, preempted=100)) == ()
+
+
+@pytest.mark.parametrize(("share", "grade"), [(0.04, None), (0.07, Grade.NOTE), (0.2, Grade.WARN)])
+def test_a_neighbour_of_the_engine_is_told(share: float, grade: Grade | None) -> None:
+    told = on_cores(replace(GOOD, run_delay=share), preempted=300)
+    assert raised(told) == ({NOISY: grade} if grade else {})
+    if grade:
+        assert "interrupted 300 times a second" in message(told, NOISY)
+
+
+@pytest.mark.parametrize(
+    ("others", "waited", "grade"),
+    [
+        (0.4, 0.4, Grade.WARN),
+        (0.1, 9.0, Grade.NOTE),
+        (0.0, 9.0, None),  # its own threads wait for each other
+        (0.4, 0.01, None),  # it left its core to others when it had nothing to do
+        (0.06, 0.06, None),  # a core's busy time is known to a tick at either end
+    ],
+)
+def test_a_neighbour_of_the_server_is_told(others: float, waited: float, grade: Grade | None) -> None:
+    told = on_cores(replace(GOOD, server_busy=0.5), others=others, waited=waited)
+    assert raised(told) == ({NOISY: grade} if grade else {})
+
+
+def test_who_shares_cores_anyway_has_no_neighbour() -> None:
+    assert NOISY not in raised(on_cores(replace(GOOD, run_delay=0.2, pinned=False), others=0.4, waited=0.4))
+
+
+def test_more_workers_than_cores_wait_for_each_other() -> None:
+    recording = on_cores(replace(GOOD, run_delay=0.3))
+    assert recording.traffic is not None
+    engine = recording.traffic.engine.model_copy(update={"workers": 2})
+    traffic = recording.traffic.model_copy(update={"engine": engine})
+    assert raised(recording.model_copy(update={"traffic": traffic})) == {}
+
+
+def quota(recording: Recording, subject: str, throttled_per_s: float) -> Recording:
+    assert subject in ("server", "engine")
+    return counting(
+        recording,
+        "server" if subject == "server" else "engine",
+        quota_periods=10.0,
+        throttled_periods=throttled_per_s,
+        throttled_ns=throttled_per_s * 5e7,
+    )
+
+
+@pytest.mark.parametrize(
+    ("throttled_per_s", "grade"), [(0.0, None), (0.05, Grade.NOTE), (0.2, Grade.WARN), (10.0, Grade.WARN)]
+)
+@pytest.mark.parametrize("subject", ["server", "engine"])
+def test_a_quota_that_ran_out_is_told(subject: str, throttled_per_s: float, grade: Grade | None) -> None:
+    told = quota(simulated_recording(CELL), subject, throttled_per_s)
+    assert raised(told) == ({THROTTLED: grade} if grade else {})
+
+
+def test_of_two_quotas_the_one_that_ran_out_more_often_is_told() -> None:
+    both = quota(quota(simulated_recording(CELL), "server", 1.0), "engine", 5.0)
+    assert message(both, THROTTLED).startswith("The engine had used up its CPU quota in 50% of")
+    assert "250 ms" in message(both, THROTTLED)
+
+
+def test_a_quota_with_no_period_in_the_window_did_not_run_out() -> None:
+    told = counting(simulated_recording(CELL), "server", quota_periods=0.0, throttled_periods=0.0, throttled_ns=0.0)
+    assert raised(told) == {}

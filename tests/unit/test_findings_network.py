@@ -1,0 +1,155 @@
+"""Doubts about the network: a clean one is left alone, and each is raised by its cause."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.findings import judge
+from redline.model import Cell, Finding, FindingKind, Grade, Recording
+from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
+from tests.fakes.series import counting, showing
+
+CLOSED = simulated_cell(load=SATURATE)
+OPEN = simulated_cell(load=STEADY)
+GIGABIT = (1e9, 1e9)
+PORTS = (28_232.0, 28_232.0)
+CLEAN = {
+    "tcp_segments_sent": 100_000.0,
+    "tcp_segments_retransmitted": 0.0,
+    "listen_drops": 0.0,
+    "listen_overflows": 0.0,
+    "syn_cookies": 0.0,
+    "link_sent_bytes": 8e6,
+    "link_received_bytes": 20e6,
+}
+
+
+def network(recording: Recording, **per_s: float) -> Recording:
+    """The recording with all that a probe tells of the network, clean but for these counters."""
+    told = counting(recording, "machine", **{**CLEAN, **per_s})
+    return showing(told, "machine", time_wait=(12, 12), local_ports=PORTS, link_bits_per_s=GIGABIT)
+
+
+def raised(recording: Recording) -> dict[FindingKind, Grade]:
+    return {finding.kind: finding.grade for finding in judge(CLOSED, recording)}
+
+
+def only(recording: Recording) -> Finding:
+    (finding,) = judge(CLOSED, recording)
+    return finding
+
+
+@pytest.mark.parametrize("cell", [CLOSED, OPEN], ids=["closed", "open"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_clean_network_is_left_alone(cell: Cell, seed: int) -> None:
+    recording = simulated_recording(cell, seed=seed)
+    assert judge(cell, network(recording)) == judge(cell, recording)
+
+
+@pytest.mark.parametrize(
+    ("per_s", "expected"),
+    [
+        ({"tcp_segments_retransmitted": 90.0}, {}),
+        ({"tcp_segments_retransmitted": 200.0}, {FindingKind.RETRANSMITS: Grade.NOTE}),
+        ({"tcp_segments_retransmitted": 2_000.0}, {FindingKind.RETRANSMITS: Grade.WARN}),
+        ({"listen_drops": 4.0}, {FindingKind.LISTEN_OVERFLOW: Grade.NOTE}),
+        ({"listen_drops": 40.0, "listen_overflows": 40.0}, {FindingKind.LISTEN_OVERFLOW: Grade.WARN}),
+        ({"syn_cookies": 4.0}, {FindingKind.LISTEN_OVERFLOW: Grade.NOTE}),
+        ({"link_sent_bytes": 95e6}, {FindingKind.NETWORK_LIMITED: Grade.NOTE}),
+        ({"link_received_bytes": 120e6}, {FindingKind.NETWORK_LIMITED: Grade.WARN}),
+    ],
+)
+def test_each_doubt_is_raised_by_its_cause_alone(per_s: dict[str, float], expected: dict[FindingKind, Grade]) -> None:
+    assert raised(network(simulated_recording(CLOSED), **per_s)) == expected
+
+
+@pytest.mark.parametrize(
+    ("at_first", "at_last", "grade"),
+    [
+        (0, 12_000, None),
+        (0, 21_000, Grade.NOTE),
+        (0, 31_000, Grade.WARN),
+        (27_000, 28_000, None),  # they rest after an earlier trial
+        (28_000, 6_000, None),
+        (8_000, 31_000, Grade.NOTE),
+    ],
+)
+def test_ports_that_this_trial_used_up_are_told(at_first: int, at_last: int, grade: Grade | None) -> None:
+    told = showing(network(simulated_recording(CLOSED)), "machine", time_wait=(at_first, at_last))
+    assert raised(told) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
+
+
+def reconnecting(recording: Recording, per_interval: int) -> Recording:
+    assert recording.traffic is not None
+    intervals = tuple(
+        one.model_copy(update={"counts": one.counts.model_copy(update={"reconnects": per_interval})})
+        for one in recording.traffic.intervals
+    )
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"intervals": intervals})})
+
+
+@pytest.mark.parametrize(("per_interval", "grade"), [(10, None), (1_400, Grade.NOTE), (5_000, Grade.WARN)])
+def test_where_as_many_rest_as_are_added_the_loads_own_connections_count(
+    per_interval: int, grade: Grade | None
+) -> None:
+    recording = reconnecting(network(simulated_recording(CLOSED)), per_interval)
+    told = showing(recording, "machine", time_wait=(27_000, 27_000))
+    assert raised(told) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
+    assert raised(showing(told, "machine", time_wait=(300, 300))) == {}, "the engine closes by a reset: none rests"
+
+
+@pytest.mark.parametrize(
+    "missing", ["tcp_segments_sent", "tcp_segments_retransmitted", "local_ports", "time_wait", "link_bits_per_s"]
+)
+def test_what_nobody_looked_at_is_not_doubted(missing: str) -> None:
+    bad = network(
+        simulated_recording(CLOSED),
+        tcp_segments_retransmitted=9_000.0,
+        link_sent_bytes=120e6,
+    )
+    bad = showing(bad, "machine", time_wait=(0, 28_000))
+    assert set(raised(bad)) == {FindingKind.RETRANSMITS, FindingKind.PORT_PRESSURE, FindingKind.NETWORK_LIMITED}
+    kept = tuple(one for one in bad.series if one.name != missing)
+    assert len(raised(bad.model_copy(update={"series": kept}))) == 2
+
+
+def test_a_server_on_this_machine_is_never_limited_by_a_link() -> None:
+    recording = network(simulated_recording(CLOSED))
+    loopback = tuple(one for one in recording.series if not one.name.startswith("link_"))
+    assert raised(recording.model_copy(update={"series": loopback})) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda one: network(one, tcp_segments_retransmitted=2_000.0), ["2,000 TCP segments", "100,000", "2%"]),
+        (lambda one: network(one, listen_drops=40.0, listen_overflows=30.0, syn_cookies=5.0), ["40", "30", "5 by"]),
+        (lambda one: showing(network(one), "machine", time_wait=(0, 28_000)), ["28,232 local ports"]),
+        (lambda one: network(one, link_received_bytes=120e6), ["960 Mbit/s came in", "1,000 Mbit/s", "96%"]),
+    ],
+)
+def test_messages_carry_the_numbers(change: Callable[[Recording], Recording], words: list[str]) -> None:
+    finding = only(change(simulated_recording(CLOSED)))
+    for word in words:
+        assert word in finding.message, finding.message
+    assert finding.message.endswith(".")
+    assert finding.advice.endswith(".")
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e9), st.floats(0, 1e9), st.integers(0, 60_000))
+def test_no_counters_break_the_judgement(again: float, dropped: float, sent: float, received: float, rest: int) -> None:
+    told = network(
+        RECORDING,
+        tcp_segments_sent=0.0,
+        tcp_segments_retransmitted=again,
+        listen_drops=dropped,
+        link_sent_bytes=sent,
+        link_received_bytes=received,
+    )
+    for finding in judge(CLOSED, showing(told, "machine", time_wait=(rest, 0))):
+        assert finding.grade is not Grade.INVALID
+
+
+RECORDING = simulated_recording(CLOSED)
