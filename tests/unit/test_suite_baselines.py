@@ -1,4 +1,4 @@
-"""Which server each is compared with: one for all, or one by server, paired by the options that both have."""
+"""Which server each is compared with: one for all, one by server, paired by the options that both have, or a chain."""
 
 from pathlib import Path
 
@@ -126,17 +126,35 @@ def test_one_server_with_several_variants_is_the_baseline_of_those_with_its_opti
             "give both the same options in `servers`, or name one of: fam.plain+routes=1",
         ),
         (
-            "{fam.plain: fam.layered}",
+            "{'*.plain': fam.layered}",
             "[fam.plain, {use: fam.layered, with: {log: [off, server-log]}}]",
             "`fam.plain` could be compared with 2 variants of `fam.layered`",
-            "choose one of: fam.layered, fam.layered+log=server-log",
+            "choose one of: fam.layered, fam.layered+log=server-log, with `fam.plain` as the key",
         ),
         ("{fam.plain: fam.plain}", "[fam.plain]", "would be compared with itself", "remove it"),
         (
-            "{fam.layered: fam.plain, fam.plain: slow.vanilla}",
+            "{fam.layered: fam.plain, fam.plain: slow.vanilla, slow.vanilla: fam.layered}",
             "[fam.layered, fam.plain, slow.vanilla]",
-            "`fam.plain` is the baseline of `fam.layered` and has one itself: `slow.vanilla`",
-            "name `slow.vanilla` here too",
+            "in a circle: fam.layered -> fam.plain -> slow.vanilla -> fam.layered",
+            "a chain begins with a server that is compared with nothing",
+        ),
+        (
+            "{fam.layered+routes=1: fam.layered, fam.layered: fam.layered+routes=1}",
+            "[{use: fam.layered, with: {routes: [1, 128]}}]",
+            "in a circle: fam.layered+routes=1 -> fam.layered -> fam.layered+routes=1",
+            "take one of these keys out",
+        ),
+        (
+            "{'fam.layered+*routes=1': fam.layered}",
+            "[{use: fam.layered, with: {routes: 1, log: server-log}}, fam.layered]",
+            "no variant of `fam.layered` differs from `fam.layered+log=server-log+routes=1` in one thing alone",
+            "name one of: fam.layered, with `fam.layered+log=server-log+routes=1` as the key",
+        ),
+        (
+            "{'fam.layered+log=server-log+*': fam.layered}",
+            "[{use: fam.layered, with: {routes: [1, 128], log: [off, server-log]}}]",
+            "`fam.layered+log=server-log+routes=1` could be compared with 2 variants of `fam.layered`",
+            "choose one of: fam.layered+routes=1, fam.layered+log=server-log",
         ),
         ("{}", None, "must have at least 1, not 0", "the server that the others are compared with"),
         ("{fam.layered: 1}", None, "must be text", "quote it"),
@@ -154,6 +172,98 @@ def test_what_is_wrong_with_a_baseline(
     assert (first.place.field or "").startswith("baseline")
 
 
+def test_a_baseline_may_have_one_itself_and_its_group_is_the_whole_chain(tmp_path: Path) -> None:
+    suite = pairs_of(
+        tmp_path, "{fam.layered: fam.plain, fam.plain: slow.vanilla}", "[fam.layered, fam.plain, slow.vanilla]"
+    )
+    assert suite.chain_of("fam.layered") == ("slow.vanilla", "fam.plain", "fam.layered")
+    assert {suite.group_of(variant.slug) for variant in suite.variants} == {"slow.vanilla"}
+    assert suite.baseline_of("slow.vanilla") is None
+    without = pairs_of(
+        tmp_path,
+        "{fam.layered: fam.plain, fam.plain: slow.vanilla}",
+        "[fam.layered, fam.plain, slow.vanilla]",
+        Overrides(servers=("fam.layered", "slow.*")),
+    )
+    assert without.baselines == {}
+    assert without.group_of("fam.layered") == "fam.layered"
+
+
+CHAIN = "{fam.plain: slow.vanilla, fam.layered: fam.plain, fam.layered+log=server-log: fam.layered}"
+
+
+def test_a_slug_with_options_goes_before_the_name_of_its_server(tmp_path: Path) -> None:
+    servers = "[slow.vanilla, fam.plain, {use: fam.layered, with: {log: [off, server-log]}}]"
+    suite = pairs_of(tmp_path, CHAIN, servers)
+    assert suite.baselines == {
+        "fam.plain": "slow.vanilla",
+        "fam.layered": "fam.plain",
+        "fam.layered+log=server-log": "fam.layered",
+    }
+
+
+def test_a_glob_for_some_variants_of_a_server_pairs_them_with_its_others(tmp_path: Path) -> None:
+    baseline = "{fam.layered+log=*: fam.layered, fam.layered: fam.plain}"
+    assert pairs_of(tmp_path, baseline).baselines == {
+        "fam.layered": "fam.plain",
+        "fam.layered+routes=1": "fam.plain+routes=1",
+        "fam.layered+log=server-log": "fam.layered",
+        "fam.layered+log=server-log+routes=1": "fam.layered+routes=1",
+    }
+
+
+def test_two_that_are_named_by_their_slugs_are_compared_whatever_their_options_are(tmp_path: Path) -> None:
+    servers = "[{use: fam.layered, with: {routes: 1, log: [off, server-log]}}, fam.plain]"
+    suite = pairs_of(tmp_path, "{fam.layered+routes=1: fam.plain}", servers)
+    assert suite.baselines == {"fam.layered+routes=1": "fam.plain"}
+    log = "[fam.plain, {use: fam.layered, with: {log: [off, server-log]}}]"
+    assert pairs_of(tmp_path, "{fam.plain: fam.layered}", log).baselines == {"fam.plain": "fam.layered"}
+    of_itself = "[{use: fam.plain, with: {routes: [1, 128]}}]"
+    assert pairs_of(tmp_path, "{fam.plain: fam.plain+routes=1}", of_itself).baselines == {
+        "fam.plain": "fam.plain+routes=1"
+    }
+
+
+@pytest.mark.parametrize(
+    ("baseline", "servers", "pairs"),
+    [
+        (
+            "{fam.plain+http2: fam.plain}",
+            "[fam.plain, {use: fam.plain, http: 2}]",
+            {"fam.plain+http2": "fam.plain"},
+        ),
+        (
+            "{fam.layered+http2: fam.plain}",
+            "[fam.plain, {use: fam.layered, http: 2}]",
+            {"fam.layered+http2": "fam.plain"},
+        ),
+        (
+            "{'fam.plain+*http2*': fam.plain}",
+            "[{use: fam.plain, with: {routes: [1, 128]}}, {use: fam.plain, http: 2, with: {routes: [1, 128]}}]",
+            {"fam.plain+http2": "fam.plain", "fam.plain+routes=1+http2": "fam.plain+routes=1"},
+        ),
+        (
+            "{fam.secure: fam.plain}",
+            "[fam.plain, fam.secure]",
+            {"fam.secure": "fam.plain"},
+        ),
+    ],
+)
+def test_a_layer_may_be_how_a_server_is_spoken_to(
+    tmp_path: Path, baseline: str, servers: str, pairs: dict[str, str]
+) -> None:
+    secure = """  secure:
+    about: the same over TLS
+    start: {command: ["{folder}/out/server", --port, "{port}", --routes, "{routes}", --tls]}
+    tls: {server_name: localhost}
+"""
+    family = FAMILY.replace("runtime: native\n", "runtime: native\nhttp: [1.1, 2]\n") + secure
+    file = tmp_path / "some.yaml"
+    file.write_text(text_of(baseline, servers), encoding="utf-8")
+    suite = load_suite(file, load_catalogue(write_catalogue(tmp_path / "catalogue", fam=family)))
+    assert suite.baselines == pairs
+
+
 def test_what_is_spoken_differently_is_no_partner(tmp_path: Path) -> None:
     family = FAMILY.replace("runtime: native\n", "runtime: native\nhttp: [1.1, 2]\n")
     file = tmp_path / "some.yaml"
@@ -161,7 +271,8 @@ def test_what_is_spoken_differently_is_no_partner(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_suite(file, load_catalogue(write_catalogue(tmp_path / "catalogue", fam=family)))
     (problem,) = caught.value.problems
-    assert problem.message == "`fam.plain` has no variant with the options of `fam.layered`"
+    assert problem.message == "`fam.plain` has no variant that is spoken to as `fam.layered` is"
+    assert "name one of: fam.plain+http2" in problem.hint
 
 
 def test_a_problem_of_servers_is_not_told_again_as_one_of_baselines(tmp_path: Path) -> None:

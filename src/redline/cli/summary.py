@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.cli.costs import COLOURS, print_costs
+from redline.cli.layers_view import print_layers
 from redline.model import SHOWN, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
 from redline.report.format import GRADE_MARKS, MARKS, amount, interval, label, one_line, percent, ratio, spread
 from redline.report.renderers.rounds import rounds_told
@@ -55,6 +56,7 @@ def print_report(report: Report, console: Console) -> None:
     if compared:
         console.print()
         console.print(_legend(report.run.threshold))
+    print_layers(report, console)
     print_costs(report, console)
     _print_missed(report.cells, console)
     _print_doubts(doubts(report), len(report.cells), console)

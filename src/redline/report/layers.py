@@ -1,6 +1,8 @@
 """What each layer costs, where baselines have baselines of their own: chains as waterfalls. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.report.compare import compare_by_round
@@ -10,8 +12,6 @@ from redline.stats import estimate, sample_of, tells
 from redline.stats.difference import paired_difference
 
 _CPU = Metric.CPU_PER_REQUEST
-_By = Mapping[tuple[str, str, str], JudgedCell]
-_Told = Mapping[tuple[str, str, Metric], Comparison]
 
 
 def waterfalls(
@@ -19,19 +19,20 @@ def waterfalls(
 ) -> tuple[Waterfall, ...]:
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
-    A step that the report compares anyhow is that very comparison, so that no verdict stands there twice. Of a chain
+    A step that is among `comparisons` is that very comparison, so that the report does not judge it twice. Of a chain
     that branches each branch is a chain of its own, which begins with the common steps.
     """
-    subjects = [one for one in judged.values() if one.cell.role == "subject"]
-    by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
-    told = {(found.cell_id, found.baseline_id, found.metric): found for found in comparisons}
-    places = dict.fromkeys((one.cell.scenario.name, one.cell.load.name) for one in subjects)
-    made = []
-    for scenario, load in places:
-        for chain in _chains(plan.suite):
-            if sum((slug, scenario, load) in by for slug in chain) > 1:
-                made.append(_waterfall(chain, scenario, load, by, told, plan))
-    return tuple(made)
+    found = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
+    groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
+    for one in judged.values():
+        if one.cell.role == "subject":
+            groups.setdefault((one.cell.scenario.name, one.cell.load.name), {})[one.cell.variant.slug] = one
+    return tuple(
+        _Bearing(scenario, load, cells, plan, found).waterfall(chain)
+        for (scenario, load), cells in groups.items()
+        for chain in _chains(plan.suite)
+        if len(cells.keys() & set(chain)) > 1
+    )
 
 
 def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
@@ -44,42 +45,51 @@ def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
             yield chain
 
 
-def _waterfall(chain: tuple[str, ...], scenario: str, load: str, by: _By, told: _Told, plan: Plan) -> Waterfall:
-    def layer(server: str, against: str) -> Layer:
-        one, other = by.get((server, scenario, load)), by.get((against, scenario, load))
+@dataclass(frozen=True)
+class _Bearing:
+    """The cells of one scenario under one load by slug, and the comparisons that were made of them."""
+
+    scenario: str
+    load: str
+    cells: Mapping[str, JudgedCell]
+    plan: Plan
+    found: Mapping[tuple[str, str, Metric], Comparison]
+
+    def waterfall(self, chain: tuple[str, ...]) -> Waterfall:
+        base = self.cells.get(chain[0])
+        return Waterfall(
+            scenario=self.scenario,
+            load=self.load,
+            base=chain[0],
+            base_throughput=_known(base, Metric.THROUGHPUT) if base and _saturates(base) else None,
+            base_cpu=_known(base, _CPU) if base else None,
+            steps=tuple(self._layer(server, against) for against, server in pairwise(chain)),
+            whole=self._layer(chain[-1], chain[0]),
+        )
+
+    def _layer(self, server: str, against: str) -> Layer:
+        one, other = self.cells.get(server), self.cells.get(against)
         if one is None or other is None:
-            missing = server if one is None else against
-            return Layer(server=server, against=against, refused=_why_missing(missing, scenario, load, plan))
-        return _layer(one, other, told, plan.suite.threshold)
+            return Layer(server=server, against=against, refused=self._why_missing(server if one is None else against))
+        if one.cell.load != other.cell.load:
+            return Layer(server=server, against=against, refused="the two did not bear the same load")
+        cpu = self._compared(one, other, _CPU)
+        return Layer(
+            server=server,
+            against=against,
+            throughput=self._compared(one, other, Metric.THROUGHPUT) if _saturates(one) else None,
+            cpu=cpu,
+            cpu_ns=None if cpu.refused else _difference(one, other),
+        )
 
-    base = by.get((chain[0], scenario, load))
-    return Waterfall(
-        scenario=scenario,
-        load=load,
-        base=chain[0],
-        base_throughput=_known(base, Metric.THROUGHPUT) if base and _saturates(base) else None,
-        base_cpu=_known(base, _CPU) if base else None,
-        steps=tuple(layer(server, against) for against, server in zip(chain, chain[1:], strict=False)),
-        whole=layer(chain[-1], chain[0]),
-    )
+    def _compared(self, one: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
+        found = self.found.get((one.cell.id, other.cell.id, metric))
+        return found or compare_by_round(one, other, metric, self.plan.suite.threshold)
 
-
-def _layer(one: JudgedCell, other: JudgedCell, told: _Told, threshold: float) -> Layer:
-    def compared(metric: Metric) -> Comparison:
-        found = told.get((one.cell.id, other.cell.id, metric))
-        return found or compare_by_round(one, other, metric, threshold)
-
-    server, against = one.cell.variant.slug, other.cell.variant.slug
-    if one.cell.load != other.cell.load:
-        return Layer(server=server, against=against, refused="the two did not bear the same load")
-    cpu = compared(_CPU)
-    return Layer(
-        server=server,
-        against=against,
-        throughput=compared(Metric.THROUGHPUT) if _saturates(one) else None,
-        cpu=cpu,
-        cpu_ns=None if cpu.refused else _difference(one, other),
-    )
+    def _why_missing(self, slug: str) -> str:
+        cell = f"{slug}.{self.scenario}.{self.load}"
+        reason = next((skipped.reason for skipped in self.plan.skipped if skipped.slug == cell), "")
+        return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"
 
 
 def _difference(one: JudgedCell, other: JudgedCell) -> Estimate:
@@ -98,8 +108,3 @@ def _known(one: JudgedCell, metric: Metric) -> Estimate | None:
 def _saturates(one: JudgedCell) -> bool:
     """Whether its users ask again at once, so that its throughput is the server's own."""
     return telling_metric(one.cell.load) is Metric.THROUGHPUT
-
-
-def _why_missing(slug: str, scenario: str, load: str, plan: Plan) -> str:
-    reason = {skipped.slug: skipped.reason for skipped in plan.skipped}.get(f"{slug}.{scenario}.{load}", "")
-    return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"

@@ -5,7 +5,8 @@ import math
 import scipy
 
 from redline.model import Estimate, Metric
-from redline.stats.estimate import CONFIDENCE, METHOD_NONE
+from redline.stats import CONFIDENCE
+from redline.stats.estimate import METHOD_NONE
 from redline.stats.resample import resamples
 from redline.stats.samples import Sample, plain
 

@@ -120,7 +120,7 @@ def _partner(
 ) -> Variant | None:
     """The one to compare with; None after noting that there is none, or more than one.
 
-    Two that are named exactly, each by its slug, are compared whatever their options are and however they are spoken to.
+    Two that are named exactly, each by its slug, are compared whatever their options are, and how they are spoken to.
     """
     key, named = path[-1], sheet.document.at(path)
     others = [one for one in candidates if one not in matched] if variant in candidates else candidates

@@ -6,6 +6,7 @@ from redline.model import CellReport, Comparison, Metric, Place, Ranking, Report
 from redline.report import format as fmt
 from redline.report.renderers.boards import Board, Column, cost_boards, refusals, steps, tells_more
 from redline.report.renderers.lines import Line
+from redline.report.renderers.markdown_layers import layers
 from redline.report.renderers.ranks import rank_text, server_in, unranked
 
 Safe = Callable[[str], str]
@@ -13,8 +14,8 @@ _OF_EFFECTS = (Metric.THROUGHPUT, Metric.P99)
 
 
 def overview(report: Report, safe: Safe) -> list[str]:
-    """What each server costs against its baseline, the effects and the rankings; nothing where there is nothing."""
-    return [*_cost(report, safe), *_effects(report, safe), *_rankings(report, safe)]
+    """Layers, what each server costs against its baseline, effects and rankings; nothing where there is nothing."""
+    return [*layers(report, safe), *_cost(report, safe), *_effects(report, safe), *_rankings(report, safe)]
 
 
 def _cost(report: Report, safe: Safe) -> Iterator[str]:

@@ -16,6 +16,7 @@ from redline.report.renderers.html.overview import cost, effects
 from redline.report.renderers.html.page import page
 from redline.report.renderers.html.places import rankings
 from redline.report.renderers.html.plots import payload
+from redline.report.renderers.html.waterfall import layers
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import because, built, doubts, grave, groups, servers, tally
 
@@ -36,6 +37,7 @@ class HtmlRenderer:
                 page=page(report),
                 cost=cost(report),
                 effects=effects(report),
+                layers=layers(report),
                 ranked=rankings(report),
                 report=report,
                 doubts=doubts(report),

@@ -1,0 +1,152 @@
+"""Waterfalls in every form: names of layers, signed texts, pictures with laws, and what is refused said once."""
+
+import io
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from redline.cli.layers_view import print_layers
+from redline.model import Estimate, Layer, Metric, Verdict
+from redline.report.renderers import RENDERERS
+from redline.report.renderers.html.bars import ROW, WIDTH
+from redline.report.renderers.html.waterfall import Bar, Drawn, draw, layers
+from redline.report.renderers.layers import name_of, told
+from tests.fakes import reports
+from tests.fakes.layers import layered, refusing
+
+VALUES = st.floats(1, 1e9)
+
+
+@pytest.mark.parametrize(
+    ("server", "against", "name"),
+    [
+        ("rust.axum", "rust.hyper", "rust.axum"),
+        ("rust.axum+http2", "rust.axum", "+http2"),
+        ("a.one+gc=Z+log=on", "a.one+gc=Z", "+log=on"),
+        ("a.one+gc=Z+log=on", "a.one", "+gc=Z+log=on"),
+        ("a.one", "a.one+gc=Z", "a.one"),
+        ("a.one+gc=Z", "a.one+gc=G1", "+gc=Z"),
+    ],
+)
+def test_a_layer_is_called_by_what_it_adds(server: str, against: str, name: str) -> None:
+    assert name_of(Layer(server=server, against=against)) == name
+
+
+def test_differences_are_told_in_microseconds_to_two_digits_of_their_interval() -> None:
+    first = layered().layers[0]
+    assert [line.cpu.in_full for line in told(first).lines] == [
+        "+1.24 µs ▼ [+1.06, +1.42]",
+        "+8.86 µs ▼ [+8.67, +9.05]",
+        "\u22120.15 µs ≈ [\u22120.43, +0.13]",
+        "+9.95 µs ▼ [+9.77, +10.13]",
+    ]
+    assert told(first).lines[0].throughput.in_full.startswith("\u22126.7% ▼ [\u22127.7, ")
+    assert told(first).chain == "rust.hyper → rust.axum → +log=on → +http2 → all layers".removesuffix(" → all layers")
+
+
+def test_what_is_refused_has_a_number_and_its_reason_stands_once() -> None:
+    first, second, *_ = refusing().layers
+    one = told(first)
+    assert len(one.notes) == 1
+    assert [line.cpu.note for line in one.lines] == [None, 1, 1, None]
+    assert [line.throughput.note for line in one.lines] == [None, 1, 1, None]
+    assert told(second).notes == ("rust.hyper was skipped: cargo is not on the PATH",)
+
+
+@st.composite
+def rows(draw_: st.DrawFn) -> list[Bar | None]:
+    made: list[Bar | None] = []
+    for start, end in draw_(st.lists(st.tuples(VALUES, VALUES), max_size=6)):
+        width = draw_(st.one_of(st.none(), st.floats(0, 1e10)))
+        low, high = (None, None) if width is None else (end - width, end + width)
+        made.append(draw_(st.sampled_from([None, Bar(start, end, low, high, Verdict.SLOWER)])))
+    return made
+
+
+@given(rows())
+def test_every_bar_is_drawn_in_its_row_and_within_the_picture(made: list[Bar | None]) -> None:
+    drawn = draw(made, "ns")
+    assert drawn.height == ROW * len(made)
+    outlines = [outline for _, path in drawn.fills for outline in re.findall(r"M(\d+) (\d+)H(\d+)v12H\d+z", path)]
+    assert [int(y) // ROW for _, y, _ in outlines] == [row for row, bar in enumerate(made) if bar]
+    assert all(0 <= int(place) <= WIDTH for x, _, end in outlines for place in (x, end))
+    assert max([int(place) for x, _, end in outlines for place in (x, end)], default=WIDTH) > WIDTH * 0.7
+
+
+@given(rows())
+def test_the_axis_begins_at_zero_and_has_few_ticks(made: list[Bar | None]) -> None:
+    ticks = draw(made, "ns").ticks
+    assert ticks[0].at == 0
+    assert ticks[0].text == "0"
+    assert 2 <= len(ticks) <= 6
+    assert all(before.at < after.at <= 100.01 for before, after in pairwise(ticks))
+
+
+def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
+    """Every bar's two ends in the order of rows."""
+    found = [
+        (int(y), int(x), int(end))
+        for _, path in drawn.fills
+        for x, y, end in re.findall(r"M(\d+) (\d+)H(\d+)v12H\d+z", path)
+    ]
+    return [(x, end) for _, x, end in sorted(found)]
+
+
+def test_a_step_begins_where_the_one_below_it_ends_and_the_whole_stands_on_the_ground() -> None:
+    first, *_ = layers(layered())
+    for picture in first.falls[0].pictures:
+        ends = ends_of(picture.drawn)
+        assert len(ends) == len(picture.names) == 5
+        assert [start for start, _ in ends[1:4]] == pytest.approx([end for _, end in ends[:3]], abs=2)
+        assert ends[0][0] == ends[-1][0] == 0
+        assert ends[-1][1] == pytest.approx(ends[-2][1], abs=2)
+    assert [view.load for view in layers(layered())] == ["saturate", "steady"]
+    assert [picture.metric for picture in layers(layered())[1].falls[0].pictures] == [Metric.CPU_PER_REQUEST]
+
+
+def test_an_interval_that_goes_on_past_the_picture_has_an_arrow() -> None:
+    short = draw([Bar(0, 100, 90, 110, None)], "ns").errors
+    far = draw([Bar(0, 100, -50, 1e6, None)], "ns").errors
+    assert short.count("v8") == 2
+    assert "l" not in short
+    assert far == "M0 11H1000M24 6l-24 5l24 5M976 6l24 5l-24 5"
+
+
+def test_the_page_has_a_section_only_with_chains_and_says_why_steps_are_refused() -> None:
+    page = RENDERERS["html"].render(refusing()).decode()
+    assert '<section id="layers"' in page
+    assert "refused: the cell is invalid: Sent 14,210/s" in page
+    assert "+8.86 µs" in page
+    assert '<section id="layers"' not in RENDERERS["html"].render(reports.healthy()).decode()
+
+
+def test_markdown_has_a_table_for_each_chain() -> None:
+    text = RENDERERS["md"].render(refusing()).decode()
+    assert text.count("**rust.hyper → rust.axum → +log=on → +http2 · ") == 4
+    assert "| **all layers** | \u221236.1% ▼ \\[" in text
+    assert "- \\[1\\] refused: the cell is invalid" in text
+    assert "### Layers" not in RENDERERS["md"].render(reports.healthy()).decode()
+
+
+def test_the_terminal_has_them_within_80_columns() -> None:
+    out = io.StringIO()
+    print_layers(refusing(), Console(file=out, width=80))
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "+1.24 µs ▼ [+1.06, +1.42]" in text
+    assert "[1] refused: the cell is invalid" in text
+    empty = io.StringIO()
+    print_layers(reports.healthy(), Console(file=empty, width=80))
+    assert empty.getvalue() == ""
+
+
+def test_one_trial_has_no_bounds() -> None:
+    fall = layered().layers[0]
+    alone = Estimate(value=1_240.0, low=None, high=None, unit="ns", n=1, method="none")
+    step = fall.steps[0].model_copy(update={"cpu_ns": alone})
+    line = told(fall.model_copy(update={"steps": (step, *fall.steps[1:])})).lines[0]
+    assert (line.cpu.text, line.cpu.bounds) == ("+1.24 µs", "")
