@@ -51,6 +51,7 @@ class World:
         return {
             Metric.THROUGHPUT: Ratios(requests, seconds),
             Metric.P50: Quantiles(histograms, 0.5),
+            Metric.P90: Quantiles(histograms, 0.9),
             Metric.P99: Quantiles(histograms, 0.99),
             Metric.P999: Quantiles(histograms, 0.999),
             Metric.CPU_PER_REQUEST: Ratios(cpu, requests),

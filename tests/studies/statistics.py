@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from redline.model import COMPARED, Metric, Verdict
+from redline.model import Metric, Verdict
 from redline.stats import Sample, estimate, paired_ratio, verdict
 from redline.stats.resample import resamples
 from redline.stats.samples import plain
@@ -87,14 +87,14 @@ def coverage(world: World, metric: Metric, q: float, seeds: int) -> dict[str, fl
 
 def verdicts(world: World, seeds: int, ratio: float = 1.0) -> dict[Metric, dict[Verdict, float]]:
     """The share of each verdict, by metric, on a cell against a baseline `ratio` times as fast."""
-    counts = {metric: dict.fromkeys(Verdict, 0.0) for metric in COMPARED}
+    counts: dict[Metric, dict[Verdict, float]] = {}
     for seed in range(seeds):
         rng = np.random.default_rng([seed, 77])
         cell, baseline = world.cell(rng, ratio), world.cell(rng)
-        for metric in COMPARED:
+        for metric in cell:
             made = paired_ratio(cell[metric], baseline[metric])
             assert made is not None
-            counts[metric][verdict(made, metric, THRESHOLD)] += 1 / seeds
+            counts.setdefault(metric, dict.fromkeys(Verdict, 0.0))[verdict(made, metric, THRESHOLD)] += 1 / seeds
     return counts
 
 

@@ -111,7 +111,7 @@ def test_spreads(half: float, text: str) -> None:
 
 def test_every_metric_has_a_name_and_its_unit_a_scale() -> None:
     assert [fmt.label(metric) for metric in Metric] == [
-        "throughput", "p50", "p90", "p99", "p99.9", "CPU per request", "memory",
+        "throughput", "p50", "p90", "p99", "p99.9", "p99.99", "CPU per request", "memory",
     ]  # fmt: skip
     assert [fmt.amount(1500, metric.unit) for metric in (Metric.THROUGHPUT, Metric.P50, Metric.MEMORY)] == [
         "1.50 k/s",

@@ -102,7 +102,7 @@ def test_two_equal_cells_are_seldom_called_different(world: World) -> None:
     shares = verdicts(world, SEEDS)
     bound = stats.binom.ppf(1 - 1e-4, SEEDS, ERROR) / SEEDS
     assert {metric: round(sum(said[v] for v in FALSE), 3) for metric, said in shares.items()} == {
-        metric: pytest.approx(0, abs=bound) for metric in COMPARED
+        metric: pytest.approx(0, abs=bound) for metric in COMPARED if metric is not Metric.MEMORY
     }
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
 
 
 class Metric(StrEnum):
@@ -15,6 +15,7 @@ class Metric(StrEnum):
     P90 = "p90"
     P99 = "p99"
     P999 = "p99.9"
+    P9999 = "p99.99"
     CPU_PER_REQUEST = "cpu-per-request"
     MEMORY = "memory"
 
@@ -34,7 +35,15 @@ class Metric(StrEnum):
 SHOWN = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
 """What tables with a column for each metric have room for."""
 
-COMPARED = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.P999, Metric.CPU_PER_REQUEST)
+COMPARED = (
+    Metric.THROUGHPUT,
+    Metric.P50,
+    Metric.P90,
+    Metric.P99,
+    Metric.P999,
+    Metric.CPU_PER_REQUEST,
+    Metric.MEMORY,
+)
 """What cells are compared in. The p99.9 only where there are requests enough, which short trials seldom have."""
 
 
@@ -70,6 +79,7 @@ class Comparison(Frozen):
     """A cell against its baseline in one metric.
 
     `ratio` is cell over baseline. `verdict` is None when the two may not be compared; `refused` then says why.
+    `caveat` is what to know before taking the ratio for a finding of its own.
     """
 
     metric: Metric
@@ -79,3 +89,18 @@ class Comparison(Frozen):
     verdict: Verdict | None
     threshold: float
     refused: str = ""
+    caveat: str = when_said("")
+    p: float | None = when_said(None, description="how likely equal cells come out as far apart, by chance alone")
+    p_adjusted: float | None = when_said(None, description="the same by Holm, for all comparisons of the family")
+    family: int | None = when_said(None, description="how many comparisons were adjusted together")
+    p_equivalent: float | None = when_said(
+        None, description="of two one-sided tests (TOST) that the ratio is past the threshold; 0.025 is the limit"
+    )
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the interval alone would call it faster or slower, and the number of comparisons forbids it."""
+        if self.verdict is not Verdict.INCONCLUSIVE or self.ratio is None:
+            return False
+        low, high = self.ratio.low, self.ratio.high
+        return low is not None and high is not None and not low <= 1 <= high

@@ -111,6 +111,12 @@ class Histogram:
         found = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
         return tuple(int(ns) for ns in hdr.highest_of(found))
 
+    def count_up_to(self, ns: float) -> int:
+        """How many of the recorded durations do not exceed the slot that `ns` falls into."""
+        slots, counts = self._filled()
+        slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
+        return int(counts[: np.searchsorted(slots, slot, side="right")].sum())
+
     def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The non-empty buckets: highest equivalent value in ns, ascending, and count, of equal length."""
         slots, counts = self._filled()

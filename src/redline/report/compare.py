@@ -5,8 +5,10 @@ from typing import Literal
 
 from redline.model import COMPARED, Cell, Comparison, Grade, Metric, Recording, Run, Suite
 from redline.report.environments import Difference, differences
+from redline.report.families import judged_together
 from redline.report.judged import JudgedCell, judge_run
-from redline.stats import SHARES, enough_beyond, paired_ratio, sample_of, tells, unpaired_ratio, verdict
+from redline.report.rates import caveat_of_rate, refused_for_rate
+from redline.stats import SHARES, enough_beyond, paired, sample_of, tells, unpaired, verdict
 
 Pairing = Literal["by round", "none"]
 
@@ -25,11 +27,13 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
-        comparisons=tuple(
-            _compare(cell, theirs[cell_id], metric, threshold, "none")
-            for cell_id, cell in ours.items()
-            if cell_id in theirs and cell.cell.role == "subject"
-            for metric in COMPARED
+        comparisons=judged_together(
+            [
+                _compare(cell, theirs[cell_id], metric, threshold, "none")
+                for cell_id, cell in ours.items()
+                if cell_id in theirs and cell.cell.role == "subject"
+                for metric in COMPARED
+            ]
         ),
         unmatched=(*_only_in(base, other), *_only_in(other, base)),
         environment_differs=differences(base.manifest.environment, other.manifest.environment),
@@ -37,7 +41,10 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
 
 
 def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[Comparison, ...]:
-    """Each subject against its own baseline in the same scenario and load, in every compared metric."""
+    """Each subject against its own baseline in the same scenario and load, in every compared metric.
+
+    All of one metric are a family: no more than 5% of reports of equal servers call any of them different.
+    """
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
     by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
     found = []
@@ -46,11 +53,14 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[
         baseline = by.get((slug, one.cell.scenario.name, one.cell.load.name)) if slug else None
         if baseline is not None:
             found += [compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED]
-    return tuple(found)
+    return judged_together(found)
 
 
 def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
-    """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair."""
+    """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair.
+
+    Judged by itself: where there are others beside it, `judged_together` judges them all.
+    """
     return _compare(cell, baseline, metric, threshold, "by round")
 
 
@@ -63,20 +73,24 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
     ours, theirs = _told(cell, metric), _told(baseline, metric)
     if pairing == "by round":
         ours, theirs = _same_rounds(ours, theirs)
-    refused = _refused(cell, baseline) or _untold(metric, ours, theirs)
-    ratio = None
+    load = cell.cell.load
+    refused = _refused(cell, baseline) or _untold(metric, ours, theirs) or refused_for_rate(load, metric, ours, theirs)
+    found = None
     if not refused:
-        ratio_of = paired_ratio if pairing == "by round" else unpaired_ratio
-        ratio = ratio_of(sample_of(ours, metric), sample_of(theirs, metric))
-        refused = "" if ratio else f"{metric} is zero on one side"
+        contrast = paired if pairing == "by round" else unpaired
+        found = contrast(sample_of(ours, metric), sample_of(theirs, metric))
+        refused = "" if found else f"{metric} is zero on one side"
     return Comparison(
         metric=metric,
         cell_id=cell.cell.id,
         baseline_id=baseline.cell.id,
-        ratio=ratio,
-        verdict=verdict(ratio, metric, threshold) if ratio else None,
+        ratio=found.ratio if found else None,
+        verdict=verdict(found.ratio, metric, threshold) if found else None,
         threshold=threshold,
         refused=refused,
+        caveat=caveat_of_rate(load, metric, ours, theirs) if found else "",
+        p=found.p if found else None,
+        p_equivalent=found.p_equivalent(threshold) if found else None,
     )
 
 

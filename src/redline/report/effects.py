@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from redline.model import COMPARED, Effect, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.report.compare import compare_by_round
+from redline.report.families import judged_together
 from redline.report.judged import JudgedCell
 
 _SCENARIO = "scenario"
@@ -14,7 +15,8 @@ _By = Mapping[tuple[str, str, str], JudgedCell]
 def effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Effect, ...]:
     """Every effect in every compared metric, in the order of the run's cells; for each, its options, then its scenario.
 
-    Both sides bear the same load: where a rate is a share of a capacity that differs, there is no effect.
+    Both sides bear the same load: where a rate is a share of a capacity that differs, there is no effect. All effects
+    in one metric are judged together.
     """
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
     by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
@@ -33,7 +35,10 @@ def effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Effect, ...
                 )
                 for metric in COMPARED
             ]
-    return tuple(found)
+    together = judged_together([effect.comparison for effect in found])
+    return tuple(
+        effect.model_copy(update={"comparison": comparison}) for effect, comparison in zip(found, together, strict=True)
+    )
 
 
 def _options(

@@ -4,6 +4,7 @@ A statistic is always that of the trials put together: a quantile of their merge
 Given as a function of weights, the same code serves the estimate (each trial once) and its resampling.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -13,8 +14,12 @@ from numpy.typing import NDArray
 
 from redline.model import Histogram
 from redline.model.hdr import PRECISION, ranks
+from redline.stats.order import ranks_around
 
 Floats = NDArray[np.float64]
+CONFIDENCE = 0.95
+BLOCKS = 10
+"""A trial is cut into so many blocks of time: long enough to hold what hangs together, enough to tell how they vary."""
 
 
 class Sample(Protocol):
@@ -34,14 +39,29 @@ class Sample(Protocol):
         """The statistic for each row of `weights`: shape (rows, n) in, (rows,) out."""
         ...
 
+    def scores(self) -> Floats | None:
+        """By how much each block of each trial moves the log of the statistic, to first order: shape (n, blocks).
+
+        None when the trials were not cut into blocks.
+        """
+        ...
+
+    def held(self, confidence: float) -> tuple[float, float] | None:
+        """Between which of the requests the statistic lies if all were drawn alike; None when it is no quantile."""
+        ...
+
 
 @dataclass(frozen=True)
 class Ratios:
-    """A ratio of sums over trials: requests over seconds, CPU time over requests."""
+    """A ratio of sums over trials: requests over seconds, CPU time over requests.
+
+    `blocks` are the same two by trial and block, each of shape (trials, blocks).
+    """
 
     over: Floats
     under: Floats
     resolution: float = 0.0
+    blocks: tuple[Floats, Floats] | None = None
 
     @property
     def n(self) -> int:
@@ -53,14 +73,29 @@ class Ratios:
         ratio: Floats = (weights @ self.over) / (weights @ self.under)
         return ratio
 
+    def scores(self) -> Floats | None:
+        """What each block has more than its share, over all."""
+        if self.blocks is None or self.over.sum() <= 0:
+            return None
+        over, under = self.blocks
+        scores: Floats = (over - plain(self) * under) / self.over.sum()
+        return scores
+
+    def held(self, confidence: float) -> None:
+        """None: it is no quantile."""
+
 
 @dataclass(frozen=True)
 class Quantiles:
-    """A quantile of the merged histograms of some trials; never a mean of their quantiles."""
+    """A quantile of the merged histograms of some trials; never a mean of their quantiles.
+
+    `parts` are the histograms of the trials' intervals, in order of time; empty when they are not known.
+    """
 
     histograms: tuple[Histogram, ...]
     q: float
     resolution: float = PRECISION
+    parts: tuple[tuple[Histogram, ...], ...] = ()
 
     @property
     def n(self) -> int:
@@ -88,6 +123,44 @@ class Quantiles:
             enough = np.einsum("rn,rn->r", weights, cumulative[middle]) >= rank
             low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
         return values[low]
+
+    def scores(self) -> Floats | None:
+        """What each block has more than its share of requests below the quantile, times the log of a rank's worth.
+
+        A rank's worth is how far the log of the response time goes, around the quantile, from one request to the next.
+        """
+        held = self._held_ranks(CONFIDENCE)
+        blocks = min([BLOCKS, *map(len, self.parts)])
+        if held is None or not self.parts or blocks < 2:
+            return None
+        low, high = np.log(self._at_ranks(held))
+        value = plain(self)
+        below = np.array([block_sums([p.count_up_to(value) for p in parts], blocks) for parts in self.parts])
+        total = np.array([block_sums([p.count for p in parts], blocks) for parts in self.parts])
+        if total.sum() == 0:
+            return None
+        scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
+        return scores
+
+    def held(self, confidence: float) -> tuple[float, float] | None:
+        """The two requests of all trials together between which the quantile lies, in ns."""
+        ranks_held = self._held_ranks(confidence)
+        if ranks_held is None:
+            return None
+        low, high = self._at_ranks(ranks_held)
+        return float(low), float(high)
+
+    def _held_ranks(self, confidence: float) -> tuple[int, int] | None:
+        return ranks_around(int(self._table[1][-1].sum()), self.q, confidence)
+
+    def _at_ranks(self, wanted: tuple[int, int]) -> Floats:
+        values, cumulative = self._table
+        return values[np.searchsorted(cumulative.sum(axis=1), wanted)]
+
+
+def block_sums(values: Sequence[float], blocks: int) -> Floats:
+    """The sums of so many runs of consecutive values, as equal in length as they can be."""
+    return np.array([part.sum() for part in np.array_split(np.asarray(values, dtype=np.float64), blocks)])
 
 
 def plain(sample: Sample) -> float:

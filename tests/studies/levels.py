@@ -1,0 +1,115 @@
+"""The study behind docs/decisions/0015-two-levels.md: `python -m tests.studies.levels [SEEDS]` prints its table.
+
+How often a 95% interval of a rate holds the truth, overall and in the third of the cells whose trials agree best, and
+how wide it is. Trials differ by `between`, and their blocks of time by so much that a trial's mean differs by `within`.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from redline.model import Metric
+from redline.stats import Ratios, estimate
+from redline.stats.samples import BLOCKS, Floats
+from redline.stats.spread import Spread, over_trials, within_trials
+
+TRUTH = 1_000.0
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Sigmas of the log: `follows` is how much of a block's deviation the next one keeps, `ramp` what all trials do."""
+
+    between: float
+    within: float
+    follows: float = 0.0
+    ramp: float = 0.0
+
+    def cell(self, trials: int, rng: np.random.Generator) -> Ratios:
+        """Requests and seconds of so many trials, by block."""
+        noise = np.zeros((trials, BLOCKS))
+        last = rng.normal(size=trials)
+        for block in range(BLOCKS):
+            last = self.follows * last + np.sqrt(1 - self.follows**2) * rng.normal(size=trials)
+            noise[:, block] = last
+        keeps = self.follows ** np.abs(np.subtract.outer(range(BLOCKS), range(BLOCKS)))
+        noise *= self.within * BLOCKS / np.sqrt(keeps.sum())
+        course = self.ramp * np.linspace(-0.5, 0.5, BLOCKS)
+        rates = TRUTH * (1 + rng.normal(0, self.between, (trials, 1)) + noise + course)
+        seconds = np.full((trials, BLOCKS), 1 / BLOCKS)
+        over = rates * seconds
+        return Ratios(over.sum(axis=1), np.ones(trials), blocks=(over, seconds))
+
+
+def in_use(cell: Ratios) -> float:
+    """What Redline does: the wider of the two levels."""
+    made = estimate(cell, Metric.THROUGHPUT)
+    assert made.high is not None
+    return float(np.log(made.high / made.value))
+
+
+def trials_alone(cell: Ratios) -> float:
+    """The upper level alone."""
+    spread = over_trials(cell)
+    assert spread is not None
+    return spread.reach(0)
+
+
+def resampled_twice(cell: Ratios) -> float:
+    """Trials are resampled, and blocks within those that were drawn: the variances of both levels add."""
+    spread, within = over_trials(cell), within_trials(cell)
+    assert spread is not None
+    assert within is not None
+    return Spread(spread.variance + within.variance, spread.freedom).reach(0)
+
+
+METHODS: dict[str, Callable[[Ratios], float]] = {
+    "in use": in_use,
+    "trials alone": trials_alone,
+    "both resampled": resampled_twice,
+}
+WORLDS = {
+    "1% between, 1% within": Levels(0.01, 0.01),
+    "3% between, 0.3% within": Levels(0.03, 0.003),
+    "0.3% between, 1% within": Levels(0.003, 0.01),
+    "0 between, 1% within": Levels(0, 0.01),
+    "0 between, 1% within, blocks keep 0.5": Levels(0, 0.01, follows=0.5),
+    "1% between, 0.3% within, 10% ramp": Levels(0.01, 0.003, ramp=0.1),
+}
+
+
+def coverage(world: Levels, trials: int, seeds: int) -> dict[str, tuple[float, float, float]]:
+    """By method: share that holds the truth, the same where trials agree best, and the median half width."""
+    off: Floats = np.zeros(seeds)
+    seen: Floats = np.zeros(seeds)
+    reach = {name: np.zeros(seeds) for name in METHODS}
+    for seed in range(seeds):
+        cell = world.cell(trials, np.random.default_rng([seed, trials]))
+        off[seed] = abs(np.log(cell.over.sum() / cell.under.sum() / TRUTH))
+        seen[seed] = cell.over.std()
+        for name, method in METHODS.items():
+            reach[name][seed] = method(cell)
+    lucky = seen <= np.quantile(seen, 1 / 3)
+    return {
+        name: (float((off <= half).mean()), float((off <= half)[lucky].mean()), float(np.median(half)))
+        for name, half in reach.items()
+    }
+
+
+def main() -> None:
+    """Print the table in Markdown."""
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+    print(f"coverage of 95% intervals / where trials agree best / median half width, {seeds} seeds\n")
+    print("| world | trials |", " | ".join(METHODS), "|")
+    print("|---" * (2 + len(METHODS)) + "|")
+    for name, world in WORLDS.items():
+        for trials in (2, 3, 5, 10):
+            found = coverage(world, trials, seeds).values()
+            told = (f"{share:.1%} / {lucky:.1%} / ±{half:.1%}" for share, lucky, half in found)
+            print(f"| {name} | {trials} |", " | ".join(told), "|")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Response times are compared only where as much was asked of both; where users wait for answers, that is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from redline.model import Closed, Comparison, Load, Metric, Run, Think, Verdict
+from redline.report import build_report
+from redline.report.rates import CAVEAT
+from redline.stats import SHARES
+from tests.fakes.recordings import GOOD, MEASURE_NS, SATURATE, STEADY, Behaviour, simulated_run
+
+BEHIND = replace(GOOD, achieved=0.97)
+THINKING = Load(name="thinking", shape=Closed(users=64, think=Think(mean_ns=1)), duration_ns=MEASURE_NS)
+
+
+def run_of(axum: Behaviour, load: Load, hyper: Behaviour = GOOD) -> Run:
+    return simulated_run({"rust.hyper": hyper, "rust.axum": axum}, loads=(load,), ceiling=None)
+
+
+def found(run: Run) -> dict[Metric, Comparison]:
+    return {made.metric: made for made in build_report(run).comparisons}
+
+
+@pytest.mark.parametrize(("hyper", "axum", "who"), [(GOOD, BEHIND, "the cell"), (BEHIND, GOOD, "the baseline")])
+def test_a_server_that_does_not_keep_up_is_not_compared_in_latency(hyper: Behaviour, axum: Behaviour, who: str) -> None:
+    made = found(run_of(axum, STEADY, hyper))
+    for metric, comparison in made.items():
+        if metric in SHARES:
+            assert comparison.refused.startswith(f"{who} answered 97% of what was due")
+            assert (comparison.ratio, comparison.verdict, comparison.p) == (None, None, None)
+        else:
+            assert comparison.refused == ""
+            assert comparison.verdict is not None
+
+
+def test_what_is_within_a_percent_is_compared() -> None:
+    made = found(run_of(replace(GOOD, achieved=0.995), STEADY))
+    assert {comparison.refused for comparison in made.values()} == {""}
+    assert {comparison.caveat for comparison in made.values()} == {""}
+
+
+def test_a_few_requests_at_the_ends_of_a_short_window_forbid_nothing() -> None:
+    slow = Load(name="slow", shape=STEADY.shape.model_copy(update={"rate_per_s": 100.0}), duration_ns=MEASURE_NS)
+    made = found(run_of(replace(GOOD, achieved=0.985), slow))
+    assert made[Metric.P50].refused == ""
+
+
+@pytest.mark.parametrize("load", [SATURATE, THINKING], ids=["at once", "thinking"])
+def test_where_users_wait_the_ratio_of_latencies_is_told_to_follow_from_the_rates(load: Load) -> None:
+    slower, alike = (found(run_of(replace(GOOD, rate_per_s=rate), load)) for rate in (16_000.0, 20_020.0))
+    for metric, comparison in slower.items():
+        assert comparison.refused == ""
+        assert comparison.caveat == (CAVEAT if metric in SHARES else "")
+    assert slower[Metric.P99].verdict is Verdict.SLOWER
+    rates = alike[Metric.THROUGHPUT].ratio
+    assert rates is not None
+    assert (alike[Metric.P50].caveat == "") == (abs(rates.value - 1) < 0.01)
