@@ -65,6 +65,7 @@ class Trial:
     series: tuple[Series, ...] = ()
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = field(default_factory=dict)
+    log_bytes: int | None = None
 
     def run(self) -> Recording:
         """Run it. What goes wrong with the server or the load is in the recording.
@@ -91,11 +92,16 @@ class Trial:
             perturbed=any(probe.perturbs for probe in probes),
             failure=self.failure,
             stages_ns=self.stages_ns,
+            log_bytes=self.log_bytes,
         )
+
+    @property
+    def _server_log(self) -> Path:
+        return self.logs / "server.log"
 
     def _measure(self, probes: tuple[Probe, ...]) -> None:
         lap = _laps(self.stages_ns)
-        running = self.tools.launcher.running(self.cell.variant, self.tools.placement, self.logs / "server.log")
+        running = self.tools.launcher.running(self.cell.variant, self.tools.placement, self._server_log)
         with running as server:
             self.server = server.facts
             lap("launch")
@@ -135,6 +141,7 @@ class Trial:
         )
         for probe in probes:
             probe.follow("server", server.facts.pid)
+        written_before = _size_of(self._server_log)
         try:
             self.traffic = self.tools.driver.drive(drive)
         except DriveError:
@@ -142,6 +149,7 @@ class Trial:
             raise
         finally:
             self.series = tuple(series for probe in probes for series in probe.finish())
+            self.log_bytes = _growth(written_before, _size_of(self._server_log))
         self.failure = death_soon(server) if lost_connections(self.traffic) else server.death()
 
 
@@ -157,6 +165,18 @@ def death_soon(server: RunningServer) -> Failure | None:
     while (death := server.death()) is None and time.monotonic() < deadline:
         time.sleep(DYING_S / 50)
     return death
+
+
+def _size_of(file: Path) -> int | None:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return None
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    """By how much what only grows has grown; None where it is not there to be seen."""
+    return None if before is None or after is None else max(after - before, 0)
 
 
 def _failure(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:

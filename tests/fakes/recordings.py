@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from redline.findings.arrivals import due_by
 from redline.model import (
     AgreedTls,
     Body,
@@ -56,7 +57,9 @@ MEASURE_NS = 1_000_000_000
 CORES = 2
 
 SATURATE = Load(name="saturate", shape=Closed(users=64), duration_ns=MEASURE_NS)
-STEADY = Load(name="steady", shape=Open(rate_per_s=5000, connections=64), duration_ns=MEASURE_NS)
+STEADY = Load(
+    name="steady", shape=Open(rate_per_s=5000, connections=64, arrivals="uniform"), duration_ns=MEASURE_NS
+)
 
 SIMPLE_GET = Scenario(name="SimpleGet", request=Request(path="/path0", expect=Expected(body="path0")))
 SIMPLE_GET_MULTI = Scenario(name="SimpleGetMulti", request=Request(path="/path127", expect=Expected(body="path127")))
@@ -82,6 +85,16 @@ class Behaviour:
     """Sigma of the rate from interval to interval."""
     achieved: float = 1.0
     """Share of what is due that an open load answers within the window."""
+    offered: float = 1.0
+    """What falls due of what an open load's schedule has."""
+    clumps: float = 0.0
+    """Relative excess and lack of what falls due in every other interval of an open load."""
+    even: bool = False
+    """Poisson arrivals that are no more uneven than uniform ones."""
+    waited: float = 0.0
+    """Share of an open load's requests that find no connection free."""
+    shrinks: float = 0.0
+    """Relative loss of bytes of each answer in the second half of the measurement."""
     littles_law: float = 1.0
     """By how much the response times are wrong."""
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -308,6 +321,8 @@ def _interval(
     rate, mean_ns = _rate_and_mean(cell, behaviour, progress, float(np.exp(rng.normal(0.0, behaviour.noise))))
     seconds = 0.0 if phase == "drain" else (end_ns - start_ns) / 1e9
     due = round(rate * seconds)
+    if isinstance(cell.load.shape, Open) and seconds > 0:
+        due = _due(cell, behaviour, rng, start_ns, end_ns)
     first = phase == "measure" and start_ns == cell.warmup_ns
     bad = {kind: count for kind, count in behaviour.outcomes.items() if first}
     shape = rng.lognormal(np.log(mean_ns) - behaviour.spread**2 / 2, behaviour.spread, due)
@@ -315,9 +330,10 @@ def _interval(
     counts = Counts(
         due=due,
         sent=due,
+        waited=round(due * behaviour.waited),
         completed=round((due - sum(bad.values())) * behaviour.achieved),
         bytes_sent=due * 64,
-        bytes_received=due * 120,
+        bytes_received=round(due * 120 * (1.0 - behaviour.shrinks * (progress >= 0.5))),
         status={"2xx": due - sum(bad.values())},
         exhausted=behaviour.exhausted if first else 0,
         outcomes=Outcomes(**{"ok": due - sum(bad.values()), **bad}),
@@ -335,6 +351,19 @@ def _interval(
         one_way=_one_way(behaviour, shape),
         engine_cpu_ns=int(behaviour.engine_busy * (end_ns - start_ns)),
     )
+
+
+def _due(cell: Cell, behaviour: Behaviour, rng: Generator, start_ns: int, end_ns: int) -> int:
+    """Requests of an open load that fall due between two times since the epoch."""
+    shape, into_ns = cell.load.shape, (start_ns - cell.warmup_ns, end_ns - cell.warmup_ns)
+    assert isinstance(shape, Open)
+    if into_ns[0] < 0:
+        return round((shape.rate_per_s or 0.0) * (end_ns - start_ns) / 1e9)
+    begin, end = (due_by(shape, ns) * behaviour.offered for ns in into_ns)
+    excess = behaviour.clumps if start_ns // INTERVAL_NS % 2 else -behaviour.clumps
+    if shape.arrivals != "poisson" or behaviour.even:
+        return round((round(end) - round(begin)) * (1.0 + excess))
+    return int(rng.spawn(1)[0].poisson((end - begin) * (1.0 + excess)))
 
 
 def _handshakes(cell: Cell, behaviour: Behaviour, rng: Generator, *, first: bool) -> Histogram | None:

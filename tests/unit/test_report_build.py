@@ -25,6 +25,7 @@ from redline.model import (
 )
 from redline.report import build_report, compare_runs
 from redline.report.load_words import load_text
+from redline.report.renderers.views import marks
 from redline.report.views import percentiles
 from tests.fakes.recordings import (
     GOOD,
@@ -67,7 +68,10 @@ def test_a_report_has_every_cell_in_the_plans_order_and_survives_json(run: Run, 
 
 
 def test_a_good_run_is_valid_and_raises_nothing(report: Report) -> None:
-    assert all(cell.valid and cell.findings == () for cell in report.cells)
+    assert all(cell.valid for cell in report.cells)
+    found = {(finding.kind, cell.load) for cell in report.cells for finding in cell.findings}
+    assert found == {(FindingKind.SERVER_LIMITED, "saturate")}
+    assert not any(marks(cell) for cell in report.cells)
     assert (report.run.complete, report.run.trials_done, report.run.trials_planned) == (True, 60, 60)
     assert (report.run.seed, report.run.suite, report.run.threshold) == (1, "simulated", 0.02)
 
@@ -169,6 +173,7 @@ def test_a_broken_trial_is_left_out_and_told() -> None:
     assert {(f.kind, f.position) for f in cell.findings} == {
         (FindingKind.TOO_FEW_TRIALS, None),
         (FindingKind.WRONG_ANSWERS, 3),
+        (FindingKind.SERVER_LIMITED, None),
     }
 
 
@@ -267,7 +272,7 @@ def test_a_server_near_the_ceiling_is_told_but_not_the_ceiling() -> None:
 
 
 def test_percentiles_without_enough_requests_are_not_estimated() -> None:
-    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8), duration_ns=MEASURE_NS)
+    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8, arrivals="uniform"), duration_ns=MEASURE_NS)
     report = build_report(simulated_run(loads=(slow,)))
     cell = cell_of(report, "rust.axum.SimpleGet.slow")
     assert set(cell.estimates) >= {Metric.P50, Metric.P90, Metric.THROUGHPUT}
@@ -374,7 +379,7 @@ def test_an_invalid_cell_meets_no_objective() -> None:
 
 
 def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> None:
-    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8), duration_ns=MEASURE_NS)
+    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8, arrivals="uniform"), duration_ns=MEASURE_NS)
     told = (objective("p90", 1e9), objective("p99", 1e9), objective("max", 1e9))
     cell = build_report(simulated_run(loads=(slow,), objectives=told)).cells[0]
     assert cell.response.count == 500
@@ -430,7 +435,7 @@ def test_a_trial_in_a_line(run: Run, report: Report) -> None:
     ("load", "text"),
     [
         (SATURATE, "closed, 64 users, 1s"),
-        (STEADY, "open, 5,000/s poisson, 64 connections, 1s"),
+        (STEADY, "open, 5,000/s uniform, 64 connections, 1s"),
         (
             Load(name="x", shape=Open(rate_per_s=2.5, arrivals="uniform", connections=1), duration_ns=250_000_000),
             "open, 2.5/s uniform, 1 connections, 0.25s",

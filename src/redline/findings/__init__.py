@@ -1,7 +1,7 @@
 """Recordings -> findings: what makes a number doubtful. The limits and their reasons stand in `rules`."""
 
 from redline.findings.cell import is_valid, judge_cell, usable
-from redline.findings.rules import RULES, SERVERS_DOING, Rule
+from redline.findings.rules import REASSURING, RULES, SERVERS_DOING, Rule
 from redline.findings.trial import judge
 
-__all__ = ["RULES", "SERVERS_DOING", "Rule", "is_valid", "judge", "judge_cell", "usable"]
+__all__ = ["REASSURING", "RULES", "SERVERS_DOING", "Rule", "is_valid", "judge", "judge_cell", "usable"]

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from redline.findings.answers import shrinking_between
 from redline.findings.doubt import doubt
+from redline.findings.loads import asks_at_once
+from redline.findings.rounds import judge_rounds
 from redline.findings.rules import WANTED_BEYOND, WANTED_TRIALS
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording
+from redline.findings.server import server_limited
+from redline.model import Cell, Finding, FindingKind, Grade, Recording
 from redline.quantities import percent
 
 TAIL = 0.99
@@ -29,7 +33,14 @@ def judge_cell(
     cell: Cell, used: Sequence[Recording], *, planned: int, ceiling_per_s: float | None = None
 ) -> tuple[Finding, ...]:
     """The doubts about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
-    return (*_too_few_trials(cell, used, planned), *_too_few_samples(cell, used), *_near(cell, used, ceiling_per_s))
+    return (
+        *server_limited(cell, used),
+        *_near(cell, used, ceiling_per_s),
+        *judge_rounds(cell, used),
+        *shrinking_between(cell, used),
+        *_too_few_trials(cell, used, planned),
+        *_too_few_samples(cell, used),
+    )
 
 
 def _too_few_trials(cell: Cell, used: Sequence[Recording], planned: int) -> tuple[Finding, ...]:
@@ -56,9 +67,7 @@ def _too_few_samples(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ..
 
 def _near(cell: Cell, used: Sequence[Recording], ceiling_per_s: float | None) -> tuple[Finding, ...]:
     seconds = sum(one.traffic.seconds for one in used if one.traffic)
-    shape = cell.load.shape
-    unbound = isinstance(shape, Closed) and shape.think is None and shape.pace_per_s is None
-    if not unbound or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
+    if not asks_at_once(cell) or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
         return ()
     rate = sum(one.traffic.counts.completed for one in used if one.traffic) / seconds
     message = (

@@ -1,8 +1,10 @@
 """Doubts about one trial, from what the engine saw of it."""
 
+from redline.findings.answers import shrinking
+from redline.findings.arrivals import arrivals, bunched
 from redline.findings.doubt import doubt
-from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal, noisy_neighbour, throttled
-from redline.findings.network import listen_overflow, network_limited, port_pressure, retransmits
+from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal
+from redline.findings.server import debug_logging, lock_limited, server_restarted
 from redline.findings.steadiness import unsteady
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
@@ -19,19 +21,20 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
                 _rate_missed(cell, recording, traffic),
                 client_saturated(cell, recording, traffic),
                 _send_lateness(cell, recording, traffic),
+                _client_queueing(cell, recording, traffic),
+                arrivals(cell, recording, traffic),
+                bunched(cell, recording, traffic),
                 _errors(recording, traffic),
                 _exhausted(recording, traffic),
                 _wrong_answers(recording, traffic),
+                shrinking(cell, recording, traffic),
                 unsteady(cell, recording, traffic),
                 _littles_law(cell, recording, traffic),
+                server_restarted(recording),
+                lock_limited(cell, recording, traffic),
+                debug_logging(cell, recording, traffic),
                 cpu_steal(recording),
                 cpu_pressure(recording, traffic),
-                noisy_neighbour(recording, traffic),
-                throttled(recording),
-                retransmits(recording),
-                listen_overflow(recording, traffic),
-                port_pressure(recording, traffic),
-                network_limited(recording, traffic),
             ]
     return tuple(finding for findings in found for finding in findings)
 
@@ -93,6 +96,17 @@ def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[
         f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
     )
     return doubt(FindingKind.SEND_LATENESS, shares[worst], message, recording)
+
+
+def _client_queueing(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    if not isinstance(cell.load.shape, Open):
+        return ()
+    waited, due = traffic.counts.waited, traffic.counts.due
+    message = (
+        f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
+        f"connections free when they were due: a part of their response time is a queue in the client."
+    )
+    return doubt(FindingKind.CLIENT_QUEUEING, waited / due, message, recording)
 
 
 def _due_by_timer(cell: Cell) -> bool:

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, when_said
 from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
@@ -19,17 +19,9 @@ class Series(Frozen):
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
-    - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `preemptions` (the
-      involuntary ones of threads that do not give way to others), `run_delay_ns` (of the same threads; counters),
-      `rss_bytes`, `threads`, `processes` (gauges); where it began on some of the cores, `cores_busy_ns` (CPU time of
-      those that was not idle, whoever used it; counter); where a quota of CPU time holds for it, `quota_periods`,
-      `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
-    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters);
-      of the network namespace of the server, or of the engine where no server is watched: `tcp_segments_sent`,
-      `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
-      `time_wait` (sockets; gauge), `local_ports` (how many there are to connect from; gauge); and where
-      the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters) and
-      `link_bits_per_s` (gauge).
+    - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `run_delay_ns`
+      (counters), `rss_bytes`, `threads`, `processes` (gauges);
+    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters).
     """
 
     name: str
@@ -104,6 +96,9 @@ class Recording(Frozen):
     perturbed: bool = Field(default=False, description="a probe changed what it measured; never compared")
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
+    log_bytes: int | None = when_said(
+        None, ge=0, description="what the server wrote to its output during the load, as far as that was kept"
+    )
 
     def find(self, name: str, subject: Subject) -> Series | None:
         """The series of that name and subject, if a probe took it."""

@@ -16,6 +16,40 @@ CELL = (
         advice="Compare CPU per request instead, or give the scenario more work.",
     ),
     Rule(
+        FindingKind.RUN_DRIFT,
+        "relative change over the cell's trials, in the run's order, along their Theil-Sen line: of the rate where "
+        "users ask at once, of p50 otherwise; where Kendall's test rules out chance",
+        note=0.02,
+        warn=0.10,
+        invalid=None,
+        reason="Trials are interleaved, so a drift falls on all cells alike and spares the ratios; but the level "
+        "depends on when one measured. 2% is what is worth acting on; past 10% the rounds are of different machines.",
+        advice="Compare within this run only; look for what changed: heat, clock rate, a neighbour, a disk that fills.",
+    ),
+    Rule(
+        FindingKind.AUTOCORRELATION,
+        "by how much wider the interval over trials should be, where ten or more trials follow each other more "
+        "alike than chance allows (rank von Neumann ratio)",
+        note=0.0,
+        warn=0.5,
+        invalid=None,
+        reason="An interval over n trials takes them for independent. Neighbours that are alike count less than they "
+        "seem: with a correlation r the interval should be sqrt((1 + r) / (1 - r)) times as wide.",
+        advice="Do not trust the interval; run on another day as well, and look for what comes and goes on this "
+        "machine.",
+    ),
+    Rule(
+        FindingKind.BIMODAL,
+        "how far the upper of two groups of trials is above the lower, where the gap between them is no chance: of the "
+        "rate where users ask at once, of p50 otherwise",
+        note=0.02,
+        warn=0.05,
+        invalid=None,
+        reason="A mean between two modes is neither, and what a start will draw is a lottery: of the JIT, of memory "
+        "layout, of how connections fall on threads. 2% is what is worth acting on.",
+        advice="Read the single trials, and compare modes with modes; find what differs between starts of the server.",
+    ),
+    Rule(
         FindingKind.TOO_FEW_TRIALS,
         "usable trials short of 5",
         note=0.0,

@@ -26,6 +26,39 @@ TRAFFIC = (
         advice="Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.",
     ),
     Rule(
+        FindingKind.CLIENT_QUEUEING,
+        "open loads: share of the requests due that found no connection with room, and waited for one in the client",
+        note=0.01,
+        warn=0.10,
+        invalid=None,
+        reason="The wait is in the response time, and where it is depends on the number of connections: with more, "
+        "these requests would have queued in the server, or not at all. 1% of them can be all that is beyond p99.",
+        advice="Allow more `connections`; if the server is overloaded, lower the rate. The service time has no such "
+        "wait.",
+    ),
+    Rule(
+        FindingKind.ARRIVALS,
+        "whether what fell due does not follow the schedule: in all, or from interval to interval beyond what lateness "
+        "explains; for Poisson arrivals by chance less than once in 100,000 trials",
+        note=None,
+        warn=None,
+        invalid=0.0,
+        reason="The number of requests due is known: exactly, or for Poisson arrivals its distribution and that of the "
+        "intervals' (index of dispersion, chi-square). Another load than the one that was named answers another "
+        "question.",
+        advice="Do not use these numbers, and report it as a fault of the engine, with the recording.",
+    ),
+    Rule(
+        FindingKind.BUNCHED_SENDS,
+        "open loads: requests that fall due within the engine's lateness, from its p10 to its p90",
+        note=10.0,
+        warn=100.0,
+        invalid=None,
+        reason="What falls due while the engine is late goes out at once, and the server meets bunches in place of the "
+        "arrivals that were asked for: the last of ten waits nine service times that are not in the load.",
+        advice="Give the engine a core of its own or more workers, or lower the rate.",
+    ),
+    Rule(
         FindingKind.ERRORS,
         "share of the requests due that got no answer: not connected, no TLS, reset, closed, a stream refused, timed "
         "out, left unanswered",
@@ -56,6 +89,17 @@ TRAFFIC = (
         reason="A server that sheds load with 503 answers fast: from 1% on it may own the percentiles. A wrong body or "
         "bytes that are not HTTP are invalid from the first on: the work was not the work that is compared.",
         advice="Ask the server by hand and compare its answer with the scenario's `expect`; if it sheds, load less.",
+    ),
+    Rule(
+        FindingKind.SHRINKING_ANSWERS,
+        "where the length of answers is not compared under load: relative change of the bytes for each right answer, "
+        "over the intervals of a trial or the trials of a cell, as a trend or as two groups that are no chance",
+        note=0.01,
+        warn=0.05,
+        invalid=None,
+        reason="A server that answers less under load does less work, with the right status. 1% is what a longer "
+        "number in a header can do; where the body's length is compared, another one is a wrong answer.",
+        advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
     ),
     Rule(
         FindingKind.UNSTEADY,

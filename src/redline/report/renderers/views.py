@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from redline.findings import REASSURING
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
 from redline.report.renderers.lines import against_in_short
 
 
 @dataclass(frozen=True)
 class Group:
-    """The cells of one scenario under one load: each baseline before what is compared with it, ceilings last.
+    """The cells of one scenario under one load: chains from what they begin with upward, ceilings last.
 
     `against` is each compared cell's baseline in short, by cell id; empty when the group has but one baseline.
     """
@@ -117,11 +118,14 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
 
 def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellReport, ...]:
     """Baselines in their order, each before what is compared with it; then those that stand alone; then ceilings."""
-    places = {cell.cell_id: place for place, cell in enumerate(cells) if cell.is_baseline}
+    places = {cell.cell_id: place for place, cell in enumerate(cells)}
 
-    def order(cell: CellReport) -> tuple[bool, int, bool]:
-        family = places.get(bases.get(cell.cell_id, cell.cell_id), len(cells))
-        return cell.role == "ceiling", family, not cell.is_baseline
+    def order(cell: CellReport) -> tuple[bool, bool, list[int]]:
+        chain = [cell.cell_id]
+        while (base := bases.get(chain[-1], "")) in places and base not in chain:
+            chain.append(base)
+        alone = len(chain) == 1 and not cell.is_baseline
+        return cell.role == "ceiling", alone, [] if alone else [places[one] for one in reversed(chain)]
 
     return tuple(sorted(cells, key=order))
 
@@ -144,6 +148,15 @@ def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
     for comparison in report.comparisons:
         found.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
     return found
+
+
+def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
+    """What to know of some comparisons before taking them for findings of their own, each once, and in which metrics."""
+    found: dict[str, dict[Metric, None]] = {}
+    for comparison in report.comparisons:
+        if comparison.caveat:
+            found.setdefault(comparison.caveat, {})[comparison.metric] = None
+    return {caveat: tuple(metrics) for caveat, metrics in found.items()}
 
 
 def weighed(cell: CellReport) -> tuple[Finding, ...]:
@@ -171,8 +184,8 @@ def _left_out(finding: Finding, count: int, made: int) -> Finding:
 
 
 def marks(cell: CellReport) -> tuple[Grade, ...]:
-    """The grades of its findings, each once, gravest first."""
-    return tuple(dict.fromkeys(finding.grade for finding in weighed(cell)))
+    """The grades of its doubts, each once, gravest first; what is good to know is none."""
+    return tuple(dict.fromkeys(finding.grade for finding in weighed(cell) if finding.kind not in REASSURING))
 
 
 def because(cell: CellReport) -> str:
@@ -190,7 +203,7 @@ def grave(cell: CellReport) -> tuple[Finding, ...]:
 
 
 def doubts(report: Report) -> tuple[Doubt, ...]:
-    """The findings of all cells, gravest first; what is said of many cells is said once, with the cells."""
+    """The findings of all cells, gravest first and what is good to know last; what is said of many is said once."""
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
@@ -202,7 +215,7 @@ def doubts(report: Report) -> tuple[Doubt, ...]:
         Doubt(*key, tuple(Said(message, tuple(slugs)) for message, slugs in messages.items()), tails[key])
         for key, messages in kinds.items()
     ]
-    return tuple(sorted(gathered, key=lambda doubt: -doubt.grade.weight))
+    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, doubt.kind in REASSURING)))
 
 
 def _log_tail(cell: CellReport, finding: Finding) -> str:

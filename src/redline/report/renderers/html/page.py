@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from redline.findings import REASSURING
 from redline.model import (
     SHOWN,
     CellReport,
@@ -35,6 +36,8 @@ class Score:
     ratio_bounds: str = ""
     verdict: Verdict | None = None
     refused: str = ""
+    chances: str = ""
+    held_back: str = ""
     mark: Mark | None = None
     bar: Mark | None = None
 
@@ -133,10 +136,11 @@ def page(report: Report) -> Page:
 
 
 def _doubts(cell: CellReport) -> tuple[tuple[FindingKind, Grade], ...]:
-    """Each kind once, at its gravest; trials of one cell are often late by more and by less."""
+    """Each kind once, at its gravest; trials of one cell are often late by more and by less. Not what is no doubt."""
     gravest: dict[FindingKind, Grade] = {}
     for found in weighed(cell):
-        gravest.setdefault(found.kind, found.grade)
+        if found.kind not in REASSURING:
+            gravest.setdefault(found.kind, found.grade)
     return tuple(gravest.items())
 
 
@@ -175,6 +179,8 @@ def _against(score: Score, comparison: Comparison, axis: Axis) -> Score:
         ratio_bounds=fmt.interval(ratio) if ratio else "",
         verdict=comparison.verdict,
         refused=comparison.refused,
+        chances=fmt.chances(comparison),
+        held_back=fmt.held_back(comparison),
         mark=axis.mark(ratio) if ratio else None,
     )
 

@@ -1,0 +1,138 @@
+"""Whether the requests of an open load fell due, and went out, as its schedule says."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+from redline.findings.doubt import doubt
+from redline.findings.rules import ARRIVALS_P
+from redline.model import Cell, Finding, FindingKind, Interval, Open, Recording, Traffic
+from redline.quantities import duration
+
+FEWEST_DUE = 20
+"""Expected requests of an interval below which the chi-square distribution does not fit a Poisson count."""
+
+FEWEST_SLICES = 5
+
+
+@dataclass(frozen=True)
+class Slice:
+    """An interval: what fell due in it, what should have, and how much of that may stand in one of its neighbours.
+
+    A request counts in the interval in which the engine took it up, which may be the one after that of its due time.
+    """
+
+    due: int
+    expected: float
+    shifted: float
+
+    @property
+    def off(self) -> float:
+        """How far it is from what is expected, beyond what lateness explains."""
+        return max(abs(self.due - self.expected) - self.shifted, 0.0)
+
+
+def arrivals(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    """The finding that what fell due is not what the schedule says.
+
+    Not asked of a load that was cut short or ends with a count: where its window ended is not known to a request.
+    """
+    shape = cell.load.shape
+    if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
+        return ()
+    expected = due_by(shape, traffic.measure_end_ns - traffic.measure_start_ns)
+    slices = _slices(shape, traffic)
+    if shape.arrivals == "poisson":
+        fault = poisson_fault(traffic.counts.due, expected, slices)
+    else:
+        fault = _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
+    message = f"What fell due does not follow the schedule: {fault}."
+    return doubt(FindingKind.ARRIVALS, float(bool(fault)), message, recording)
+
+
+def bunched(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    """The finding that the engine's lateness differs so much that requests go out in bunches."""
+    if not isinstance(cell.load.shape, Open):
+        return ()
+    rate_per_s = traffic.counts.due / traffic.seconds
+    early_ns, late_ns = traffic.lateness.quantiles_ns((0.1, 0.9))
+    bunch = rate_per_s * (late_ns - early_ns) / 1e9
+    message = (
+        f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
+        f"{bunch:,.0f} fall due in the difference: they went out in bunches."
+    )
+    return doubt(FindingKind.BUNCHED_SENDS, bunch, message, recording)
+
+
+def due_by(shape: Open, ns: int) -> float:
+    """Requests that the schedule has due in the first `ns` of the measurement; on average where they are random."""
+    if shape.arrivals == "replayed":
+        return float(bisect_left(shape.replayed_ns, ns))
+    rate, left_ns, area = shape.rate_per_s or 0.0, ns, 0.0
+    for stage in shape.stages:
+        taken_ns = min(stage.over_ns, left_ns)
+        reached = rate + (stage.to - rate) * taken_ns / stage.over_ns if stage.over_ns else stage.to
+        area += (rate + reached) / 2 * taken_ns
+        rate, left_ns = reached, left_ns - taken_ns
+        if left_ns <= 0:
+            break
+    return (area + rate * left_ns) / 1e9
+
+
+def poisson_fault(due: int, expected: float, slices: Sequence[Slice]) -> str:
+    """What Poisson arrivals would do less than once in 1 / ARRIVALS_P trials; empty for nothing.
+
+    Their number is Poisson, and so are those of the intervals, whose squared distances in units of the variance sum to
+    chi-square (the index of dispersion of counts; Cox and Lewis, The Statistical Analysis of Series of Events, 1966).
+    """
+    if 2 * min(stats.poisson.cdf(due, expected), stats.poisson.sf(due - 1, expected)) < ARRIVALS_P:
+        return f"{due:,} requests fell due where {expected:,.0f} ± {2 * expected**0.5:,.0f} should have"
+    judged = [one for one in slices if one.expected >= FEWEST_DUE]
+    if len(judged) < FEWEST_SLICES:
+        return ""
+    clumped = sum(one.off**2 / one.expected for one in judged)
+    if stats.chi2.sf(clumped, len(judged)) < ARRIVALS_P:
+        return _dispersed("in clumps", clumped, len(judged))
+    # Lateness moves requests over the ends of intervals, which makes counts differ more, never less.
+    regular = sum((one.due - one.expected) ** 2 / one.expected for one in judged)
+    if stats.chi2.cdf(regular, len(judged)) < ARRIVALS_P:
+        return _dispersed("too evenly", regular, len(judged))
+    return ""
+
+
+def _dispersed(how: str, squares: float, intervals: int) -> str:
+    return (
+        f"requests fell due {how}: the index of dispersion over {intervals} intervals is {squares / intervals:.2g}, "
+        f"and of Poisson arrivals it is near 1"
+    )
+
+
+def _exact_fault(due: int, expected: float, slices: Sequence[Slice], allowed: int) -> str:
+    """What a schedule without chance cannot do; `allowed` is what rounding at either end explains."""
+    if abs(due - expected) > allowed:
+        return f"{due:,} requests fell due where {expected:,.0f} should have"
+    worst = max(slices, key=lambda one: one.off, default=None)
+    if worst is None or worst.off <= allowed:
+        return ""
+    return f"in one interval {worst.due:,} requests fell due where {worst.expected:,.0f} should have"
+
+
+def _slices(shape: Open, traffic: Traffic) -> list[Slice]:
+    told = [interval for interval in traffic.intervals if interval.phase != "warmup"]
+    following: list[Interval | None] = [*told[1:], None]
+    return [_slice(shape, traffic, one, after) for one, after in zip(told, following, strict=True) if _lasts(one)]
+
+
+def _slice(shape: Open, traffic: Traffic, one: Interval, after: Interval | None) -> Slice:
+    start_ns, end_ns = one.start_ns - traffic.measure_start_ns, one.end_ns - traffic.measure_start_ns
+    shifted = 0.0
+    for late, edge_ns in ((one, start_ns), (after, end_ns)):
+        if late is not None and late.lateness.count:
+            shifted += due_by(shape, edge_ns) - due_by(shape, max(edge_ns - late.lateness.max_ns, 0))
+    return Slice(one.counts.due, due_by(shape, end_ns) - due_by(shape, start_ns), shifted)
+
+
+def _lasts(interval: Interval) -> bool:
+    return interval.phase == "measure" and interval.end_ns > interval.start_ns
