@@ -1,8 +1,8 @@
 """Doubts about one trial, from what the probes saw of server, engine and machine."""
 
 from redline.findings.doubt import doubt
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording, Traffic
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, TICK_NS
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
 from redline.quantities import percent
 
 
@@ -62,6 +62,61 @@ def cpu_pressure(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
         f"was used by neither server nor engine."
     )
     return doubt(FindingKind.CPU_PRESSURE, share, message, recording)
+
+
+def noisy_neighbour(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether others were on the cores that server and engine have to themselves."""
+    server = recording.server
+    if server is None or not server.cpus or not traffic.engine.cpus or set(server.cpus) & set(traffic.engine.cpus):
+        return ()
+    engine, of_server = _engine_held_up(recording, traffic), _server_held_up(recording, traffic)
+    preempted = (recording.increase("preemptions", "engine") or 0.0) / traffic.seconds
+    message = (
+        f"Others were on cores of their own: the engine's workers waited {percent(min(engine, 1.0))} of the time and "
+        f"were interrupted {preempted:,.0f} times a second, the server was held up {percent(min(of_server, 1.0))}."
+    )
+    return doubt(FindingKind.NOISY_NEIGHBOUR, max(engine, of_server), message, recording)
+
+
+def _engine_held_up(recording: Recording, traffic: Traffic) -> float:
+    """Share of their time for which workers wanted a core; 0 where there are more of them than cores to run on."""
+    waited = recording.increase("run_delay_ns", "engine")
+    if waited is None or traffic.engine.workers > len(traffic.engine.cpus):
+        return 0.0
+    return waited / (traffic.engine.workers * traffic.seconds * 1e9)
+
+
+def _server_held_up(recording: Recording, traffic: Traffic) -> float:
+    """Share of the time of its cores for which the server waited while others ran there.
+
+    A server's threads wait for each other as well, so its run-queue delay counts only as far as others used its cores.
+    """
+    waited, used = recording.increase("run_delay_ns", "server"), recording.increase("cpu_ns", "server")
+    busy = recording.increase("cores_busy_ns", "server")
+    if waited is None or used is None or busy is None or recording.server is None:
+        return 0.0
+    cores = len(recording.server.cpus)
+    others = max(busy - used - 2 * cores * TICK_NS, 0.0)
+    return min(waited, others) / (cores * traffic.seconds * 1e9)
+
+
+def throttled(recording: Recording) -> tuple[Finding, ...]:
+    """Whether a quota of CPU time ran out, of the server or of the engine; the worse of the two is told."""
+    subjects: tuple[Subject, ...] = ("server", "engine")
+    shares = {subject: _throttled_share(recording, subject) for subject in subjects}
+    subject = max(subjects, key=lambda one: shares[one])
+    lost_ms = (recording.increase("throttled_ns", subject) or 0.0) / 1e6
+    message = (
+        f"The {subject} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and lost "
+        f"{lost_ms:,.0f} ms of CPU time by that."
+    )
+    return doubt(FindingKind.THROTTLED, shares[subject], message, recording)
+
+
+def _throttled_share(recording: Recording, subject: Subject) -> float:
+    periods = recording.increase("quota_periods", subject)
+    often = recording.increase("throttled_periods", subject)
+    return min(often / periods, 1.0) if periods and often is not None else 0.0
 
 
 def _gravest(cell: Cell, server: float | None) -> Grade:

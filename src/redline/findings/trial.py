@@ -3,7 +3,8 @@
 from redline.findings.answers import shrinking
 from redline.findings.arrivals import arrivals, bunched
 from redline.findings.doubt import doubt
-from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal
+from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal, noisy_neighbour, throttled
+from redline.findings.network import listen_overflow, network_limited, port_pressure, retransmits
 from redline.findings.server import debug_logging, lock_limited, server_restarted
 from redline.findings.steadiness import unsteady
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
@@ -35,6 +36,12 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
                 debug_logging(cell, recording, traffic),
                 cpu_steal(recording),
                 cpu_pressure(recording, traffic),
+                noisy_neighbour(recording, traffic),
+                throttled(recording),
+                retransmits(recording),
+                listen_overflow(recording, traffic),
+                port_pressure(recording, traffic),
+                network_limited(recording, traffic),
             ]
     return tuple(finding for findings in found for finding in findings)
 

@@ -51,6 +51,12 @@ class FindingKind(StrEnum):
     CUT_SHORT = "cut-short"
     PERTURBED = "perturbed"
     TLS_INSECURE = "tls-insecure"
+    RETRANSMITS = "retransmits"
+    LISTEN_OVERFLOW = "listen-overflow"
+    PORT_PRESSURE = "port-pressure"
+    NETWORK_LIMITED = "network-limited"
+    THROTTLED = "throttled"
+    NOISY_NEIGHBOUR = "noisy-neighbour"
 
 
 class Finding(Frozen):

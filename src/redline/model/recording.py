@@ -19,9 +19,17 @@ class Series(Frozen):
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
-    - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `run_delay_ns`
-      (counters), `rss_bytes`, `threads`, `processes` (gauges);
-    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters).
+    - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `preemptions` (the
+      involuntary ones of threads that do not give way to others), `run_delay_ns` (of the same threads; counters),
+      `rss_bytes`, `threads`, `processes` (gauges); where it began on some of the cores, `cores_busy_ns` (CPU time of
+      those that was not idle, whoever used it; counter); where a quota of CPU time holds for it, `quota_periods`,
+      `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
+    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters);
+      of the network namespace of the server, or of the engine where no server is watched: `tcp_segments_sent`,
+      `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
+      `time_wait` (sockets; gauge), `local_ports` (how many there are to connect from; gauge); and where
+      the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters) and
+      `link_bits_per_s` (gauge).
     """
 
     name: str

@@ -12,17 +12,19 @@ from redline.findings.rules.limits import (
     OTHERS_BUSY,
     REASSURING,
     SERVERS_DOING,
+    TICK_NS,
     TREND_P,
     WANTED_BEYOND,
     WANTED_TRIALS,
 )
 from redline.findings.rules.machine import MACHINE
+from redline.findings.rules.network import NETWORK
 from redline.findings.rules.rule import Rule
 from redline.findings.rules.server import SERVER
 from redline.findings.rules.traffic import TRAFFIC
 from redline.model import FindingKind
 
-RULES: dict[FindingKind, Rule] = {rule.kind: rule for rule in (*TRAFFIC, *SERVER, *MACHINE, *CELL)}
+RULES: dict[FindingKind, Rule] = {rule.kind: rule for rule in (*TRAFFIC, *SERVER, *NETWORK, *MACHINE, *CELL)}
 
 __all__ = [
     "ALIKE_P",
@@ -33,6 +35,7 @@ __all__ = [
     "REASSURING",
     "RULES",
     "SERVERS_DOING",
+    "TICK_NS",
     "TREND_P",
     "WANTED_BEYOND",
     "WANTED_TRIALS",

@@ -11,6 +11,9 @@ FULL_SERVER = 0.95
 OTHERS_BUSY = 0.10
 """Less of the machine's CPU time than this, used by neither server nor engine, is the kernel's own housekeeping."""
 
+TICK_NS = 10_000_000
+"""How finely the kernel tells how busy a core was: in ticks of 10 ms, one at either end of a window."""
+
 TREND_P = 0.001
 """Chance of calling noise a trend, per trial: a run of 75 good trials raises a false alarm once in 13 runs at most."""
 
