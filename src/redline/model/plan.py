@@ -86,6 +86,9 @@ class Suite(Frozen):
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference worth acting on")
     objectives: tuple[Objective, ...] = ()
+    objective_sets: dict[str, tuple[Objective, ...]] = when_said(
+        {}, description="the same by name, where they have one"
+    )
     engine: EngineMode = when_said(EngineMode())
 
     def baseline_of(self, slug: str) -> str | None:

@@ -76,6 +76,16 @@ def _objectives(value: object) -> tuple[Objective, ...]:
     return parse_objectives(", ".join(texts))
 
 
+def _objective_sets(value: object) -> dict[str, tuple[Objective, ...]]:
+    """By name; what stands without a name has an empty one."""
+    if not isinstance(value, dict):
+        return {"": _objectives(value)}
+    names = [name for name in value if isinstance(name, str) and name.strip()]
+    if not names or len(names) < len(value):
+        raise WrongValueError("a set of objectives has no name", "write them like `good: p99 < 200ms`")
+    return {name.strip(): _objectives(conditions) for name, conditions in value.items()}
+
+
 def _scalar(value: object) -> object:
     if not isinstance(value, (str, int)):
         raise WrongValueError("an option's value is a text, a whole number, or true or false", "write one of those")
@@ -140,10 +150,18 @@ Size = Annotated[
     _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB"),
 ]
 _OBJECTIVE = {"type": "string", "examples": ["p99 < 200ms, errors < 0.1%, achieved > 99%"]}
-Objectives = Annotated[
-    tuple[Objective, ...],
-    BeforeValidator(_objectives),
-    WithJsonSchema({"anyOf": [_OBJECTIVE, {"type": "array", "items": _OBJECTIVE, "minItems": 1}]}),
+_OBJECTIVES = [_OBJECTIVE, {"type": "array", "items": _OBJECTIVE, "minItems": 1}]
+ObjectiveSets = Annotated[
+    dict[str, tuple[Objective, ...]],
+    BeforeValidator(_objective_sets),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                *_OBJECTIVES,
+                {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": _OBJECTIVES}},
+            ]
+        }
+    ),
 ]
 Http = Annotated[HttpVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.1", "2", 1.1, 2]})]
 TlsEdition = Annotated[TlsVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.2", "1.3", 1.2, 1.3]})]

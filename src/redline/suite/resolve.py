@@ -53,7 +53,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         seed=whole.seed,
         timeout_ns=whole.timeout,
         threshold=whole.threshold,
-        objectives=whole.objective,
+        objectives=tuple(dict.fromkeys(each for one in whole.objective.values() for each in one)),
+        objective_sets={name: one for name, one in whole.objective.items() if name},
         engine=whole.engine.mode(),
     )
     if overrides.quick:

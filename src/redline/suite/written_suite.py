@@ -8,7 +8,17 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from redline.model import Backend, EngineMode
-from redline.suite.forms import Choices, Duration, Http, LoadLength, Objectives, Threshold, Timeout, TlsEdition, Written
+from redline.suite.forms import (
+    Choices,
+    Duration,
+    Http,
+    LoadLength,
+    ObjectiveSets,
+    Threshold,
+    Timeout,
+    TlsEdition,
+    Written,
+)
 from redline.suite.units import WrongValueError
 from redline.suite.written_family import OPTION_NAME
 from redline.suite.written_load import WrittenLoad
@@ -237,9 +247,9 @@ class SuiteFile(Written):
         examples=["2%"],
         json_schema_extra={"default": "2%"},
     )
-    objective: Objectives = Field(
-        default=(),
-        description="what every cell has to meet",
-        examples=["p99 < 200ms, errors < 0.1%"],
+    objective: ObjectiveSets = Field(
+        default={},
+        description="what every cell has to meet; in sets with names, where `redline limit` finds the rate of each",
+        examples=["p99 < 200ms, errors < 0.1%", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
         json_schema_extra=_no_default,
     )
