@@ -29,8 +29,8 @@ SETTLE_NS = 1_000_000_000
 """Loaded before each probe counts, though the server is warm: its connections are new."""
 
 WARM_SHARE = 0.7
-"""Of the first rate that is probed on a start. At that rate a server that is still cold would fall behind, and what it is
-behind is left for long when the edge is near."""
+"""Of the first rate that is probed on a start. There a server that is cold would fall behind, and next to its edge it
+is long until that is caught up."""
 
 
 class Watcher(Protocol):

@@ -124,7 +124,7 @@ def _interval(points: Sequence[Point], known: Known, aim: Aim, found: Fit, confi
 
     Few probes agree by luck now and then, or differ by luck: unless they differ by more than chance allows, the two are
     taken together, and never less than chance. Probes that differ by more speak for themselves.
-    Where starts of the server differ by more than chance, they count as what was drawn, and the probes do not.
+    Where starts of the server differ by more than chance, they are what was drawn, and not the probes.
     What errs are distances to the root, by a factor: so the lower side is the longer one.
     """
     tail, free, least = (1 + confidence) / 2, len(points) - 1, found.chance_per_s
@@ -134,9 +134,11 @@ def _interval(points: Sequence[Point], known: Known, aim: Aim, found: Fit, confi
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(stats.t.ppf(tail, free + _WORTH)) * max(both, least)
-    half = max(half, between_starts(points, known, aim, found, tail))
+    starts, edge = between_starts(points, known, aim, found, tail), found.edge_per_s
+    if starts is not None and starts.half_per_s > half:
+        edge, half = starts.edge_per_s, starts.half_per_s
     skew = min(half / found.typical_gap_per_s, 1.0) / 2
-    return found.edge_per_s - half * (1 + skew), found.edge_per_s + half
+    return edge - half * (1 + skew), edge + half
 
 
 def _held_to(tried: Sequence[Step], low: float, high: float) -> tuple[float, float]:

@@ -1,8 +1,10 @@
 """What a server's limit differs by from start to start: its probes are no independent draws when they share one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
 from scipy import stats
 
 from redline.search.waiting import Aim, Fit, Known, Point, fit
@@ -13,29 +15,35 @@ FEWEST_STARTS = 3
 _MORE_THAN_CHANCE = 0.95
 
 
-def between_starts(points: Sequence[Point], known: Known, aim: Aim, whole: Fit, tail: float) -> float:
-    """Half the width that the differences between starts ask for; 0 where chance alone makes as large ones.
+@dataclass(frozen=True)
+class BetweenStarts:
+    """The edge of the typical start, all of them weighing the same, and half the width of its interval."""
 
-    `whole` is the model through all points, `tail` the share below the upper end.
+    edge_per_s: float
+    half_per_s: float
 
-    By leaving out the probes of one start at a time, with Student's *t* of so many starts. Starts have different
-    numbers of probes: what leaving one out changes counts by its share of them.
+
+def between_starts(points: Sequence[Point], known: Known, aim: Aim, whole: Fit, tail: float) -> BetweenStarts | None:
+    """The answer where starts differ by more than chance does; None where they do not.
+
+    `whole` is the model through all points, `tail` the share below the upper end. What each start says alone is told
+    by leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
+    *t*.
     Source: Busing, Meijer and van der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
     """
     starts = sorted({point.start for point in points})
     if len(starts) < FEWEST_STARTS:
-        return 0.0
-    parts = []
+        return None
+    alone = []
     for start in starts:
         rest = [point for point in points if point.start != start]
         found = fit(rest, known, aim)
         if found is not None:  # few probes at two rates may make no model: then the other starts have to tell
             weight = len(points) / (len(points) - len(rest))
-            parts.append((weight - 1) * (whole.edge_per_s - found.edge_per_s) ** 2)
-    free = len(parts) - 1
-    if free < 1:
-        return 0.0
-    variance = sum(parts) / len(parts)
-    if variance / whole.chance_per_s**2 <= stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
-        return 0.0
-    return float(stats.t.ppf(tail, free)) * sqrt(variance)
+            alone.append(weight * whole.edge_per_s - (weight - 1) * found.edge_per_s)
+    if len(alone) < FEWEST_STARTS:
+        return None
+    free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
+    if (error / whole.chance_per_s) ** 2 <= stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
+        return None
+    return BetweenStarts(float(np.mean(alone)), float(stats.t.ppf(tail, free)) * error)
