@@ -45,6 +45,8 @@ def test_the_documentation_shows_every_command() -> None:
         "limit",
         "report",
         "compare",
+        "history",
+        "judge",
         "list",
         "doctor",
         "selftest",

@@ -21,6 +21,8 @@ from redline.model import (
     Skipped,
 )
 from redline.model.base import when_said
+from redline.model.history import History
+from redline.report.rejudged import Rejudged, Turned
 from redline.selftest.results import SelftestResult
 from redline.suite import share_of
 
@@ -145,6 +147,19 @@ class CompareResult(Frozen):
     findings: tuple[Finding, ...] = Field(description="doubts about the compared cells, of both runs")
 
 
+class JudgeResult(Frozen):
+    """`redline judge --json`: a run's recordings judged by today's rules."""
+
+    format: Literal["redline.judge/1"] = "redline.judge/1"
+    run: str
+    not_compared: str = Field(default="", description="why it is not known how the run was judged when it was made")
+    findings: tuple[Finding, ...] = Field(description="of every cell, as the rules are today")
+    invalid: tuple[str, ...] = Field(description="ids of the cells whose numbers are not shown")
+    changes: tuple[Rejudged, ...] = Field(description="findings that are not those of the stored results.json")
+    turned: tuple[Turned, ...] = Field(description="cells that became invalid by it, or valid again")
+    written: bool = Field(description="whether the stored views were renewed")
+
+
 class ListedServer(Frozen):
     """A server of the catalogue and whether it can be used here."""
 
@@ -205,6 +220,8 @@ PUBLISHED = (
     LoadResult,
     LimitResult,
     CompareResult,
+    History,
+    JudgeResult,
     ListResult,
     BuildResult,
     DoctorResult,

@@ -16,6 +16,8 @@ from redline.cli import exits
 from redline.cli.build import build
 from redline.cli.check import check
 from redline.cli.doctor import doctor
+from redline.cli.history import history
+from redline.cli.judge import judge
 from redline.cli.limit import limit
 from redline.cli.listing import list_catalogue
 from redline.cli.load import load
@@ -37,6 +39,8 @@ app.command("load")(load)
 app.command("limit")(limit)
 app.command("report")(report)
 app.command("compare")(compare)
+app.command("history")(history)
+app.command("judge")(judge)
 app.command("list")(list_catalogue)
 app.command("doctor")(doctor)
 app.command("selftest")(selftest)

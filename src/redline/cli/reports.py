@@ -46,7 +46,7 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
-    made = build_report(_stored(run))
+    made = build_report(read_run(run))
     if json:
         form = Format.JSON
     if form is None:
@@ -72,8 +72,8 @@ def compare(
     json: AsJson = False,
 ) -> None:
     """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
-    base = _stored(run)
-    result = _between(base, _stored(other), anyway=anyway) if other else _within(base)
+    base = read_run(run)
+    result = _between(base, read_run(other), anyway=anyway) if other else _within(base)
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
@@ -83,7 +83,7 @@ def compare(
         gate(result, {Verdict(verdict.value) for verdict in fail_on})
 
 
-def _stored(folder: Path) -> Run:
+def read_run(folder: Path) -> Run:
     """A stored run. Raises StoreError when there is none, and says so where its first part is all that there is."""
     first = stages.capacity_of(folder)
     if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):

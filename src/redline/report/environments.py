@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from redline.model import Environment
 
@@ -12,12 +13,12 @@ _DIGITS = 12
 class Matter:
     """One thing that may explain a difference between two runs.
 
-    When it is `grave`, another value is another machine or another instrument, and the numbers are of two worlds;
+    When it is grave, another value is another machine or another instrument, and the numbers are of two worlds;
     else it is worth knowing. `of` reads from the environment what is compared, where that is not the whole field.
     """
 
     field: str
-    grave: bool
+    weight: Literal["grave", "lesser"]
     why: str
     of: Callable[[str], str] | None = None
 
@@ -47,25 +48,25 @@ def kernel_series(release: str) -> str:
 
 
 MATTERS = (
-    Matter("cpu_model", True, "another processor"),
-    Matter("cores", True, "more or fewer cores share the work"),
-    Matter("cgroup_cpu_limit", True, "a quota stops all processes once it is used up"),
-    Matter("virtual", True, "a hypervisor takes its share, and each its own"),
-    Matter("smt", True, "two threads of one core take from each other"),
-    Matter("server_cpus", True, "the server has other cores, or is free to roam"),
-    Matter("engine_cpus", True, "the engine has other cores, or is free to roam"),
-    Matter("engine", True, "another instrument"),
-    Matter("engine_sha256", True, "another build of the instrument"),
-    Matter("kernel", True, "another scheduler, another network stack", of=kernel_series),
-    Matter("kernel", False, "repairs; seldom, and then by much (mitigations of processor faults)"),
-    Matter("governor", False, "the frequency under light load"),
-    Matter("turbo", False, "the frequency while other cores rest"),
-    Matter("clock_source", False, "what it costs to read the clock"),
-    Matter("congestion_control", False, "how large answers are sent"),
-    Matter("memory_bytes", False, "matters to a server that uses most of it"),
-    Matter("os", False, "other libraries"),
-    Matter("hostname", False, "perhaps another machine of the same kind"),
-    Matter("redline", False, "judges anew from the recordings, but may have measured otherwise"),
+    Matter("cpu_model", "grave", "another processor"),
+    Matter("cores", "grave", "more or fewer cores share the work"),
+    Matter("cgroup_cpu_limit", "grave", "a quota stops all processes once it is used up"),
+    Matter("virtual", "grave", "a hypervisor takes its share, and each its own"),
+    Matter("smt", "grave", "two threads of one core take from each other"),
+    Matter("server_cpus", "grave", "the server has other cores, or is free to roam"),
+    Matter("engine_cpus", "grave", "the engine has other cores, or is free to roam"),
+    Matter("engine", "grave", "another instrument"),
+    Matter("engine_sha256", "grave", "another build of the instrument"),
+    Matter("kernel", "grave", "another scheduler, another network stack", of=kernel_series),
+    Matter("kernel", "lesser", "repairs; seldom, and then by much (mitigations of processor faults)"),
+    Matter("governor", "lesser", "the frequency under light load"),
+    Matter("turbo", "lesser", "the frequency while other cores rest"),
+    Matter("clock_source", "lesser", "what it costs to read the clock"),
+    Matter("congestion_control", "lesser", "how large answers are sent"),
+    Matter("memory_bytes", "lesser", "matters to a server that uses most of it"),
+    Matter("os", "lesser", "other libraries"),
+    Matter("hostname", "lesser", "perhaps another machine of the same kind"),
+    Matter("redline", "lesser", "judges anew from the recordings, but may have measured otherwise"),
 )
 """What, when it is not the same in two runs, may explain a difference between them: gravest first, with the reason.
 
@@ -87,7 +88,7 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
             name=matter.field.replace("_", " "),
             before=_told(matter.field, getattr(before, matter.field)),
             after=_told(matter.field, getattr(after, matter.field)),
-            grave=matter.grave and _known(matter.field, old) and _known(matter.field, new),
+            grave=matter.weight == "grave" and _known(matter.field, old) and _known(matter.field, new),
         )
     return tuple(sorted(found.values(), key=lambda one: not one.grave))
 

@@ -1,0 +1,116 @@
+"""Where a cell changed from one run to the next: change points that noise does not explain. Pure.
+
+Three questions, all of which must be answered with yes; docs/guide/history.md explains them:
+
+1. Is it a change of level, and not the noise from run to run? (PELT on the log of the estimates, with a penalty.)
+2. Do the trials say so? (The 95% interval of the unpaired ratio of all trials after and before it excludes 1.)
+3. Does it matter? (The ratio is beyond the suite's threshold.)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from redline.model import Estimate, Metric, Verdict
+from redline.stats import Sample, unpaired_ratio, verdict
+from redline.stats.pooled import pooled
+from redline.stats.samples import Floats
+
+PENALTY = 20.0
+"""What one more change point has to explain, in variances of the noise: a lone last run must be off by 4.5 sigma.
+
+Flat histories of 4 to 12 runs were then split in 2.5% to 5% of simulations, of 20 and more in at most 1.5%.
+"""
+
+FEWEST_RUNS = 4
+"""Three differences are the fewest whose median one step cannot spoil."""
+
+_MEDIAN_OF_NORMAL = 0.6745
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one run says of a cell in one metric."""
+
+    estimate: Estimate
+    sample: Sample
+
+
+@dataclass(frozen=True)
+class Step:
+    """From the `at`-th of the runs on, up to the `until`-th, the level is another than from `since` on."""
+
+    since: int
+    at: int
+    until: int
+    ratio: Estimate
+    verdict: Verdict
+
+
+def steps(told: Sequence[Told], metric: Metric, threshold: float) -> tuple[Step, ...]:
+    """The changes in a sequence of runs, first one first; none in fewer than `FEWEST_RUNS`.
+
+    A change point whose trials do not bear it out, or that is too small to matter, is dropped, the smallest first, and
+    its neighbours are asked again with the longer levels that this gives them.
+    """
+    values = np.array([one.estimate.value for one in told])
+    if len(told) < FEWEST_RUNS or np.any(values <= 0):
+        return ()
+    logs: Floats = np.log(values)
+    ends = [0, *_split(logs, noise(logs, told))]
+    known: dict[tuple[int, int, int], Step] = {}
+    while len(ends) > 2:
+        found = []
+        for place in zip(ends, ends[1:], ends[2:], strict=False):
+            known.setdefault(place, _step(told, place, metric, threshold))
+            found.append(known[place])
+        doubtful = [one for one in found if not _matters(one, threshold)]
+        if not doubtful:
+            return tuple(found)
+        ends.remove(min(doubtful, key=lambda one: abs(float(np.log(one.ratio.value)))).at)
+    return ()
+
+
+def noise(logs: Floats, told: Sequence[Told]) -> float:
+    """The standard deviation of the log from run to run, where nothing changes.
+
+    From the median of the differences between neighbours, of which a change spoils only one (for normal noise it is
+    0.6745 * sqrt(2) sigma); but not less than what the trials of each run say of its own error.
+    """
+    steps_between = np.abs(np.diff(logs))
+    between = float(np.median(steps_between)) / (_MEDIAN_OF_NORMAL * 2**0.5)
+    errors = [_error(one) for one in told]
+    return max(between, float(np.sqrt(np.mean(np.square(errors)))), 1e-9)
+
+
+def _error(one: Told) -> float:
+    """The standard error of the log, as far as its trials tell; at least that of a histogram's slot."""
+    found, slot = one.estimate, one.sample.resolution / 12**0.5
+    if not found.low or not found.high or found.n < 2:
+        return slot
+    half = float(np.log(found.high / found.low)) / 2
+    return max(slot, half / float(scipy.stats.t.ppf((1 + found.confidence) / 2, found.n - 1)))
+
+
+def _split(logs: Floats, sigma: float) -> list[int]:
+    """Where levels end, the last end included: PELT (Killick, Fearnhead and Eckley, 2012) with the cost of a mean."""
+    from ruptures import Pelt  # noqa: PLC0415 - takes a fifth of a second, which only histories should cost
+
+    found = Pelt(model="l2", min_size=1, jump=1).fit(logs).predict(pen=PENALTY * sigma**2)
+    return [int(end) for end in found]
+
+
+def _step(told: Sequence[Told], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:
+    since, at, until = place
+    after, before = (pooled([one.sample for one in part]) for part in (told[at:until], told[since:at]))
+    ratio = unpaired_ratio(after, before)
+    if ratio is None:
+        raise ValueError("a level of zero has no ratio")  # `steps` asks for positive values only
+    return Step(since, at, until, ratio, verdict(ratio, metric, threshold))
+
+
+def _matters(step: Step, threshold: float) -> bool:
+    beyond = max(step.ratio.value, 1 / step.ratio.value) > 1 + threshold
+    return beyond and step.verdict in (Verdict.FASTER, Verdict.SLOWER)

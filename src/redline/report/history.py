@@ -1,0 +1,239 @@
+"""Many runs -> how each cell went from run to run. Pure; docs/guide/history.md teaches the method."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from redline.model import Cell, Environment, Estimate, Metric, Run, Verdict
+from redline.model.history import Change, Era, Followed, History, HistoryPoint, HistoryRun, LeftOut
+from redline.report.changes import Told, steps
+from redline.report.environments import differences, grave
+from redline.report.judged import JudgedCell, judge_run
+from redline.report.precision import telling_metric
+from redline.report.rates import refused_for_rate
+from redline.report.views import told_by_servers
+from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
+from redline.stats.pooled import pooled
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One run's say on one cell: by metric what it tells, or why it tells nothing."""
+
+    slug: str
+    role: Literal["subject", "ceiling"]
+    build: str
+    told: Mapping[Metric, Told | str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is kept of one run: a history of many does not fit into memory whole."""
+
+    name: str
+    folder: str
+    suite: str
+    started_unix_ns: int
+    complete: bool
+    threshold: float
+    environment: Environment
+    cells: Mapping[str, Sight] = field(default_factory=dict)
+
+
+def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
+    """One run, judged by today's rules, as far as its cells are wanted."""
+    manifest = run.manifest
+    return Seen(
+        name=manifest.name,
+        folder=folder,
+        suite=manifest.plan.suite.name,
+        started_unix_ns=manifest.created_unix_ns,
+        complete=run.complete,
+        threshold=manifest.plan.suite.threshold,
+        environment=manifest.environment,
+        cells={cell_id: _sight(one) for cell_id, one in judge_run(run).items() if wanted(one.cell)},
+    )
+
+
+def build_history(
+    folder: str, seen: Iterable[Seen], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
+) -> History:
+    """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
+    runs = sorted(seen, key=lambda one: (one.started_unix_ns, one.name))
+    eras, era_of = _eras([one.environment for one in runs])
+    order = dict.fromkeys(cell_id for run in reversed(runs) for cell_id in run.cells)
+    return History(
+        folder=folder,
+        runs=_runs(runs, era_of),
+        eras=eras,
+        cells=tuple(one for cell_id in order for one in _followed(cell_id, runs, era_of)),
+        left_out=tuple(left_out),
+        foreign=tuple(foreign),
+    )
+
+
+def regressions(history: History, recent: int | None = None) -> tuple[Followed, ...]:
+    """The subjects whose last change is for the worse, in plans that are still run.
+
+    With `recent`, only changes that so many of the last runs hold, or fewer: those before are accepted.
+    """
+    return tuple(
+        one
+        for one in history.cells
+        if one.regressed
+        and one.current
+        and one.role == "subject"
+        and (recent is None or one.changes[-1].runs <= recent)
+    )
+
+
+def silent(history: History) -> tuple[Followed, ...]:
+    """The subjects of which the last run says nothing, in plans that are still run."""
+    return tuple(one for one in history.cells if one.current and one.role == "subject" and one.last is None)
+
+
+def _sight(one: JudgedCell) -> Sight:
+    metrics = (telling_metric(one.cell.load), Metric.CPU_PER_REQUEST)
+    return Sight(
+        slug=one.cell.slug,
+        role=one.cell.role,
+        build=told_by_servers(one, "build"),
+        told={metric: _told(one, metric) for metric in metrics},
+    )
+
+
+def _told(one: JudgedCell, metric: Metric) -> Told | str:
+    if not one.valid:
+        return "the cell is invalid" if one.trials else "not measured"
+    if any(recording.perturbed for recording in one.used):
+        return "measured with a probe that perturbs"
+    used = [recording for recording in one.used if tells(recording, metric)]
+    requests = sum(recording.traffic.response.count for recording in used if recording.traffic)
+    if not used or (metric in SHARES and not enough_beyond(requests, SHARES[metric])):
+        return f"no trials tell {metric}" if not used else f"{requests:,} requests are too few for {metric}"
+    refused = refused_for_rate(one.cell.load, metric, used, used)
+    if refused:
+        return refused
+    sample = sample_of(used, metric)
+    return Told(estimate(sample, metric), pooled([sample]))
+
+
+def _eras(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[int]]:
+    """A run goes to the last era whose latest environment does not differ gravely from its own, or begins a new one."""
+    eras: list[Era] = []
+    latest: list[Environment] = []
+    era_of: list[int] = []
+    for place, environment in enumerate(environments):
+        fits = [era for era, one in enumerate(latest) if not grave(one, environment)]
+        if fits:
+            latest[fits[-1]] = environment
+        else:
+            before = environments[place - 1] if place else environment
+            eras.append(Era(first_run=place, differs=tuple(map(str, grave(before, environment)))))
+            latest.append(environment)
+        era_of.append(fits[-1] if fits else len(latest) - 1)
+    return tuple(eras), era_of
+
+
+def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
+    before: dict[int, Environment] = {}
+    made = []
+    for run, era in zip(runs, era_of, strict=True):
+        differs = differences(before.get(era, run.environment), run.environment)
+        before[era] = run.environment
+        made.append(
+            HistoryRun(
+                name=run.name,
+                folder=run.folder,
+                suite=run.suite,
+                started_unix_ns=run.started_unix_ns,
+                complete=run.complete,
+                era=era,
+                environment_differs=tuple(map(str, differs)),
+            )
+        )
+    return tuple(made)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """One cell in one metric through all the runs that have it; `says` is by a run's place."""
+
+    cell_id: str
+    metric: Metric
+    says: Mapping[int, Told | str]
+    runs: Sequence[Seen]
+    era_of: Sequence[int]
+
+    @property
+    def last(self) -> int:
+        """The place of the last run that has it."""
+        return max(self.says)
+
+    @property
+    def told(self) -> dict[int, Told]:
+        """What those runs say that say something."""
+        return {place: one for place, one in self.says.items() if isinstance(one, Told)}
+
+    def points(self) -> Iterator[HistoryPoint]:
+        """One for each run."""
+        for place, one in self.says.items():
+            build = self._build(place)
+            if isinstance(one, Told):
+                yield HistoryPoint(run=place, estimate=one.estimate, build=build)
+            else:
+                yield HistoryPoint(run=place, estimate=None, missing=one, build=build)
+
+    def changes(self) -> tuple[Change, ...]:
+        """Of each era by itself, in the order of the runs."""
+        eras = dict.fromkeys(self.era_of[place] for place in self.told)
+        found = [change for era in eras for change in self._of_era(era)]
+        return tuple(sorted(found, key=lambda one: one.run))
+
+    def _of_era(self, era: int) -> Iterator[Change]:
+        own = [place for place in self.told if self.era_of[place] == era]
+        levels = [self.told[place] for place in own]
+        for step in steps(levels, self.metric, self.runs[self.last].threshold):
+            yield Change(
+                run=own[step.at],
+                ratio=step.ratio,
+                verdict=step.verdict,
+                before=_level(levels[step.since : step.at], self.metric),
+                after=_level(levels[step.at : step.until], self.metric),
+                runs=step.until - step.at,
+                build_before=self._build(own[step.at - 1]),
+                build_after=self._build(own[step.at]),
+            )
+
+    def _build(self, place: int) -> str:
+        return self.runs[place].cells[self.cell_id].build
+
+
+def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iterator[Followed]:
+    """The cell in each metric that its last run asks for; in others than the first only where some run tells it."""
+    places = [place for place, run in enumerate(runs) if cell_id in run.cells]
+    last = runs[places[-1]]
+    own = last.cells[cell_id]
+    later = [run for run in runs[places[-1] + 1 :] if run.suite == last.suite]
+    for number, metric in enumerate(own.told):
+        says = {place: runs[place].cells[cell_id].told.get(metric, "not told") for place in places}
+        course = _Course(cell_id, metric, says, runs, era_of)
+        if number and not course.told:
+            continue
+        changes = course.changes()
+        final = [one for one in changes if era_of[one.run] == era_of[course.last]]
+        yield Followed(
+            cell_id=cell_id,
+            slug=own.slug,
+            role=own.role,
+            metric=metric,
+            threshold=last.threshold,
+            current=not later,
+            points=tuple(course.points()),
+            changes=changes,
+            regressed=bool(final) and final[-1].verdict is Verdict.SLOWER,
+        )
+
+
+def _level(told: Sequence[Told], metric: Metric) -> Estimate:
+    return estimate(pooled([one.sample for one in told]), metric)

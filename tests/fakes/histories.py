@@ -1,0 +1,77 @@
+"""Simulated histories: runs of a server whose speed is as told, seen at once or stored below a folder."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+
+from redline.model import Environment, Load, Metric, Run
+from redline.report.changes import Told
+from redline.report.history import Seen, Sight
+from redline.stats import Ratios, estimate
+from redline.store import RunStore
+from tests.fakes.recordings import EPOCH_UNIX_NS, GOOD, SATURATE, simulated_environment, simulated_run
+
+DAY_NS = 86_400_000_000_000
+CELL = "rust.hyper.SimpleGet.saturate-00000000"
+
+
+def told(speed: float, rng: Generator, *, trials: int = 5, trial_effect: float = 0.01) -> Told:
+    """What one run says whose trials differ by `trial_effect`, of a server of so many requests per second."""
+    answered = speed * np.exp(rng.normal(0.0, trial_effect, trials))
+    sample = Ratios(answered, np.ones(trials))
+    return Told(estimate(sample, Metric.THROUGHPUT), sample)
+
+
+def told_series(
+    speeds: Sequence[float], seed: int, *, between: float = 0.01, trials: int = 5, trial_effect: float = 0.01
+) -> list[Told]:
+    """Runs at these speeds, each with an effect of its own with sigma `between`, as machines have from day to day."""
+    rng = np.random.default_rng(seed)
+    days = np.exp(rng.normal(0.0, between, len(speeds)))
+    return [
+        told(speed * day, rng, trials=trials, trial_effect=trial_effect)
+        for speed, day in zip(speeds, days, strict=True)
+    ]
+
+
+def seen(
+    place: int, says: Told | str, environment: Environment | None = None, *, suite: str = "nightly", build: str = "b0"
+) -> Seen:
+    """The run of the `place`-th day, of one cell."""
+    return Seen(
+        name=f"run-{place:02}",
+        folder=f"runs/run-{place:02}",
+        suite=suite,
+        started_unix_ns=EPOCH_UNIX_NS + place * DAY_NS,
+        complete=True,
+        threshold=0.02,
+        environment=environment or simulated_environment(),
+        cells={CELL: Sight("rust.hyper.SimpleGet.saturate", "subject", build, {Metric.THROUGHPUT: says})},
+    )
+
+
+def stored_run(
+    folder: Path,
+    place: int,
+    *,
+    speed: float = 2_000.0,
+    environment: Environment | None = None,
+    loads: tuple[Load, ...] = (SATURATE,),
+    server: str = "rust.hyper",
+    trials: int = 2,
+) -> Run:
+    """The run of the `place`-th day, stored as `folder/run-<place>`."""
+    behaviour = replace(GOOD, rate_per_s=speed)
+    run = simulated_run({server: behaviour}, trials=trials, loads=loads, ceiling=None, baseline=None, seed=place + 1)
+    changed = {"name": f"run-{place:02}", "created_unix_ns": EPOCH_UNIX_NS + place * DAY_NS}
+    if environment is not None:
+        changed["environment"] = environment
+    run = run.model_copy(update={"manifest": run.manifest.model_copy(update=changed)})
+    store = RunStore(folder / run.manifest.name)
+    store.create(run.manifest)
+    for recording in run.recordings:
+        store.save(recording, run.manifest.plan.cells[recording.cell_id])
+    return run

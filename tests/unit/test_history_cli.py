@@ -1,0 +1,153 @@
+"""`redline history` on stored runs: what it prints, what it leaves out, and when it fails."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner, Result
+
+from redline.archive import open_archive
+from redline.cli.history import gate
+from redline.cli.main import app
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.model.history import History
+from redline.report.history import build_history
+from tests.fakes.histories import seen, stored_run, told_series
+from tests.fakes.recordings import STEADY, simulated_environment
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
+SPEEDS = [2000.0] * 5 + [1700.0] * 2
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven runs, the last two of them slower, a link to the last, a damaged one, and something else."""
+    folder = tmp_path_factory.mktemp("nights")
+    for place, speed in enumerate(SPEEDS):
+        stored_run(folder, place, speed=speed)
+    (folder / "latest").symlink_to(folder / "run-06")
+    (folder / "damaged").mkdir()
+    (folder / "damaged" / "run.json").write_text("{")
+    (folder / "notes" / "deep").mkdir(parents=True)
+    return folder
+
+
+def redline(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, ["history", *map(str, args)])
+
+
+def test_a_regression_fails_and_is_told(nights: Path) -> None:
+    done = redline(nights, "--fail-on", "regression")
+    assert done.exit_code == 3, done.output
+    assert "2 of 2 changed for the worse, 0 for the better, 0 did not change" in done.stdout
+    assert "since run 6 of 7, run-05" in done.stdout
+    assert "regression: rust.hyper.SimpleGet.saturate: throughput\n" in done.stderr
+    assert f"warn: left out: {nights / 'damaged'}: " in done.stderr
+    assert "note: no run is in notes\n" in done.stderr
+    assert "latest" not in done.output
+    assert redline(nights).exit_code == 0
+    assert redline(nights, "--fail-on", "regression", "--recent", "1").exit_code == 0
+
+
+def test_json_is_of_the_published_schema(nights: Path) -> None:
+    done = redline(nights, "--json")
+    told = json.loads(done.stdout)
+    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
+    result = History.model_validate(told)
+    assert [run.name for run in result.runs] == [f"run-{place:02}" for place in range(7)]
+    assert result.foreign == ("notes",)
+    assert [cell.metric.value for cell in result.cells if cell.regressed] == ["throughput", "cpu-per-request"]
+
+
+def test_markdown_for_a_pull_request(nights: Path) -> None:
+    done = redline(nights, "--format", "md")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("## History\n")
+    assert "since run 6 of 7, run-05" in done.stdout
+
+
+def test_cells_are_selected(nights: Path) -> None:
+    assert len(History.model_validate_json(redline(nights, "-s", "rust.*", "--json").stdout).cells) == 2
+    done = redline(nights, "-m", "Post*")
+    assert isinstance(done.exception, UsageError)
+    assert "no cell of the runs below" in str(done.exception)
+
+
+def test_a_run_is_a_history_of_one(nights: Path) -> None:
+    done = redline(nights / "run-00", "--fail-on", "regression")
+    assert done.exit_code == 0, done.output
+    assert "there is nothing yet to hold it against" in " ".join(done.stdout.split())
+    assert "note: nothing is judged yet: the era has 1 of the 4 runs that it takes\n" in done.stderr
+
+
+def test_an_empty_directory_says_so_and_is_no_pass(tmp_path: Path) -> None:
+    assert "no run below" in redline(tmp_path).stdout
+    done = redline(tmp_path, "--fail-on", "regression")
+    assert isinstance(done.exception, RedlineError)
+    assert (done.exception.exit_code, "nothing could be judged" in str(done.exception)) == (1, True)
+
+
+def test_no_directory_is_told(tmp_path: Path) -> None:
+    done = redline(tmp_path / "nowhere")
+    assert isinstance(done.exception, StoreError)
+    assert done.exception.exit_code == 1
+
+
+def test_what_the_last_run_does_not_tell_is_no_pass() -> None:
+    runs = [seen(place, one) for place, one in enumerate(told_series([1000.0] * 5, 1))]
+    with pytest.raises(RedlineError, match=r"the last run does not tell everything: .*the cell is invalid"):
+        gate(build_history("runs", [*runs, seen(5, "the cell is invalid")]), None)
+
+
+def test_a_new_era_is_said_and_fails_nothing(tmp_path: Path) -> None:
+    other = simulated_environment().model_copy(update={"cpu_model": "Another CPU"})
+    for place in range(5):
+        stored_run(tmp_path, place, speed=2000.0 if place < 4 else 1000.0, environment=other if place == 4 else None)
+    done = redline(tmp_path, "--fail-on", "regression")
+    assert done.exit_code == 0, done.output
+    assert "a new era" in done.stdout
+    assert "the era has 1 of the 4 runs" in done.stderr
+
+
+def test_a_capacity_is_no_run_by_itself(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    stored_run(tmp_path, 0)
+    shutil.copytree(tmp_path / "run-00", whole / "capacity")
+    shutil.copytree(tmp_path / "run-00" / "recordings", whole / "recordings")
+    shutil.copy(tmp_path / "run-00" / "run.json", whole / "run.json")
+    shutil.copytree(tmp_path / "run-00", part / "capacity")
+    found = open_archive(tmp_path)
+    assert [store.folder.name for store in found.runs] == ["run-00", "whole"]
+    assert [(Path(one.folder).name, one.reason) for one in found.left_out] == [
+        ("part", "has been measured no further than its capacity")
+    ]
+
+
+def test_runs_are_found_in_folders_of_folders(tmp_path: Path) -> None:
+    stored_run(tmp_path / "2026" / "11", 0)
+    (tmp_path / ".hidden").mkdir()
+    found = open_archive(tmp_path)
+    assert [store.folder.name for store in found.runs] == ["run-00"]
+    assert found.foreign == ()
+
+
+def test_a_damaged_histogram_leaves_its_run_out(tmp_path: Path) -> None:
+    for place in range(2):
+        stored_run(tmp_path, place)
+    file = min((tmp_path / "run-01" / "recordings").iterdir())
+    told = json.loads(file.read_text())
+    text = told["traffic"]["response"]
+    told["traffic"]["response"] = text[:40] + "AAAA" + text[44:]
+    file.write_text(json.dumps(told))
+    done = redline(tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "run-01" in done.stderr
+
+
+def test_an_open_load_is_followed_by_its_p99(tmp_path: Path) -> None:
+    for place in range(2):
+        stored_run(tmp_path, place, loads=(STEADY,))
+    result = History.model_validate_json(redline(tmp_path, "--json").stdout)
+    assert [cell.metric.value for cell in result.cells] == ["p99", "cpu-per-request"]

@@ -1,0 +1,130 @@
+"""`redline judge`: an old run by today's rules, and what is told of the difference."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner, Result
+
+from redline.cli.contracts import JudgeResult
+from redline.cli.main import app
+from redline.cli.stages import write_views
+from redline.errors import StoreError
+from redline.model import Finding, FindingKind, Grade, Report, Run
+from redline.report import build_report
+from redline.report.rejudged import rejudged, turned
+from redline.store import RunStore
+from tests.fakes.recordings import GOOD, SATURATE, simulated_run
+from tests.golden import FOLDER
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
+RUN = simulated_run({"rust.hyper": replace(GOOD, steal=0.3)}, trials=3, loads=(SATURATE,), ceiling=None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    """A run with its views, as `redline run` leaves it."""
+    made = RunStore(tmp_path / "run")
+    made.create(RUN.manifest)
+    for recording in RUN.recordings:
+        made.save(recording, RUN.manifest.plan.cells[recording.cell_id])
+    write_views(made)
+    return made
+
+
+def redline(store: RunStore | Path, *flags: str) -> Result:
+    return CliRunner().invoke(app, ["judge", str(store.folder if isinstance(store, RunStore) else store), *flags])
+
+
+def otherwise(store: RunStore) -> None:
+    """As if it had been judged by rules that knew no steal, and took its trials for wrong answers."""
+    report = Report.model_validate_json((store.folder / "results.json").read_bytes())
+    (cell,) = report.cells
+    kept = [one for one in cell.findings if one.kind is not FindingKind.CPU_STEAL]
+    kept.append(finding(FindingKind.WRONG_ANSWERS, Grade.INVALID, cell.cell_id))
+    few = [one for one in kept if one.kind is FindingKind.TOO_FEW_TRIALS]
+    kept = [one for one in kept if one not in few] + [each.model_copy(update={"grade": Grade.INVALID}) for each in few]
+    changed = cell.model_copy(update={"findings": tuple(kept), "valid": False})
+    store.write("results.json", report.model_copy(update={"cells": (changed,)}).model_dump_json().encode())
+
+
+def finding(kind: FindingKind, grade: Grade, cell_id: str, position: int | None = 0) -> Finding:
+    return Finding(kind=kind, grade=grade, message="as it was", advice="none", cell_id=cell_id, position=position)
+
+
+def test_the_same_rules_find_the_same(store: RunStore) -> None:
+    done = redline(store)
+    assert done.exit_code == 0, done.output
+    assert "results.json has the same findings" in done.stdout
+    assert "! warn  cpu-steal in 3 trials: " in done.stdout
+
+
+def test_other_rules_are_told(store: RunStore) -> None:
+    otherwise(store)
+    done = redline(store, "--json")
+    told = json.loads(done.stdout)
+    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
+    result = JudgeResult.model_validate(told)
+    changes = {(one.kind, one.position): (one.change, one.before, one.after) for one in result.changes}
+    steal = {position: changes[FindingKind.CPU_STEAL, position] for position in range(3)}
+    assert steal == dict.fromkeys(range(3), ("new", None, Grade.WARN))
+    assert changes[FindingKind.WRONG_ANSWERS, 0] == ("gone", Grade.INVALID, None)
+    assert [(one.valid_before, one.valid_after) for one in result.turned] == [(False, True)]
+    assert not result.written
+    said = redline(store).stdout
+    assert "against results.json: 3 new, 1 gone" in said
+    assert "rust.hyper.SimpleGet.saturate can be used again" in said
+    assert "new: warn cpu-steal, rust.hyper.SimpleGet.saturate, trial 2: " in said
+
+
+def test_writing_renews_the_views(store: RunStore) -> None:
+    otherwise(store)
+    done = redline(store, "--write")
+    assert "3 new, 1 gone" in done.stdout
+    assert "report.html, results.csv and results.json are renewed" in done.stdout
+    assert "results.json has the same findings" in redline(store).stdout
+
+
+def test_a_run_that_is_being_written_is_not_renewed(store: RunStore) -> None:
+    with store.locked():
+        assert redline(store).exit_code == 0
+        assert isinstance(redline(store, "--write").exception, StoreError)
+
+
+@pytest.mark.parametrize("name", ["run-1", "run-1-later-words"])
+def test_old_runs_are_judged_though_nothing_says_how_they_were(name: str) -> None:
+    done = redline(FOLDER / name, "--json")
+    assert done.exit_code == 0, done.output
+    result = JudgeResult.model_validate_json(done.stdout)
+    assert result.not_compared == "it has no results.json"
+    assert not (FOLDER / name / "results.json").exists()
+    assert "not compared with how it was judged: it has no results.json" in redline(FOLDER / name).stdout
+
+
+def test_results_that_cannot_be_read_are_told(store: RunStore) -> None:
+    store.write("results.json", b'{"format": "redline.report/99"}')
+    told = JudgeResult.model_validate_json(redline(store, "--json").stdout)
+    assert told.not_compared.endswith("results.json is damaged or of a later version")
+    assert told.changes == ()
+
+
+def test_a_finding_is_the_same_when_only_its_words_differ() -> None:
+    now = build_report(RUN)
+    reworded = reported(RUN, lambda one: one.model_copy(update={"message": "in other words"}))
+    assert rejudged(reworded, now) == ()
+    assert turned(reworded, now) == ()
+    graver = reported(RUN, lambda one: one.model_copy(update={"grade": Grade.NOTE}))
+    assert {one.change for one in rejudged(graver, now)} == {"graded otherwise"}
+    assert {(one.before, one.after) for one in rejudged(graver, now) if one.kind is FindingKind.CPU_STEAL} == {
+        (Grade.NOTE, Grade.WARN)
+    }
+
+
+def reported(run: Run, change: Callable[[Finding], Finding]) -> Report:
+    """The run's report, with every finding changed so."""
+    made = build_report(run)
+    cells = [cell.model_copy(update={"findings": tuple(map(change, cell.findings))}) for cell in made.cells]
+    return made.model_copy(update={"cells": tuple(cells)})

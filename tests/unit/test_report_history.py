@@ -1,0 +1,167 @@
+"""Many runs as a history: their order, their eras, what of them is compared, and how that is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from redline.model import Environment, Metric, Verdict
+from redline.model.history import History, LeftOut
+from redline.report.history import Seen, build_history, regressions, see, silent
+from redline.report.renderers import history_lines as lines
+from redline.report.renderers.history_markdown import render_history
+from tests.fakes.histories import CELL, seen, told_series
+from tests.fakes.recordings import GOOD, SATURATE, STEADY, Behaviour, simulated_environment, simulated_run
+
+HERE = simulated_environment()
+THERE = HERE.model_copy(update={"cpu_model": "Another CPU"})
+TUNED = HERE.model_copy(update={"governor": "performance"})
+
+
+def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[Seen]:
+    """A run a night; an environment stays until the next."""
+    series, machine, runs = told_series(speeds, 7, between=0.003, trial_effect=0.003), HERE, []
+    for place, told in enumerate(series):
+        machine = (environments or {}).get(place, machine)
+        runs.append(seen(place, told, machine))
+    return runs
+
+
+def history(runs: list[Seen]) -> History:
+    return build_history("runs", runs)
+
+
+SLOWER = nightly([1000.0] * 8 + [900.0] * 4)
+
+
+def test_runs_are_in_the_order_of_their_start() -> None:
+    made = history(SLOWER[::-1])
+    assert [run.name for run in made.runs] == [f"run-{place:02}" for place in range(12)]
+    assert made == history(SLOWER)
+    (cell,) = made.cells
+    assert [point.run for point in cell.points] == list(range(12))
+    assert [(change.run, change.verdict, change.runs) for change in cell.changes] == [(8, Verdict.SLOWER, 4)]
+    assert (cell.regressed, cell.current) == (True, True)
+    assert (cell.changes[0].before.n, cell.changes[0].after.n) == (40, 20)
+
+
+def test_a_regression_stands_until_it_is_mended_or_accepted() -> None:
+    assert [one.slug for one in regressions(history(SLOWER))] == ["rust.hyper.SimpleGet.saturate"]
+    assert len(regressions(history(SLOWER), recent=4)) == 1
+    assert regressions(history(SLOWER), recent=3) == ()
+    mended = nightly([1000.0] * 8 + [900.0] * 4 + [1000.0] * 4)
+    assert [change.verdict for change in history(mended).cells[0].changes] == [Verdict.SLOWER, Verdict.FASTER]
+    assert regressions(history(mended)) == ()
+
+
+def test_another_world_begins_an_era() -> None:
+    made = history(nightly([1000.0] * 8 + [900.0] * 4, {8: THERE}))
+    assert [run.era for run in made.runs] == [0] * 8 + [1] * 4
+    assert [era.first_run for era in made.eras] == [0, 8]
+    assert made.eras[1].differs == ("cpu model: Simulated CPU @ 3.00GHz -> Another CPU",)
+    assert made.cells[0].changes == ()
+    assert "│" in lines.sparkline(made.cells[0], made)
+    assert any("a new era, not held against what was before, from run-08 on" in line for line in lines.in_words(made))
+
+
+def test_runs_of_two_machines_in_turn_are_two_eras() -> None:
+    turns = {place: (HERE, THERE)[place % 2] for place in range(20)}
+    speeds = [1000.0 if place % 2 == 0 else 2000.0 for place in range(14)] + [900.0, 2000.0] * 3
+    made = history(nightly(speeds, turns))
+    assert len(made.eras) == 2
+    assert [(change.run, change.verdict) for change in made.cells[0].changes] == [(14, Verdict.SLOWER)]
+    assert not made.cells[0].regressed, "the last run is of the other machine, where nothing changed"
+
+
+def test_lesser_differences_stand_beside_a_change() -> None:
+    made = history(nightly([1000.0] * 8 + [1100.0] * 4, {8: TUNED}))
+    (change,) = made.cells[0].changes
+    assert made.runs[8].environment_differs == ("governor: not told -> performance",)
+    assert lines.beside(change, made) == ("governor: not told -> performance",)
+    assert lines.since(change, made) == "since run 9 of 12, run-08"
+    assert lines.sign_of(change).startswith("▲ faster +")
+
+
+def test_another_build_stands_beside_a_change() -> None:
+    series = told_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
+    made = history([seen(place, one, build="old" if place < 8 else "new") for place, one in enumerate(series)])
+    assert lines.beside(made.cells[0].changes[0], made) == ("build: old -> new",)
+
+
+def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:
+    gone = replace(seen(12, "unused"), cells={})
+    assert not history([*SLOWER, gone]).cells[0].current
+    assert regressions(history([*SLOWER, gone])) == ()
+    assert len(regressions(history([*SLOWER, replace(gone, suite="another")]))) == 1
+
+
+def test_what_the_last_run_does_not_tell_is_silent() -> None:
+    made = history([*SLOWER, seen(12, "the cell is invalid")])
+    assert [one.points[-1].missing for one in silent(made)] == ["the cell is invalid"]
+    assert lines.last_told(made.cells[0]) == "the cell is invalid"
+    assert lines.sparkline(made.cells[0], made).endswith("·")
+
+
+def test_a_run_is_seen_in_its_telling_metrics() -> None:
+    run = simulated_run({"rust.hyper": GOOD}, trials=2, loads=(SATURATE, STEADY))
+    found = see(run, "there", lambda _cell: True)
+    assert {one.slug: list(one.told) for one in found.cells.values()} == {
+        "rust.hyper.SimpleGet.saturate": [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST],
+        "rust.hyper.SimpleGet.steady": [Metric.P99, Metric.CPU_PER_REQUEST],
+        "oracle.null.SimpleGet.saturate": [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST],
+        "oracle.null.SimpleGet.steady": [Metric.P99, Metric.CPU_PER_REQUEST],
+    }
+    assert all(not isinstance(says, str) for one in found.cells.values() for says in one.told.values())
+    assert see(run, "there", lambda cell: cell.role == "ceiling").cells.keys() < found.cells.keys()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        (replace(GOOD, outcomes={"timeout": 8000}), "the cell is invalid"),
+        (replace(GOOD, perturbed=True), "measured with a probe that perturbs"),
+    ],
+)
+def test_what_is_not_compared_says_why(behaviour: Behaviour, said: str) -> None:
+    run = simulated_run({"rust.hyper": behaviour}, trials=2, loads=(SATURATE,), ceiling=None)
+    (sight,) = see(run, "there", lambda _cell: True).cells.values()
+    assert set(sight.told.values()) == {said}
+
+
+def test_a_sparkline_has_a_bar_for_each_run() -> None:
+    made = history(SLOWER)
+    drawn = lines.sparkline(made.cells[0], made)
+    assert len(drawn) == 12
+    assert max(drawn[8:]) < min(drawn[:8])
+    assert len(lines.sparkline(made.cells[0], made, most=5)) == 5
+    flat = history(nightly([1000.0] * 12))
+    assert len(set(lines.sparkline(flat.cells[0], flat))) <= 3, "noise is no mountain"
+
+
+def test_none_and_one_say_so() -> None:
+    assert lines.in_words(history([])) == ("no run below runs",)
+    (line,) = lines.in_words(history(SLOWER[:1]))
+    assert "one run below runs, run-00: there is nothing yet to hold it against" in line
+    assert lines.alone(history(SLOWER[:1])) == ("rust.hyper.SimpleGet.saturate",)
+
+
+def test_markdown_tells_what_changed_first() -> None:
+    left_out = LeftOut(folder="runs/*bad*", reason="@someone <b>did</b> it")
+    told = render_history(build_history("runs", SLOWER, [left_out])).decode()
+    rows = [line for line in told.splitlines() if line.startswith("| **")]
+    assert len(rows) == 1
+    assert "▼ slower" in rows[0]
+    assert "since run 9 of 12, run-08" in rows[0]
+    assert "**1 of 1 changed for the worse, 0 for the better, 0 did not change.**" in told
+    assert "<b>" not in told
+    assert "@someone" not in told
+    assert r"runs/\*bad\*" in told
+
+
+def test_markdown_of_nothing_is_short() -> None:
+    assert render_history(history([])).decode() == "## History\n\n- no run below runs\n"
+
+
+def test_json_is_read_back() -> None:
+    made = history(SLOWER)
+    assert History.model_validate_json(made.model_dump_json()) == made
+    assert made.cells[0].cell_id == CELL
