@@ -159,7 +159,8 @@ def _answer(limit: LimitTold) -> str:
     if low is None or high is None:
         return f"{limit.name}: {_met_told(limit)}, {_missed_told(limit)}"
     half = (high - low) / (high + low)
-    sure = "by single rates" if limit.confidence is None else f"{percent(limit.confidence)} sure"
+    model = "by the model of a queue with one worker"
+    sure = "by single rates" if limit.confidence is None else f"{percent(limit.confidence)} interval, {model}"
     told = f"{limit.name}: met up to {low:,.0f}/s, missed from {high:,.0f}/s (±{percent(half)}, {sure})"
     return told + ("" if limit.decided else "; wider than asked: more or longer probes would narrow it")
 

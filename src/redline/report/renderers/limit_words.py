@@ -24,10 +24,10 @@ def half_width(answer: LimitAnswer) -> str:
 
 
 def method_told(answer: LimitAnswer) -> str:
-    """How the interval is known, in few words: what it promises holds for a queue with one worker."""
+    """How the interval is known, in few words: with several workers it holds the truth less often than it says."""
     if answer.confidence is None:
         return "by single rates"
-    return f"{percent(answer.confidence)} interval of a queue"
+    return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
 
 
 def _met(answer: LimitAnswer) -> str:

@@ -1,0 +1,148 @@
+"use strict";
+// Draws the curves of a limit, and what was past the edge, from the JSON in #data. All tables stand without this script.
+(() => {
+  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized } = plotting;
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const NAMES = ["p50", "p90", "p99", "p99.9"];
+  const COLOURS = ["--s2", "--s0", "--s1", "--s3"];
+  const BANDS = "44";
+
+  const dots = colour => ({ show: true, size: 6, fill: colour, stroke: colour });
+  // Rates that the server did not keep up with: their percentiles are of no stationary state, so no line leads there.
+  function crosses(plot, series, colour) {
+    const { ctx } = plot, arm = 4 * devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = 1.75 * devicePixelRatio;
+    ctx.beginPath();
+    plot.data[series].forEach((value, i) => {
+      if (value == null) return;
+      const x = plot.valToPos(plot.data[0][i], "x", true), y = plot.valToPos(value, "y", true);
+      ctx.moveTo(x - arm, y - arm); ctx.lineTo(x + arm, y + arm);
+      ctx.moveTo(x - arm, y + arm); ctx.lineTo(x + arm, y - arm);
+    });
+    ctx.stroke();
+    ctx.restore();
+  }
+
+  function dashed(plot, points, colour, text) {
+    const { ctx, bbox } = plot, [[x0, y0], [x1, y1]] = points;
+    ctx.save();
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = 1.25 * devicePixelRatio;
+    ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath(); ctx.moveTo(x0, y0); ctx.lineTo(x1, y1); ctx.stroke();
+    ctx.fillStyle = token("--muted");
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    const room = ctx.measureText(text).width + 5 * devicePixelRatio, upright = x0 === x1;
+    ctx.textBaseline = upright ? "top" : "bottom";
+    ctx.textAlign = "left";
+    const left = upright ? (x0 + room > bbox.left + bbox.width ? x0 - room : x0 + 5 * devicePixelRatio) : bbox.left + 5 * devicePixelRatio;
+    ctx.fillText(text, left, upright ? bbox.top + 20 * devicePixelRatio : y0 - 2 * devicePixelRatio);
+    ctx.restore();
+  }
+
+  function curve(cell) {
+    const { kept, lost } = cell, tables = [], series = [{}], names = [null], lostAt = [];
+    NAMES.forEach((name, i) => {
+      const colour = token(COLOURS[i]);
+      if (kept.x.length) {
+        tables.push([kept.x, kept.y[i]]);
+        series.push({ stroke: colour, width: 2, spanGaps: true, points: dots(colour) });
+        names.push(name);
+      }
+      if (lost.x.length) {
+        tables.push([lost.x, lost.y[i]]);
+        lostAt.push([series.length, colour]);
+        series.push({ stroke: colour, paths: () => null, points: { show: false } });
+        names.push(name);
+      }
+    });
+    const bands = cell.bands.flatMap(({ low, high }) => [low, high]);
+    const farthest = 1.06 * Math.max(...kept.x, ...lost.x, ...bands);
+    const times = [...kept.y.flat(), ...lost.y.flat(), ...cell.limits].filter(value => value !== null);
+    return { table: uPlot.join(tables), series, names, format: duration, instant: rate,
+      scales: { x: { time: false, range: () => [0, farthest] }, y: logScale(times) },
+      axes: axes({ values: (plot, ticks) => spaced(plot, ticks, rate, 56) },
+        { ...logAxis, values: (_, ticks) => ticks.map(duration) }),
+      below: plot => {
+        for (const { s, low, high } of cell.bands) shade(plot, low, high, token(`--s${(s + 4) % 8}`) + BANDS, "");
+      },
+      above: plot => {
+        for (const [place, colour] of lostAt) crosses(plot, place, colour);
+        const { bbox } = plot, right = bbox.left + bbox.width;
+        for (const limit of cell.limits) {
+          const y = plot.valToPos(limit, "y", true);
+          dashed(plot, [[bbox.left, y], [right, y]], token("--muted"), `limit ${duration(limit)}`);
+        }
+        if (cell.knee === null) return;
+        const x = plot.valToPos(cell.knee, "x", true);
+        dashed(plot, [[x, bbox.top], [x, bbox.top + bbox.height]], token("--ink"), `knee ${rate(cell.knee)}`);
+      } };
+  }
+
+  // Over time; the overload is shaded.
+  function course(cell, lines, format, log) {
+    const { t, over } = cell.course;
+    const values = lines.flatMap(line => line.values).filter(value => value !== null);
+    if (log && !values.some(value => value > 0)) values.push(1e6);
+    return { table: [t, ...lines.map(line => line.values)], names: [null, ...lines.map(line => line.name)],
+      series: [{}, ...lines.map(({ colour, dash }) =>
+        ({ stroke: token(colour), width: 2, dash: dash ?? [], spanGaps: false, points: { show: false } }))],
+      format, instant: seconds, sync: true,
+      scales: { x: { time: false, range: (_, __, high) => [0, high] },
+        y: log ? logScale(values) : { range: () => [0, 1.06 * Math.max(1, ...values)] } },
+      axes: axes({ values: (_, marks) => marks.map(seconds) },
+        { ...(log ? logAxis : {}), values: (_, marks) => marks.map(format) }),
+      below: plot => shade(plot, over[0], over[1], token("--shade"), "overload"), above: () => {} };
+  }
+
+  const KINDS = {
+    curve,
+    rate: cell => course(cell, [
+      { name: "asked", values: cell.course.asked, colour: "--ceiling", dash: [6, 4] },
+      { name: "answered", values: cell.course.answered, colour: "--s0" },
+      { name: "errors", values: cell.course.errors, colour: "--slower" }], rate, false),
+    latency: cell => course(cell, [
+      { name: "p50", values: cell.course.p50, colour: COLOURS[0] },
+      { name: "p99", values: cell.course.p99, colour: COLOURS[2] }], duration, true),
+  };
+
+  function read(plot, spec, where) {
+    const index = plot.cursor.idx;
+    if (index == null) return where.replaceChildren();
+    const entries = spec.names.flatMap((name, i) => {
+      const value = i > 0 ? plot.data[i][index] : null;
+      return value == null ? [] : [[`${name} `, spec.format(value)]];
+    });
+    tell(where, [["", spec.instant(plot.data[0][index])], ...entries]);
+  }
+
+  const plots = [];
+  function draw(entry) {
+    entry.plot?.destroy();
+    const { element, kind, place } = entry, spec = KINDS[kind](data.cells[place]);
+    const readout = element.parentElement.querySelector(".readout");
+    entry.plot = new uPlot({ width: element.clientWidth, height: element.clientHeight, legend: { show: false },
+      scales: spec.scales, axes: spec.axes, series: spec.series, padding: [10, 20, 0, 0],
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: spec.sync ? { key: `c${place}` } : {} },
+      hooks: { setCursor: [plot => read(plot, spec, readout)], drawClear: [spec.below], draw: [spec.above] } },
+    spec.table, element);
+  }
+  const shown = entry => !entry.element.closest("details:not([open])");
+  const drawAll = () => plots.forEach(entry => {
+    if (shown(entry)) draw(entry);
+    else { entry.plot?.destroy(); entry.plot = undefined; }
+  });
+
+  const sizes = resized(plots);
+  for (const element of document.querySelectorAll(".plot")) {
+    plots.push({ element, kind: element.dataset.plot, place: Number(element.dataset.cell) });
+    if (shown(plots.at(-1))) draw(plots.at(-1));
+    sizes.observe(element);
+  }
+  document.getElementById("curves").addEventListener("toggle", () => {
+    for (const entry of plots) if (!entry.plot && shown(entry)) draw(entry);
+  }, true);
+  redrawn(drawAll);
+})();

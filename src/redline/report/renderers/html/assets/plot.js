@@ -1,0 +1,115 @@
+"use strict";
+// What the plots of all pages have in common: colours, scales, round numbers, and what stands below the pointer.
+const plotting = (() => {
+  const NS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+  const RATE = [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]];
+
+  const token = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const scaled = (value, units) => {
+    if (value === 0) return "0";
+    const [scale, unit] = units.find(([size]) => Math.abs(value) >= size * 0.9995) ?? units.at(-1);
+    return `${Number((value / scale).toPrecision(3))} ${unit}`;
+  };
+  const duration = ns => scaled(ns, NS);
+  const rate = perSecond => scaled(perSecond, RATE);
+  const seconds = s => `${Number(s.toFixed(2))} s`;
+
+  // Round values on a log axis: decades when there are many, their parts when there are few, even steps within one part.
+  function logTicks(low, high) {
+    for (const parts of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]]) {
+      const ticks = [];
+      for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade++)
+        for (const part of parts) {
+          const tick = Number(`${part}e${decade}`);
+          if (tick >= low && tick <= high) ticks.push(tick);
+        }
+      if (ticks.length >= 4) return ticks;
+    }
+    const rough = (high - low) / 4, decade = 10 ** Math.floor(Math.log10(rough));
+    const step = decade * [1, 2, 5, 10].find(part => part * decade >= rough);
+    const first = Math.ceil(low / step), last = Math.floor(high / step);
+    return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+  }
+  const logAxis = { splits: (_, __, low, high) => logTicks(low, high), filter: (_, ticks) => ticks };
+
+  function logScale(values) {
+    const all = values.filter(value => value > 0);
+    const low = Math.min(...all), high = Math.max(...all), room = Math.max((high / low) ** 0.06, 1.04);
+    return { distr: 3, log: 10, range: () => [low / room, high * room] };
+  }
+
+  // Labels that would run into the one before them are left out.
+  function spaced(plot, ticks, text, room) {
+    let last = -Infinity;
+    return ticks.map(tick => {
+      const at = plot.valToPos(tick, "x");
+      if (at - last < room) return "";
+      last = at;
+      return text(tick);
+    });
+  }
+
+  function axes(x, y) {
+    const shared = { stroke: token("--muted"), font: "12px system-ui, sans-serif", ticks: { show: false },
+      grid: { stroke: token("--grid"), width: 1 } };
+    return [{ ...shared, size: 30, gap: 6, ...x }, { ...shared, size: 64, gap: 6, ...y }];
+  }
+
+  // A stretch of the x axis, with its name where that fits.
+  function shade(plot, from, until, fill, name) {
+    const low = Math.max(from, plot.scales.x.min), high = Math.min(until, plot.scales.x.max);
+    const start = plot.valToPos(low, "x", true), end = plot.valToPos(high, "x", true);
+    if (!(end > start)) return;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.fillStyle = fill;
+    ctx.fillRect(start, bbox.top, end - start, bbox.height);
+    ctx.fillStyle = token("--muted");
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
+    ctx.textAlign = "left";
+    if (name && ctx.measureText(name).width < end - start)
+      ctx.fillText(name, start + 5 * devicePixelRatio, bbox.top + 5 * devicePixelRatio);
+    ctx.restore();
+  }
+
+  // What stands under the pointer; text nodes alone, so that no name can be markup.
+  function tell(where, entries) {
+    where.replaceChildren(...entries.map(([name, value]) => {
+      const part = document.createElement("span"), strong = document.createElement("b");
+      strong.textContent = value;
+      part.append(name, strong);
+      return part;
+    }));
+  }
+
+  // Drawn again when the colours change. Paper is white, and nobody can open a fold on it.
+  function redrawn(drawAll) {
+    let folded = [];
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+    addEventListener("beforeprint", () => {
+      folded = [...document.querySelectorAll("details:not([open])")];
+      folded.forEach(fold => { fold.open = true; });
+      document.documentElement.classList.add("paper");
+      drawAll();
+    });
+    addEventListener("afterprint", () => {
+      folded.forEach(fold => { fold.open = false; });
+      document.documentElement.classList.remove("paper");
+      drawAll();
+    });
+  }
+
+  // Plots keep the size of what they stand in; what is folded away has none.
+  function resized(plots) {
+    return new ResizeObserver(changes => {
+      for (const { target } of changes) {
+        const { plot } = plots.find(entry => entry.element === target);
+        if (plot && target.clientWidth > 0 && (plot.width !== target.clientWidth || plot.height !== target.clientHeight))
+          plot.setSize({ width: target.clientWidth, height: target.clientHeight });
+      }
+    });
+  }
+
+  return { token, scaled, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized };
+})();

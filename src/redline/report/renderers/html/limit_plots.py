@@ -1,0 +1,123 @@
+"""What the plots of a limit are drawn from, as compact JSON that cannot end its script element."""
+
+import json
+from collections.abc import Sequence
+from typing import TypedDict
+
+from redline.model.limits import Beyond, BeyondMoment, CellLimit, CurvePoint, LimitAnswer
+from redline.suite import WrongValueError, parse_objectives
+
+PERCENTILES = ("p50", "p90", "p99", "p99.9")
+_FIELDS = ("p50_ns", "p90_ns", "p99_ns", "p999_ns")
+_NUDGE = 1e-9
+
+
+class Points(TypedDict):
+    """By ascending answered rate: requests per second, and each percentile in nanoseconds where it is known."""
+
+    x: list[float]
+    y: list[list[int | None]]
+
+
+class Band(TypedDict):
+    """An answer: between these rates a set of objectives stops to be met; `s` is its colour."""
+
+    s: int
+    low: float
+    high: float
+
+
+class Course(TypedDict):
+    """The load past the edge: seconds, rates per second, nanoseconds, and when the overload began and ended."""
+
+    t: list[float]
+    asked: list[float]
+    answered: list[float]
+    errors: list[float]
+    p50: list[int | None]
+    p99: list[int | None]
+    over: tuple[float, float]
+
+
+class CellPlots(TypedDict):
+    """One cell: the rates that it kept up with, those that it did not, and what is marked among them."""
+
+    kept: Points
+    lost: Points
+    bands: list[Band]
+    limits: list[float]
+    knee: float | None
+    course: Course | None
+
+
+def payload(cells: Sequence[CellLimit]) -> str:
+    """The JSON for all cells."""
+    text = json.dumps({"cells": [_cell(cell) for cell in cells]}, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def drawn(cell: CellLimit) -> bool:
+    """Whether there is a curve."""
+    return bool(percentiles_told(cell))
+
+
+def percentiles_told(cell: CellLimit) -> tuple[str, ...]:
+    """Those that some point of the curve tells."""
+    columns = zip(PERCENTILES, zip(*map(_times, cell.curve), strict=True), strict=False)
+    return tuple(name for name, times in columns if any(times))
+
+
+def _cell(cell: CellLimit) -> CellPlots:
+    return {
+        "kept": _points([each for each in cell.curve if not each.overloaded]),
+        "lost": _points([each for each in cell.curve if each.overloaded]),
+        "bands": [band for place, each in enumerate(cell.limits) if (band := _band(place, each)) is not None],
+        "limits": sorted({limit for each in cell.limits for limit in _time_limits(each)}),
+        "knee": None if cell.knee is None else round(cell.knee.rate_per_s, 3),
+        "course": None if cell.beyond is None else _course(cell.beyond),
+    }
+
+
+def _points(points: Sequence[CurvePoint]) -> Points:
+    """No two at the same place: a plot's x have to rise."""
+    x: list[float] = []
+    rising = sorted(points, key=lambda point: point.answered_per_s)
+    for point in rising:
+        least = x[-1] * (1 + _NUDGE) if x else 0.0
+        x.append(max(point.answered_per_s, least))
+    times = [_times(point) for point in rising]
+    return {"x": x, "y": [list(column) for column in zip(*times, strict=True)] if times else [[] for _ in _FIELDS]}
+
+
+def _times(point: CurvePoint) -> list[int | None]:
+    return [getattr(point, name) or None for name in _FIELDS]
+
+
+def _band(place: int, answer: LimitAnswer) -> Band | None:
+    if answer.passed_per_s is None or answer.failed_per_s is None:
+        return None
+    return {"s": place % 8, "low": answer.passed_per_s, "high": answer.failed_per_s}
+
+
+def _time_limits(answer: LimitAnswer) -> list[float]:
+    """The times that must not be exceeded, in nanoseconds; conditions that later versions wrote may not be known."""
+    found: list[float] = []
+    for text in answer.conditions:
+        try:
+            found.extend(each.limit for each in parse_objectives(text) if each.metric in PERCENTILES)
+        except WrongValueError:
+            continue
+    return found
+
+
+def _course(beyond: Beyond) -> Course:
+    moments: Sequence[BeyondMoment] = beyond.course
+    return {
+        "t": [each.at_s for each in moments],
+        "asked": [round(each.asked_per_s, 1) for each in moments],
+        "answered": [round(each.answered_per_s, 1) for each in moments],
+        "errors": [round(each.errors_per_s, 1) for each in moments],
+        "p50": [each.p50_ns or None for each in moments],
+        "p99": [each.p99_ns or None for each in moments],
+        "over": (beyond.before_s, beyond.before_s + beyond.overload_s),
+    }

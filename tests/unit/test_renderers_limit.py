@@ -1,0 +1,170 @@
+"""A limit as a page, as Markdown and in words."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model.limits import LimitReport
+from redline.report.renderers import limit_words as words
+from redline.report.renderers.html.limit_page import RateAxis, limit_page, probe_note
+from redline.report.renderers.limits import LIMIT_RENDERERS
+from tests.fakes import limits
+from tests.unit.test_renderers_html import Page
+
+ALL: list[Callable[[], LimitReport]] = [limits.whole, limits.alone, limits.nasty, limits.report]
+
+
+def html(report: LimitReport) -> Page:
+    return Page(LIMIT_RENDERERS["html"].render(report).decode())
+
+
+def markdown(report: LimitReport) -> str:
+    return LIMIT_RENDERERS["md"].render(report).decode()
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_the_page_is_well_formed_and_the_same_every_time(make: Callable[[], LimitReport]) -> None:
+    parsed = html(make())
+    assert parsed.open == []
+    assert LIMIT_RENDERERS["html"].render(make()) == LIMIT_RENDERERS["html"].render(make())
+    ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = [attributes["href"][1:] for tag, attributes in parsed.tags if tag == "a"]
+    assert set(links) <= set(ids)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_nothing_is_loaded_and_nothing_but_our_own_text_may_act(make: Callable[[], LimitReport]) -> None:
+    parsed = html(make())
+    policy = next(a["content"] for _, a in parsed.tags if a.get("http-equiv") == "Content-Security-Policy")
+    data_block, *scripts = parsed.raw["script"]
+    assert "<" not in data_block
+    assert len(scripts) == 3
+    for text in (*scripts, *parsed.raw["style"]):
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+    for tag, attributes in parsed.tags:
+        assert tag != "img"
+        assert "style" not in attributes
+        assert not [name for name in attributes if name.startswith("on")]
+
+
+def test_the_page_holds_every_answer_and_every_probe() -> None:
+    report = limits.whole()
+    text = html(report).text
+    for cell in report.cells:
+        for answer in cell.limits:
+            for side in (answer.passed_per_s, answer.failed_per_s):
+                assert words.rate_told(side) in text
+        for probe in cell.probes:
+            assert words.rate_told(probe.rate_per_s) in text
+    assert "play.vanilla.SimpleGet" in text
+    assert "it collapses" in text
+
+
+def test_the_plots_have_what_the_curve_has() -> None:
+    report = limits.whole()
+    data = json.loads(html(report).raw["script"][0])
+    assert len(data["cells"]) == 3
+    for cell, drawn in zip(report.cells, data["cells"], strict=True):
+        kept, lost = drawn["kept"], drawn["lost"]
+        assert len(kept["x"]) + len(lost["x"]) == len(cell.curve)
+        assert [len(column) for column in kept["y"]] == [len(kept["x"])] * 4
+        assert all(a < b for a, b in zip(kept["x"], kept["x"][1:], strict=False))
+        assert (drawn["knee"] is None) == (cell.knee is None)
+    assert data["cells"][0]["limits"] == [50_000_000, 200_000_000]
+    assert [band["s"] for band in data["cells"][0]["bands"]] == [0, 1]
+    assert data["cells"][2]["course"] is None
+
+
+def test_many_cells_are_folded_but_the_first() -> None:
+    cells = [limits.busy().model_copy(update={"slug": f"rust.hyper+n={n}"}) for n in range(5)]
+    folds = [a for tag, a in html(limits.report(*cells)).tags if tag == "details" and "fold" in (a.get("class") or "")]
+    assert [("open" in each) for each in folds] == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_every_row_of_a_table_has_the_columns_of_its_head(make: Callable[[], LimitReport]) -> None:
+    for block in markdown(make()).split("\n\n"):
+        rows = [line for line in block.splitlines() if line.startswith("|")]
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) <= 1
+
+
+def test_hostile_text_is_out_of_force_in_markdown() -> None:
+    text = markdown(limits.nasty())
+    assert "<img" not in text
+    assert "</script" not in text
+    assert not re.search(r"(?<!\\)\]\(", text)
+    assert "@all" not in text
+    assert set(re.findall(r"<[^>]*>", text)) <= {"<br>"}
+
+
+def test_markdown_says_what_the_page_says() -> None:
+    text = markdown(limits.whole())
+    assert "| **rust.hyper** | good<br>p99 &lt; 50ms, errors &lt; 1% | 1,225/s | 1,488/s |" in text
+    assert "- past the edge: asked for 1,349/s over 3.0 s, it collapses: 16% of its capacity of 1,037/s" in text
+    assert "hysteresis: 7,092 requests still waited, no fewer as time went by" in text
+    assert "- no answer: even 50/s does not meet p99 &lt; 50ms, errors &lt; 1%" in text
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_json_reads_back(make: Callable[[], LimitReport]) -> None:
+    rendered = LIMIT_RENDERERS["json"].render(make())
+    assert LimitReport.model_validate_json(rendered) == make()
+    jsonschema.validate(json.loads(rendered), LimitReport.model_json_schema(mode="serialization"))
+
+
+def test_the_words_of_an_answer() -> None:
+    answer = limits.busy().limits[0]
+    assert words.answer_told(answer) == "met up to 1,225/s, missed from 1,488/s (±9.7%)"
+    assert words.method_told(answer) == "95% interval, by the model of a queue with one worker"
+    assert words.method_told(answer.model_copy(update={"confidence": None})) == "by single rates"
+    unknown = answer.model_copy(update={"passed_per_s": None, "met_somewhere": False})
+    assert words.answer_told(unknown) == "met at no rate that was tried, missed from 1,488/s"
+    high = answer.model_copy(update={"failed_per_s": None})
+    assert words.answer_told(high) == "met up to 1,225/s, from where it is missed is not known"
+
+
+def test_the_words_of_confirmation() -> None:
+    cell = limits.busy()
+    fresh = tuple(
+        cell.probes[0].model_copy(update={"phase": "confirm", "fresh": True, "start": start}) for start in (1, 1, 2)
+    )
+    confirmed = cell.model_copy(update={"confirmed": True, "probes": (*cell.probes, *fresh)})
+    assert words.confirmed_told(confirmed) == "confirmed at both ends on 2 fresh starts of the server"
+    assert words.confirmed_told(limits.bare()) == ""
+
+
+def test_a_client_that_was_the_limit_is_told() -> None:
+    cell = limits.busy().model_copy(update={"probes": (limits.client_limited(),)})
+    assert words.client_told(cell) == (
+        "not the server was the limit at 64.0 k/s: all 256 connections were busy: give -c more"
+    )
+    note = probe_note(limits.client_limited())
+    assert note == "hopeless: ended early; not the server: all 256 connections were busy: give -c more"
+
+
+def test_one_without_anything_says_how_it_ended() -> None:
+    (row,) = limit_page(limits.report(limits.bare())).rows
+    assert row.answer is None
+    assert "interrupted: this is what was known by then" in html(limits.report(limits.bare())).text
+
+
+rates = st.floats(0.01, 1e9)
+
+
+@given(st.lists(rates, min_size=1, max_size=20))
+def test_every_rate_is_on_the_axis_in_order(told: list[float]) -> None:
+    axis = RateAxis.of(told)
+    assert axis is not None
+    at = [axis.at(each) for each in sorted(told)]
+    assert at == sorted(at)
+    assert all(0 <= each <= 100 for each in at)
+    assert all(0 <= tick.at <= 100 for tick in axis.ticks)
+    assert len(axis.ticks) <= 6
