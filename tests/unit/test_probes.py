@@ -29,6 +29,8 @@ TREE_SERIES = {
     "context_switches_involuntary": "counter",
     "preemptions": "counter",
     "run_delay_ns": "counter",
+    "processes_started": "counter",
+    "processes_ended": "counter",
     "rss_bytes": "gauge",
     "threads": "gauge",
     "processes": "gauge",
@@ -142,6 +144,28 @@ def test_a_tree_finds_later_processes_when_it_looks_around(worker: Worker) -> No
     size = tree.size()
     assert size is not None
     assert size.processes == 3
+
+
+def test_a_tree_counts_the_processes_that_took_the_place_of_others(worker: Worker) -> None:
+    tree = ProcessTree(worker.pid)
+    worker.do("fork 2")
+    tree.look_around()
+    first = tree.size()
+    assert first is not None
+    assert (first.started, first.ended) == (0, 0)
+    gone = procfs.tree(worker.pid)[-1]
+    os.kill(gone, signal.SIGKILL)
+    worker.do("fork 1")
+
+    def is_over() -> bool:
+        stat = procfs.read_stat(gone)
+        return stat is None or stat.state == "Z"
+
+    assert eventually(is_over)
+    tree.look_around()
+    then = tree.size()
+    assert then is not None
+    assert (then.started, then.ended, then.processes) == (1, 1, 3)
 
 
 def test_voluntary_switches_are_those_of_the_process(worker: Worker) -> None:

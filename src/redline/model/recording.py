@@ -21,6 +21,7 @@ class Series(Frozen):
 
     - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `preemptions` (the
       involuntary ones of threads that do not give way to others), `run_delay_ns` (of the same threads; counters),
+      `processes_started`, `processes_ended` (since it was first looked at; counters),
       `rss_bytes`, `threads`, `processes` (gauges); where it began on some of the cores, `cores_busy_ns` (CPU time of
       those that was not idle, whoever used it; counter); where a quota of CPU time holds for it, `quota_periods`,
       `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);

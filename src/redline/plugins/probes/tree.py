@@ -13,11 +13,16 @@ _CPUCLOCK_SCHED = 2
 
 @dataclass(frozen=True)
 class Size:
-    """How big the tree is now."""
+    """How big the tree is now, and how many of its processes began and ended since it was first looked at.
+
+    Those that began and ended between two looks are not among them.
+    """
 
     rss_bytes: int
     threads: int
     processes: int
+    started: int
+    ended: int
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class ProcessTree:
         self._members = procfs.tree(root)
         self._cpu, self._voluntary, self._involuntary = Tally(), Tally(), Tally()
         self._preemptions, self._delay = Tally(), Tally()
+        self._alive: frozenset[int] | None = None
+        self._started = self._ended = 0
 
     def look_around(self) -> None:
         """Find processes that were started since."""
@@ -59,10 +66,20 @@ class ProcessTree:
 
     def size(self) -> Size | None:
         """Its size now, or None when no process of it is left. Of the rss, shared pages count once for each process."""
-        stats = [stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None and stat.state != "Z"]
+        found = {pid: stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None}
+        stats = [stat for stat in found.values() if stat.state != "Z"]
         if not stats:
             return None
-        return Size(sum(stat.rss_bytes for stat in stats), sum(stat.threads for stat in stats), len(stats))
+        self._compare(frozenset(pid for pid, stat in found.items() if stat.state != "Z"))
+        rss_bytes, threads = sum(stat.rss_bytes for stat in stats), sum(stat.threads for stat in stats)
+        return Size(rss_bytes, threads, len(stats), self._started, self._ended)
+
+    def _compare(self, alive: frozenset[int]) -> None:
+        """Count who came and who went since the last time."""
+        if self._alive is not None:
+            self._started += len(alive - self._alive)
+            self._ended += len(self._alive - alive)
+        self._alive = alive
 
     def scheduling(self) -> Scheduling | None:
         """Context switches and time spent waiting for a core, of all threads, or None when none is left.

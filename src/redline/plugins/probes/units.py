@@ -6,6 +6,8 @@ COUNTERS = {
     "context_switches_involuntary": "1",
     "preemptions": "1",
     "run_delay_ns": "ns",
+    "processes_started": "1",
+    "processes_ended": "1",
     "cores_busy_ns": "ns",
     "quota_periods": "1",
     "throttled_periods": "1",
