@@ -3,6 +3,7 @@
 from redline.model import FindingKind, Grade, Verdict
 from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, servers, tally, weighed
 from tests.fakes import reports
+from tests.fakes.layers import CHAIN, layered
 
 
 def test_groups_hold_the_baseline_first_and_the_ceiling_last() -> None:
@@ -12,6 +13,14 @@ def test_groups_hold_the_baseline_first_and_the_ceiling_last() -> None:
         assert group.cells[0].is_baseline
         assert group.cells[-1].role == "ceiling"
     assert sum(len(group.cells) for group in groups(backwards)) == len(report.cells)
+
+
+def test_a_chain_stands_from_what_it_begins_with_upward() -> None:
+    made = layered()
+    turned = made.model_copy(update={"cells": tuple(reversed(made.cells))})
+    for group in groups(turned):
+        assert tuple(cell.server for cell in group.cells) == CHAIN
+        assert group.against[group.cells[-1].cell_id] == CHAIN[-2].replace("+log=on", "")
 
 
 def test_servers_come_once_and_ceilings_last() -> None:
