@@ -103,6 +103,11 @@ class Behaviour:
     engine_busy: float = 0.55
     run_delay: float = 0.0
     """Share of the time for which the engine's threads wanted a core and had none."""
+    server_run_delay: float = 0.0
+    """Time for which the server's threads wanted a core and had none, over the time of one core."""
+    replaced: int = 0
+    """Processes of the server that end halfway and are replaced."""
+    log_bytes: int = 200
     lateness_ns: float = 3_000.0
     steal: float = 0.0
     others_busy: float = 0.01
@@ -175,6 +180,7 @@ def simulated_recording(
         perturbed=behaviour.perturbed,
         failure=behaviour.failure,
         stages_ns={"launch": 30_000_000, "verify": 2_000_000, "load": 1_400_000_000, "stop": 10_000_000},
+        log_bytes=None if traffic is None else behaviour.log_bytes,
     )
 
 
@@ -405,6 +411,12 @@ def _summed(parts: list[Counts]) -> Counts:
     return Counts(**{name: total(name) for name in plain}, status=status, outcomes=Outcomes(**outcomes))
 
 
+def _steps(name: str, times: tuple[int, ...], to: int) -> Series:
+    """A counter of the server that grows from 0 to that number halfway."""
+    values = tuple(float(to * (2 * at >= len(times))) for at in range(len(times)))
+    return Series(name=name, unit="1", subject="server", kind="counter", times_unix_ns=times, values=values)
+
+
 def _server(behaviour: Behaviour) -> ServerFacts:
     return ServerFacts(
         pid=4242,
@@ -435,6 +447,8 @@ def _series(behaviour: Behaviour, traffic: Traffic) -> tuple[Series, ...]:
         counter("cpu_ns", "server", behaviour.server_busy),
         counter("cpu_ns", "engine", behaviour.engine_busy),
         counter("run_delay_ns", "engine", behaviour.run_delay),
+        counter("run_delay_ns", "server", behaviour.server_run_delay),
+        *(_steps(name, times, behaviour.replaced) for name in ("processes_started", "processes_ended")),
         gauge("rss_bytes", "B", "server", behaviour.rss_bytes),
         counter("busy_ns", "machine", busy),
         counter("steal_ns", "machine", behaviour.steal),
