@@ -81,23 +81,15 @@ def test_ports_that_this_trial_used_up_are_told(at_first: int, at_last: int, gra
     assert raised(told) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
 
 
-def reconnecting(recording: Recording, per_interval: int) -> Recording:
-    assert recording.traffic is not None
-    intervals = tuple(
-        one.model_copy(update={"counts": one.counts.model_copy(update={"reconnects": per_interval})})
-        for one in recording.traffic.intervals
-    )
-    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"intervals": intervals})})
-
-
-@pytest.mark.parametrize(("per_interval", "grade"), [(10, None), (1_400, Grade.NOTE), (5_000, Grade.WARN)])
-def test_where_as_many_rest_as_are_added_the_loads_own_connections_count(
-    per_interval: int, grade: Grade | None
-) -> None:
-    recording = reconnecting(network(simulated_recording(CLOSED)), per_interval)
-    told = showing(recording, "machine", time_wait=(27_000, 27_000))
-    assert raised(told) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
-    assert raised(showing(told, "machine", time_wait=(300, 300))) == {}, "the engine closes by a reset: none rests"
+def test_what_rested_before_does_not_hide_what_came_to_rest() -> None:
+    told = network(simulated_recording(CLOSED))
+    series = told.find("time_wait", "machine")
+    assert series is not None
+    half = len(series.values) // 2
+    falls_and_rises = [25_000.0 * abs(half - at) / half for at in range(len(series.values))]
+    dip = series.model_copy(update={"values": tuple(falls_and_rises)})
+    kept = tuple(dip if one is series else one for one in told.series)
+    assert raised(told.model_copy(update={"series": kept})) == {FindingKind.PORT_PRESSURE: Grade.NOTE}
 
 
 @pytest.mark.parametrize(

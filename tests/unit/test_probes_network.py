@@ -17,6 +17,7 @@ from redline.plugins.linux.network import Namespace, TcpCounts
 from redline.plugins.linux.throttling import Throttling, throttling
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.probes.surroundings import Share, Surroundings
+from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 
 SNMP = """\
@@ -34,7 +35,6 @@ IpExt: InNoRoutes
 IpExt: 0
 """
 SOCKSTAT = "sockets: used 22\nTCP: inuse 2 orphan 0 tw 260 alloc 4 mem 42\nUDP: inuse 0 mem 0\n"
-QUOTA_US = 10_000
 
 
 @pytest.fixture
@@ -198,30 +198,17 @@ def test_quotas_are_those_of_the_group_and_of_all_above_it(tmp_path: Path) -> No
     assert quotas(8, proc) == {}
 
 
-@pytest.fixture
-def group_with_a_quota() -> Iterator[Path]:
-    """A control group of version 1 whose processes may use a tenth of a core, where one may be made."""
-    parent = Path("/sys/fs/cgroup/cpu")
-    group = parent / f"redline-test-{os.getpid()}"
-    try:
-        group.mkdir()
-        (group / "cpu.cfs_period_us").write_text("100000")
-        (group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
-    except OSError:
-        pytest.skip("no control group with a quota may be made here")
-    yield group
-    group.rmdir()
-
-
-def test_a_process_that_uses_up_its_quota_is_seen(group_with_a_quota: Path) -> None:
+def test_a_process_that_uses_up_its_quota_is_seen() -> None:
     code = "import time; input(); end = time.process_time() + 0.03\nwhile time.process_time() < end: pass"
-    with subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE) as process:
-        (group_with_a_quota / "cgroup.procs").write_text(str(process.pid))
-        probe = ProcessTreeProbe(period_s=60)
-        probe.follow("server", process.pid)
-        assert Share.of(process.pid).groups == (group_with_a_quota,)
-        process.communicate(b"\n")
+    with group_with_a_quota(0.1) as group:
+        with subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE) as process:
+            (group / "cgroup.procs").write_text(str(process.pid))
+            probe = ProcessTreeProbe(period_s=60)
+            probe.follow("server", process.pid)
+            share = Share.of(process.pid)
+            process.communicate(b"\n")
         series = {one.name: one for one in probe.finish() if one.subject == "server"}
+    assert group in share.groups
     for name in ("quota_periods", "throttled_periods", "throttled_ns"):
         assert series[name].kind == "counter"
         assert series[name].values[-1] > series[name].values[0], name

@@ -35,19 +35,22 @@ def port_pressure(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]
     if resting is None or ports is None:
         return ()
     end = traffic.window_unix_ns[1]
-    seen = [count for at, count in zip(resting.times_unix_ns, resting.values, strict=True) if at <= end]
-    if not seen:
-        return ()
-    # Ports that rest after an earlier trial may be used towards this one's server, so only two things count: what
-    # came to rest since the first sample, and connections that this load closed, as far as that many rest at all.
-    reconnects = sum(interval.counts.reconnects for interval in traffic.intervals)
-    own = max(max(seen) - seen[0], min(max(seen), reconnects))
+    own = _rise([count for at, count in zip(resting.times_unix_ns, resting.values, strict=True) if at <= end])
     share = own / ports.values[-1]
     message = (
-        f"{own:,.0f} sockets of this trial's connections rested in TIME_WAIT, and there are {ports.values[-1]:,.0f} "
-        f"local ports ({percent(share)})."
+        f"{own:,.0f} sockets came to rest in TIME_WAIT in this trial, and there are {ports.values[-1]:,.0f} local "
+        f"ports ({percent(share)})."
     )
     return doubt(FindingKind.PORT_PRESSURE, share, message, recording)
+
+
+def _rise(counts: list[float]) -> float:
+    """The most that a count rose above an earlier one: what rested before may be over, and hides what is new."""
+    lowest, rise = float("inf"), 0.0
+    for count in counts:
+        lowest = min(lowest, count)
+        rise = max(rise, count - lowest)
+    return rise
 
 
 def network_limited(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:

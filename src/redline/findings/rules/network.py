@@ -29,13 +29,14 @@ NETWORK = (
     ),
     Rule(
         FindingKind.PORT_PRESSURE,
-        "sockets that rest in TIME_WAIT because of this trial, over the local ports that there are to connect from",
+        "sockets that came to rest in TIME_WAIT during the trial, over the local ports that there are to connect from",
         note=0.50,
         warn=0.80,
         invalid=None,
-        reason="To connect, the kernel tries the ports of one half of the range first: from 50% on it has to search "
-        "through both, and from 80% on little is missing until connecting fails, which `exhausted` counts.",
-        advice="Keep connections for longer, let the client close them first, or widen the ports "
+        reason="To connect, the kernel tries every other port of the range first. More than half at rest means that "
+        "these were used up, and each attempt searches through them in vain; from 80% on little is missing until "
+        "connecting fails, which `exhausted` counts for the engine.",
+        advice="Keep the connections of proxies and clients for longer, or widen the ports "
         "(`sysctl net.ipv4.ip_local_port_range`).",
     ),
     Rule(

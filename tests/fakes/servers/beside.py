@@ -1,0 +1,57 @@
+"""Runs a command beside a server with a habit, in the network that both are started in, and ends with its code.
+
+python beside.py HABIT PORT COMMAND...
+"""
+
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: %b\r\n\r\nok"
+ACCEPTED_EVERY_S = 0.1
+BACKLOGS = {"healthy": 128, "dials": 128, "turns_away": 1}
+
+
+def serve(listener: socket.socket, habit: str) -> None:
+    """Accept whoever comes; with the habit `turns_away` ten a second."""
+    behind = socket.create_server(("127.0.0.1", 0))
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=answer, args=(connection, habit, behind), daemon=True).start()
+        if habit == "turns_away":
+            time.sleep(ACCEPTED_EVERY_S)
+
+
+def answer(connection: socket.socket, habit: str, behind: socket.socket) -> None:
+    """Until the client goes. `turns_away` closes after an answer; `dials` opens a connection first, as a proxy does."""
+    with connection, contextlib.suppress(OSError):
+        while connection.recv(65536):
+            if habit == "dials":
+                dial(behind)
+            connection.sendall(ANSWER % (b"close" if habit == "turns_away" else b"keep-alive"))
+            if habit == "turns_away":
+                return
+
+
+def dial(behind: socket.socket) -> None:
+    """Open a connection and close it first, which leaves its port at rest; without a port left there is none."""
+    with contextlib.suppress(OSError):
+        client = socket.create_connection(behind.getsockname())
+        accepted, _ = behind.accept()
+        client.close()
+        with accepted:
+            accepted.recv(1)
+
+
+def main(habit: str, port: str, *command: str) -> int:
+    """Serve, run the command, and end."""
+    listener = socket.create_server(("127.0.0.1", int(port)), backlog=BACKLOGS[habit])
+    threading.Thread(target=serve, args=(listener, habit), daemon=True).start()
+    return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
