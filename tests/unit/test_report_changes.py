@@ -17,8 +17,11 @@ FLAT = [1000.0] * 30
 STEPPED = [1000.0] * 20 + [950.0] * 10
 
 
-def found(speeds: list[float], seed: int, **noise_of: float) -> list[tuple[int, Verdict]]:
-    return [(one.at, one.verdict) for one in steps(told_series(speeds, seed, **noise_of), Metric.THROUGHPUT, 0.02)]
+def found(
+    speeds: list[float], seed: int, *, between: float = 0.01, trials: int = 5, trial_effect: float = 0.01
+) -> list[tuple[int, Verdict]]:
+    series = told_series(speeds, seed, between=between, trials=trials, trial_effect=trial_effect)
+    return [(one.at, one.verdict) for one in steps(series, Metric.THROUGHPUT, 0.02)]
 
 
 @pytest.mark.parametrize("seed", range(10))
