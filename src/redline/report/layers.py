@@ -1,11 +1,12 @@
 """What each layer costs, where baselines have baselines of their own: chains as waterfalls. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.report.compare import compare_by_round
+from redline.report.families import judged_together
 from redline.report.judged import JudgedCell
 from redline.report.precision import telling_metric
 from redline.stats import estimate, sample_of, tells
@@ -19,20 +20,21 @@ def waterfalls(
 ) -> tuple[Waterfall, ...]:
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
-    A step that is among `comparisons` is that very comparison, so that the report does not judge it twice. Of a chain
-    that branches each branch is a chain of its own, which begins with the common steps.
+    A step that is among `comparisons` is that very comparison, so that the report does not judge it twice; the wholes
+    are judged together. Of a chain that branches each branch is a chain of its own, which begins with the common steps.
     """
     found = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
     groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
     for one in judged.values():
         if one.cell.role == "subject":
             groups.setdefault((one.cell.scenario.name, one.cell.load.name), {})[one.cell.variant.slug] = one
-    return tuple(
+    falls = [
         _Bearing(scenario, load, cells, plan, found).waterfall(chain)
         for (scenario, load), cells in groups.items()
         for chain in _chains(plan.suite)
         if len(cells.keys() & set(chain)) > 1
-    )
+    ]
+    return tuple(_wholes_together(falls))
 
 
 def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
@@ -43,6 +45,16 @@ def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
         chain = suite.chain_of(slug)
         if slug not in baselines and len(chain) > 2:
             yield chain
+
+
+def _wholes_together(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
+    made = [found for fall in falls for found in (fall.whole.throughput, fall.whole.cpu) if found]
+    judged = iter(judged_together(made))
+    for fall in falls:
+        throughput = next(judged) if fall.whole.throughput else None
+        cpu = next(judged) if fall.whole.cpu else None
+        whole = fall.whole.model_copy(update={"throughput": throughput, "cpu": cpu})
+        yield fall.model_copy(update={"whole": whole})
 
 
 @dataclass(frozen=True)
