@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import judge, judge_cell
+from redline.findings.answers import from_end_to_end
 from redline.findings.arrivals import Slice, due_by, poisson_fault
 from redline.model import (
     Cell,
@@ -238,6 +239,19 @@ def test_processes_that_are_replaced_are_told() -> None:
 def test_answers_that_change_their_length_are_told(shrinks: float, grade: Grade | None) -> None:
     found = raised(STATUS_ONLY, replace(GOOD, shrinks=shrinks))
     assert found == ({FindingKind.SHRINKING_ANSWERS: grade} if grade else {})
+
+
+@pytest.mark.parametrize("at", range(3, 7))
+@pytest.mark.parametrize("mixed", [0.0, 0.3, 0.7])
+def test_a_change_in_the_middle_of_an_interval_is_seen(at: int, mixed: float) -> None:
+    sizes = [1100.0] * at + [1100 - 900 * mixed] + [200.0] * (9 - at)
+    assert from_end_to_end(sizes) == pytest.approx(200 / 1100 - 1)
+
+
+def test_lengths_that_vary_by_chance_are_left_alone() -> None:
+    rng = np.random.default_rng(5)
+    alarms = sum(from_end_to_end(list(rng.lognormal(5, 0.1, 10))) != 0 for _ in range(2_000))
+    assert alarms <= 9  # 0.001 of them are two
 
 
 def test_where_the_length_is_compared_or_answers_were_wrong_it_has_another_name() -> None:

@@ -93,7 +93,7 @@ TRAFFIC = (
     Rule(
         FindingKind.SHRINKING_ANSWERS,
         "where the length of answers is not compared under load: relative change of the bytes for each right answer, "
-        "over the intervals of a trial or the trials of a cell, as a trend or as two groups that are no chance",
+        "over the intervals of a trial or the trials of a cell, as a trend or as two groups, that is no chance",
         note=0.01,
         warn=0.05,
         invalid=None,

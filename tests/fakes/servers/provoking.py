@@ -1,0 +1,94 @@
+"""A server of many threads that does under load what the lab should notice: `provoking.py PORT HABIT`."""
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+LINE = b"DEBUG handler GET / from 127.0.0.1, 0 bytes read, 2 bytes to write, status 200, keep-alive, no error seen\n"
+LOAD_BEGINS = 8
+"""Connections that are open at once only under load."""
+
+Answer = Callable[[], bytes]
+
+
+class Threads:
+    """A thread for each connection, as long as it lasts."""
+
+    def __init__(self, listener: socket.socket, answer: Answer) -> None:
+        self.listener, self.answer = listener, answer
+        self.open = 0
+
+    def serve(self) -> None:
+        while True:
+            connection, _ = self.listener.accept()
+            threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
+
+    def _converse(self, connection: socket.socket) -> None:
+        self.open += 1
+        with connection:
+            while request := connection.recv(65536):
+                body = b"".join(self.answer() for _ in range(request.count(b"\r\n\r\n")))
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        self.open -= 1
+
+
+def waiting(listener: socket.socket) -> None:
+    """All threads wait for one lock, whose holder sleeps."""
+    lock = threading.Lock()
+
+    def answer() -> bytes:
+        with lock:
+            time.sleep(0.002)
+        return b"ok"
+
+    Threads(listener, answer).serve()
+
+
+def chatty(listener: socket.socket) -> None:
+    """Logs each request, as with a log level that nobody set."""
+
+    def answer() -> bytes:
+        os.write(1, LINE)
+        return b"ok"
+
+    Threads(listener, answer).serve()
+
+
+def shrinking(listener: socket.socket) -> None:
+    """Answers with less from a moment after the load began."""
+    began: list[float] = []
+
+    def answer() -> bytes:
+        if not began and threads.open >= LOAD_BEGINS:
+            began.append(time.monotonic())
+        return b"x" * (100 if began and time.monotonic() > began[0] + 0.4 else 1000)
+
+    threads = Threads(listener, answer)
+    threads.serve()
+
+
+def mortal(listener: socket.socket) -> None:
+    """A master whose workers die a moment after the load began, and are replaced."""
+
+    def answer() -> bytes:
+        if threads.open >= LOAD_BEGINS:
+            threading.Timer(0.2, os._exit, (1,)).start()
+        return b"ok"
+
+    while True:
+        if os.fork() == 0:
+            threads = Threads(listener, answer)
+            threads.serve()
+        os.wait()
+
+
+def healthy(listener: socket.socket) -> None:
+    Threads(listener, lambda: b"ok").serve()
+
+
+if __name__ == "__main__":
+    with socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=128) as socket_of_all:
+        globals()[sys.argv[2]](socket_of_all)
