@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from redline.model import Histogram, Objective, Skipped
-from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport
+from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.report.limits import Ending, Subject, answer, cell_limit, probe
 from redline.search import Converged, Doomed, Proposal, Search, Settings
 from redline.search.beyond import beyond_plan
@@ -88,6 +88,85 @@ def bare() -> CellLimit:
         no_knee="the server kept up at 0 of the rates that were tried: a knee takes 3",
         no_beyond="interrupted",
     )
+
+
+def by_hand() -> LimitReport:
+    """A small one in which nothing is simulated: its bytes do not change with the search."""
+    times = {"p50_ns": 1_000_000, "p90_ns": 2_000_000, "p99_ns": None, "p999_ns": None}
+    kept = [
+        client_limited().model_copy(
+            update={
+                "rate_per_s": rate,
+                "answered_per_s": rate,
+                "offered_per_s": rate,
+                "response": Histogram.of([mean_ms * 1e6] * 900),
+                "errors": 0,
+                "hopeless": False,
+                "overloaded": False,
+                "client": "",
+                "why": "doubled: nothing failed yet",
+            }
+        )
+        for rate, mean_ms in ((250.0, 1.3), (500.0, 2.0), (900.0, 10.0))
+    ]
+    fresh = kept[2].model_copy(update={"phase": "confirm", "fresh": True, "start": 1, "why": "fresh"})
+    moments = [
+        BeyondMoment(
+            at_s=at, stage=stage, asked_per_s=asked, answered_per_s=700, errors_per_s=0, backlog=waiting, **two
+        )
+        for at, stage, asked, waiting, two in (
+            (1.0, "before", 700, 0, {"p50_ns": 1_000_000, "p99_ns": 2_000_000}),
+            (2.0, "overload", 1300, 600, {"p50_ns": None, "p99_ns": None}),
+            (3.0, "after", 700, 600, {"p50_ns": 800_000_000, "p99_ns": 900_000_000}),
+        )
+    ]
+    beyond = Beyond(
+        calm_per_s=700,
+        overload_per_s=1300,
+        before_s=1,
+        overload_s=1,
+        after_s=1,
+        capacity_per_s=1000,
+        goodput="sags",
+        goodput_share=0.7,
+        collapsed_after_s=None,
+        recovery="does not come back",
+        backlog_at_most=600,
+        backlog_gone_s=None,
+        back_s=None,
+        p50_before_ns=1_000_000,
+        p50_after_ns=800_000_000,
+        p99_before_ns=2_000_000,
+        p99_after_ns=900_000_000,
+        errors_overload=0,
+        errors_after=0,
+        reason="600 requests still waited, no fewer as time went by",
+        course=tuple(moments),
+    )
+    told = LimitAnswer(
+        name="good",
+        passed_per_s=880,
+        failed_per_s=920,
+        confidence=0.95,
+        decided=True,
+        method="queue",
+        binding="p99 < 50ms",
+        conditions=("p99 < 50ms", "errors < 1%"),
+        met_somewhere=True,
+        missed_somewhere=True,
+    )
+    low = told.model_copy(update={"name": "p50 < 1us", "failed_per_s": 250, "passed_per_s": None, "confidence": None})
+    cell = cell_limit(
+        Subject("rust.hyper+http2", "rust.hyper", "SimpleGet", LOAD, "0123abcd" * 8, "rustc 1.95.0"),
+        Ending("converged", confirmed=True),
+        (
+            told,
+            low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"}),
+        ),
+        (*kept, fresh, client_limited().model_copy(update=times)),
+        beyond,
+    )
+    return report(cell, bare(), skipped=(Skipped(slug="play.vanilla.SimpleGet", reason="needs a JDK of 21 at least"),))
 
 
 def client_limited() -> LimitProbe:

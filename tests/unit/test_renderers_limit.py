@@ -15,10 +15,11 @@ from redline.model.limits import LimitReport
 from redline.report.renderers import limit_words as words
 from redline.report.renderers.html.limit_page import RateAxis, limit_page, probe_note
 from redline.report.renderers.limits import LIMIT_RENDERERS
+from tests import golden
 from tests.fakes import limits
 from tests.unit.test_renderers_html import Page
 
-ALL: list[Callable[[], LimitReport]] = [limits.whole, limits.alone, limits.nasty, limits.report]
+ALL: list[Callable[[], LimitReport]] = [limits.by_hand, limits.whole, limits.alone, limits.nasty, limits.report]
 
 
 def html(report: LimitReport) -> Page:
@@ -106,11 +107,14 @@ def test_hostile_text_is_out_of_force_in_markdown() -> None:
 
 
 def test_markdown_says_what_the_page_says() -> None:
-    text = markdown(limits.whole())
-    assert "| **rust.hyper** | good<br>p99 &lt; 50ms, errors &lt; 1% | 1,225/s | 1,488/s |" in text
-    assert "- past the edge: asked for 1,349/s over 3.0 s, it collapses: 16% of its capacity of 1,037/s" in text
-    assert "hysteresis: 7,092 requests still waited, no fewer as time went by" in text
-    assert "- no answer: even 50/s does not meet p99 &lt; 50ms, errors &lt; 1%" in text
+    report = limits.whole()
+    text = " ".join(markdown(report).replace("\\", "").split())
+    page = html(report).text
+    for cell in report.cells:
+        for told in (words.ended_told(cell), words.knee_of(cell), *words.beyond_told(cell)):
+            assert told in page
+            assert told.replace("<", "&lt;") in text
+    assert "hysteresis: " in text
 
 
 @pytest.mark.parametrize("make", ALL)
@@ -120,15 +124,25 @@ def test_json_reads_back(make: Callable[[], LimitReport]) -> None:
     jsonschema.validate(json.loads(rendered), LimitReport.model_json_schema(mode="serialization"))
 
 
+def test_golden() -> None:
+    golden.check("limit.json", LIMIT_RENDERERS["json"].render(limits.by_hand()))
+    golden.check("limit.md", LIMIT_RENDERERS["md"].render(limits.by_hand()))
+
+
+def test_what_was_stored_is_still_read() -> None:
+    stored = (golden.FOLDER / "limit.json").read_bytes()
+    assert LimitReport.model_validate_json(stored).cells[0].slug == "rust.hyper+http2"
+
+
 def test_the_words_of_an_answer() -> None:
-    answer = limits.busy().limits[0]
-    assert words.answer_told(answer) == "met up to 1,225/s, missed from 1,488/s (±9.7%)"
+    answer = limits.by_hand().cells[0].limits[0]
+    assert words.answer_told(answer) == "met up to 880/s, missed from 920/s (±2.2%)"
     assert words.method_told(answer) == "95% interval, by the model of a queue with one worker"
     assert words.method_told(answer.model_copy(update={"confidence": None})) == "by single rates"
     unknown = answer.model_copy(update={"passed_per_s": None, "met_somewhere": False})
-    assert words.answer_told(unknown) == "met at no rate that was tried, missed from 1,488/s"
+    assert words.answer_told(unknown) == "met at no rate that was tried, missed from 920/s"
     high = answer.model_copy(update={"failed_per_s": None})
-    assert words.answer_told(high) == "met up to 1,225/s, from where it is missed is not known"
+    assert words.answer_told(high) == "met up to 880/s, from where it is missed is not known"
 
 
 def test_the_words_of_confirmation() -> None:
