@@ -1,0 +1,52 @@
+"""The page of a limit in a real browser: curves are drawn, nothing is logged or loaded, nothing overflows."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from redline.model.limits import LimitReport
+from redline.report.renderers.limits import LIMIT_RENDERERS
+from tests.e2e.test_report_page import CHROMIUM, FLAGS, INKED, Opened
+from tests.fakes import limits
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
+]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1440, "light"), (1440, "dark")])
+@pytest.mark.parametrize("make", [limits.by_hand, limits.nasty])
+def test_it_fits_draws_and_stays_quiet(
+    chromium: Browser, tmp_path: Path, make: Callable[[], LimitReport], width: int, scheme: str
+) -> None:
+    report = make()
+    file = tmp_path / "limit.html"
+    file.write_bytes(LIMIT_RENDERERS["html"].render(report))
+    context = chromium.new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    opened = Opened(context.new_page())
+    opened.page.on("console", lambda message: opened.complaints.append(message.text))
+    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.page.on("request", lambda request: opened.requests.append(request.url))
+    opened.page.goto(file.as_uri())
+    assert opened.overflow() == 0
+    opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    assert opened.overflow() == 0
+    canvases = opened.page.query_selector_all(".plot canvas")
+    assert len(canvases) == 3, "one curve, and two courses past the edge"
+    assert all(canvas.evaluate(INKED) > 3 for canvas in canvases)
+    assert opened.page.title() == f"{report.suite} · Redline".replace("\n", " ")
+    opened.assert_quiet()
+    context.close()
