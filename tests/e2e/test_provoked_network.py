@@ -23,7 +23,6 @@ NETWORK = {
     FindingKind.LISTEN_OVERFLOW,
     FindingKind.PORT_PRESSURE,
     FindingKind.NETWORK_LIMITED,
-    FindingKind.THROTTLED,
 }
 LIMITED = """\
 about: what answers well, with a tenth of a core
@@ -81,7 +80,6 @@ def test_a_server_that_has_used_up_its_quota_is_told(redline: Redline, oracle: P
         (family / "server.yaml").write_text(LIMITED.format(group=group, oracle=oracle))
         found = run(redline, lab.suite("limited.one", trials=1))
     assert FindingKind.THROTTLED in found
-    assert not found & (NETWORK - {FindingKind.THROTTLED})
 
 
 def test_a_neighbour_on_the_engines_core_is_told(redline: Redline, oracle: Path) -> None:

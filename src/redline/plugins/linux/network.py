@@ -49,18 +49,20 @@ class Namespace:
 
     def tcp(self) -> TcpCounts | None:
         """From /proc/net/snmp (RFC 4022: tcpOutSegs, tcpRetransSegs) and netstat (Linux: snmp_counter.rst)."""
-        told = _counters(self._read("snmp"), b"Tcp:")
-        more = _counters(self._read("netstat"), b"TcpExt:")
         try:
-            return TcpCounts(
-                segments_sent=int(told[b"OutSegs"]),
-                segments_retransmitted=int(told[b"RetransSegs"]),
-                listen_overflows=int(more[b"ListenOverflows"]),
-                listen_drops=int(more[b"ListenDrops"]),
-                syn_cookies=int(more[b"TCPReqQFullDoCookies"]),
+            sent, again = _counters(self._read("snmp"), b"Tcp:", b"OutSegs", b"RetransSegs")
+            overflows, drops, cookies = _counters(
+                self._read("netstat"), b"TcpExt:", b"ListenOverflows", b"ListenDrops", b"TCPReqQFullDoCookies"
             )
-        except (KeyError, ValueError):
+        except (IndexError, ValueError):
             return None
+        return TcpCounts(
+            segments_sent=sent,
+            segments_retransmitted=again,
+            listen_overflows=overflows,
+            listen_drops=drops,
+            syn_cookies=cookies,
+        )
 
     def time_wait(self) -> int | None:
         """How many sockets are in TIME_WAIT now."""
@@ -71,7 +73,8 @@ class Namespace:
         return read_bytes(os.path.join(self.root, "proc", str(self.pid), "net", name))  # noqa: PTH118 -- three a sample
 
 
-def _counters(text: bytes, group: bytes) -> dict[bytes, bytes]:
-    """The group's names, which stand in one line, with their values, which stand in the next."""
-    lines = [line.split() for line in text.splitlines() if line.startswith(group)]
-    return dict(zip(*lines, strict=False)) if len(lines) == 2 else {}
+def _counters(text: bytes, group: bytes, *names: bytes) -> tuple[int, ...]:
+    """Values of a group, whose names stand in one line and values in the next. Raises IndexError or ValueError."""
+    start = text.index(group)
+    told = [line.split() for line in text[start:].split(b"\n", 2)[:2]]
+    return tuple(int(told[1][told[0].index(name)]) for name in names)

@@ -119,7 +119,7 @@ class ProcessTreeProbe:
             self._sample_all(whole=taken % _WHOLE_EVERY == 0)
 
     def _sample_all(self, *, whole: bool, last: bool = False) -> None:
-        """Take the CPU times, and when it is to be a `whole` sample all the rest, which costs ten times as much."""
+        """Take the CPU times, and when it is to be a `whole` sample all the rest, which costs tens of times as much."""
         with self._lock:
             if whole and self._surroundings is not None:
                 self._sample_surroundings(self._surroundings)
