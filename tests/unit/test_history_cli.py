@@ -41,7 +41,7 @@ def redline(*args: str | Path) -> Result:
 def test_a_regression_fails_and_is_told(nights: Path) -> None:
     done = redline(nights, "--fail-on", "regression")
     assert done.exit_code == 3, done.output
-    assert "2 of 2 changed for the worse, 0 for the better, 0 did not change" in done.stdout
+    assert "2 metrics followed: 2 changed for the worse, 0 for the better, 0 did not change" in done.stdout
     assert "since run 6 of 7, run-05" in done.stdout
     assert "regression: rust.hyper.SimpleGet.saturate: throughput\n" in done.stderr
     assert f"warn: left out: {nights / 'damaged'}: " in done.stderr

@@ -151,7 +151,7 @@ def test_markdown_tells_what_changed_first() -> None:
     assert len(rows) == 1
     assert "▼ slower" in rows[0]
     assert "since run 9 of 12, run-08" in rows[0]
-    assert "**1 of 1 changed for the worse, 0 for the better, 0 did not change.**" in told
+    assert "**1 metrics followed: 1 changed for the worse, 0 for the better, 0 did not change.**" in told
     assert "<b>" not in told
     assert "@someone" not in told
     assert r"runs/\*bad\*" in told

@@ -22,7 +22,7 @@ def print_history(history: History, console: Console) -> None:
     found = lines.changed(history)
     kept = [one for one in lines.followed(history) if one not in found]
     if found or kept:
-        console.print(Text(lines.counted(found, history)))
+        console.print(Text(lines.counted(history)))
     _section("Changed", found, history, console)
     _section("Not changed", kept, history, console)
     alone = lines.alone(history)

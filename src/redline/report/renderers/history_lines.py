@@ -1,7 +1,6 @@
 """What a terminal and Markdown both say of a history: a line of bars, a change in words. Pure."""
 
 import math
-from collections.abc import Sequence
 
 from redline.model import Verdict
 from redline.model.history import Change, Followed, History
@@ -77,13 +76,20 @@ def changed(history: History) -> tuple[Followed, ...]:
     return tuple(sorted(found, key=lambda one: (not (one.regressed and one.current), -one.changes[-1].run)))
 
 
-def counted(cells: Sequence[Followed], history: History) -> str:
-    """`1 of 12 changed for the worse, 2 for the better, 9 did not change`: by where the last change left each."""
+def counted(history: History) -> str:
+    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`, by their last change."""
     everything = followed(history)
-    worse = sum(one.regressed for one in cells)
-    better = sum(bool(one.changes) and one.changes[-1].verdict is Verdict.FASTER for one in cells)
-    rest = len(everything) - worse - better
-    return f"{worse} of {len(everything)} changed for the worse, {better} for the better, {rest} did not change"
+    last = [verdict for one in everything if (verdict := _stands(one, history))]
+    worse, better = last.count(Verdict.SLOWER), last.count(Verdict.FASTER)
+    where = " in the last era" if len(history.eras) > 1 else ""
+    rest = f"{len(everything) - worse - better} did not change{where}"
+    return f"{len(everything)} metrics followed: {worse} changed for the worse, {better} for the better, {rest}"
+
+
+def _stands(one: Followed, history: History) -> Verdict | None:
+    """Where its last change left it, if that is in its last era."""
+    era = history.runs[one.points[-1].run].era
+    return next((each.verdict for each in reversed(one.changes) if history.runs[each.run].era == era), None)
 
 
 def in_words(history: History) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ def _blocks(history: History) -> Iterator[str]:
     yield "\n".join(f"- {safe(line)}" for line in lines.in_words(history))
     found = lines.changed(history)
     if lines.followed(history):
-        yield f"**{lines.counted(found, history)}.**"
+        yield f"**{lines.counted(history)}.**"
     if found:
         yield "\n".join(_table(found[:_MOST_ROWS], history))
     if len(found) > _MOST_ROWS:
