@@ -1,6 +1,6 @@
 """Comparisons laid out by server, scenario and load: how lines are named, and that nothing is lost or left unsaid."""
 
-from redline.model import COMPARED, SHOWN, Comparison, Effect, Metric, Report
+from redline.model import COMPARED, Comparison, Effect, Metric, Report
 from redline.report.renderers.boards import Column, cost_boards, refusals, steps, tells_more
 from redline.report.renderers.lines import Line, Naming, against_in_short, defaults_told
 from redline.report.renderers.ranks import rank_text, server_in, unranked

@@ -10,7 +10,18 @@ from rich.text import Text
 from redline.cli.costs import COLOURS, print_costs
 from redline.cli.layers_view import print_layers
 from redline.model import SHOWN, CellReport, Comparison, Grade, Metric, Report, Skipped, Verdict
-from redline.report.format import GRADE_MARKS, MARKS, amount, interval, label, one_line, percent, ratio, spread
+from redline.report.format import (
+    GRADE_MARKS,
+    MARKS,
+    amount,
+    held_back,
+    interval,
+    label,
+    one_line,
+    percent,
+    ratio,
+    spread,
+)
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import (
     Doubt,
@@ -91,7 +102,8 @@ def _ratios(comparisons: Iterable[Comparison]) -> Table:
         if found.ratio is None or found.verdict is None:
             table.add_row(label(found.metric), "", "", Text(f"not compared: {one_line(found.refused)}", "dim"))
             continue
-        verdict = Text(f"{MARKS[found.verdict]} {found.verdict}", COLOURS[found.verdict])
+        said = f"{MARKS[found.verdict]} {found.verdict} {held_back(found)}".rstrip()
+        verdict = Text(said, COLOURS[found.verdict])
         table.add_row(label(found.metric), ratio(found.ratio.value), Text(interval(found.ratio), "dim"), verdict)
     return table
 

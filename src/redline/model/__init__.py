@@ -23,6 +23,7 @@ from redline.model.report import (
     Ranking,
     Report,
     RunReport,
+    TooFew,
     TrialReport,
 )
 from redline.model.route import HttpVersion, ServedTls, Tls, TlsVersion
@@ -101,6 +102,7 @@ __all__ = [
     "Timestamp",
     "Tls",
     "TlsVersion",
+    "TooFew",
     "Tool",
     "Traffic",
     "TrialReport",

@@ -23,6 +23,14 @@ class Percentile(Frozen):
     ns: int
 
 
+class TooFew(Frozen):
+    """A percentile that is not given, since it is not known: fewer than 10 requests lie beyond it."""
+
+    metric: Metric
+    needs: int = Field(description="requests that would tell it")
+    missing: int = Field(description="how many of them were not made")
+
+
 class OtherTime(Frozen):
     """A time beside response and service time, of all used trials together.
 
@@ -97,6 +105,7 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
+    too_few: tuple[TooFew, ...] = when_said((), description="percentiles that are not given, and what they need")
     other_times: tuple[OtherTime, ...] = when_said((), description="handshakes and one-way times, where there are any")
     tls: tuple[AgreedTls, ...] = when_said((), description="what its trials' handshakes agreed on, each once")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")

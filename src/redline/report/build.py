@@ -17,6 +17,7 @@ from redline.report.views import (
     summed,
     timeline,
     told_by_servers,
+    too_few,
     trial_report,
 )
 from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
@@ -83,6 +84,7 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
+        too_few=too_few(response),
         other_times=other_times(used, cell.scenario.clock_resolution_ns),
         tls=agreed_tls(judged),
         timeline=timeline(judged.used),

@@ -6,7 +6,7 @@ All functions are pure. The exact values stand in the JSON and CSV forms of a re
 import math
 from datetime import UTC, datetime
 
-from redline.model import AgreedTls, Estimate, Grade, Metric, OtherTime, Verdict
+from redline.model import AgreedTls, Comparison, Estimate, Grade, Metric, OtherTime, TooFew, Verdict
 from redline.quantities import amount, duration, integer, percent, rate, ratio, scale_of, size
 
 __all__ = [
@@ -14,9 +14,11 @@ __all__ = [
     "MARKS",
     "agreed",
     "amount",
+    "chances",
     "change",
     "change_bounds",
     "duration",
+    "held_back",
     "instant",
     "integer",
     "interval",
@@ -28,6 +30,7 @@ __all__ = [
     "ratio",
     "size",
     "spread",
+    "too_few",
 ]
 
 MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
@@ -89,6 +92,32 @@ def spread(estimate: Estimate) -> str:
     if 0 < half < 0.0005:
         return "±<0.1%"
     return f"±{half * 100:.1f}%" if half < 0.0995 else f"±{half * 100:.0f}%"
+
+
+def chances(comparison: Comparison) -> str:
+    """`p 0.012, 0.048 adjusted for 4 comparisons`: how likely equal cells come out as far apart; empty without."""
+    if comparison.p is None:
+        return ""
+    told = f"p {_chance(comparison.p)}"
+    if comparison.p_adjusted is None or (comparison.family or 1) < 2:
+        return told
+    return f"{told}, {_chance(comparison.p_adjusted)} adjusted for {integer(comparison.family or 1)} comparisons"
+
+
+def held_back(comparison: Comparison) -> str:
+    """`(p 0.12 among 20)` behind a verdict that the interval alone would not give; empty behind every other."""
+    if not comparison.held_back or comparison.p_adjusted is None:
+        return ""
+    return f"(p {_chance(comparison.p_adjusted)} among {integer(comparison.family or 1)})"
+
+
+def _chance(p: float) -> str:
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def too_few(missing: TooFew) -> str:
+    """`p99.99 needs 100,000 requests, 38,112 more`."""
+    return f"{label(missing.metric)} needs {integer(missing.needs)} requests, {integer(missing.missing)} more"
 
 
 def instant(unix_ns: int) -> str:

@@ -12,9 +12,8 @@ _FEWEST = 10
 """And by so many requests: at the ends of a short window some are always under way."""
 
 CAVEAT = (
-    "The users of this closed load wait for their answers, so a server that answers more requests per second has the "
-    "shorter response time on average (Little's law): this ratio follows from that of throughput, and is no second "
-    "finding. An open load asks as much of both."
+    "Users of a closed load wait for their answers, so response times follow from the throughput (Little's law), which "
+    "differs: no finding of its own. An open load asks as much of both."
 )
 
 

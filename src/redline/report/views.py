@@ -15,10 +15,11 @@ from redline.model import (
     Outcomes,
     Percentile,
     Recording,
+    TooFew,
     TrialReport,
 )
 from redline.report.judged import JudgedCell, JudgedTrial
-from redline.stats import SHARES, cpu_per_request_ns, enough_beyond
+from redline.stats import SHARES, cpu_per_request_ns, enough_beyond, requests_needed
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
@@ -32,6 +33,16 @@ def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
     found = histogram.quantiles_ns(shares)
     points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, found, strict=True)]
     return (*points, Percentile(q=1.0, ns=histogram.max_ns))
+
+
+def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
+    """The percentiles that its count does not tell, shallowest first, with what they want; nothing of nothing."""
+    count = histogram.count
+    return tuple(
+        TooFew(metric=metric, needs=requests_needed(q), missing=requests_needed(q) - count)
+        for metric, q in SHARES.items()
+        if count and not enough_beyond(count, q)
+    )
 
 
 def timeline(recordings: Iterable[Recording]) -> tuple[Moment, ...]:

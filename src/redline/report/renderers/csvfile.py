@@ -35,6 +35,11 @@ COLUMNS = (
     "findings",
     "build",
     "runtime_version",
+    "p",
+    "p_adjusted",
+    "family",
+    "p_equivalent",
+    "caveat",
 )
 
 _POOLED = "all used trials together: no interval"
@@ -46,7 +51,7 @@ class CsvRenderer:
     """Report -> CSV: header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe."""
 
     def render(self, report: Report) -> bytes:
-        """Seven rows for each cell, one a metric, and three for each of its other times; then one for each skipped."""
+        """Eight rows for each cell, one a metric, and three for each of its other times; then one for each skipped."""
         sheet = io.StringIO(newline="")
         writer = csv.writer(sheet, lineterminator="\r\n")
         writer.writerow(COLUMNS)
@@ -121,6 +126,11 @@ def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field
         "ratio_high": ratio.high if ratio else None,
         "verdict": comparison.verdict.value if comparison.verdict and shown else None,
         "refused": comparison.refused,
+        "p": comparison.p if shown else None,
+        "p_adjusted": comparison.p_adjusted if shown else None,
+        "family": comparison.family if shown else None,
+        "p_equivalent": comparison.p_equivalent if shown else None,
+        "caveat": comparison.caveat if shown else None,
     }
 
 

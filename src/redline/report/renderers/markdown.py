@@ -13,6 +13,7 @@ from redline.report.renderers.views import (
     Group,
     because,
     built,
+    caveats,
     comparisons_by_cell,
     doubts,
     groups,
@@ -64,6 +65,8 @@ def _tables(report: Report) -> list[str]:
             f"Under each value: its ratio to the baseline, with the 95% interval. Differences within {threshold} are "
             "too small to matter."
         )
+    for caveat, metrics in caveats(report).items():
+        blocks.append(f"{', '.join(fmt.label(metric) for metric in metrics)}: {_safe(caveat)}")
     return blocks
 
 
@@ -85,11 +88,24 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
     ]
     if others:
         lines += ["", "<br>".join(others)]
+    short = _too_few(group)
+    if short:
+        lines += ["", "<br>".join(short)]
     return "\n".join(lines)
 
 
 def _others(cell: CellReport) -> str:
     return "; ".join([*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times)])
+
+
+def _too_few(group: Group) -> list[str]:
+    """`p99.99 needs 100,000 requests: rust.hyper 38,112 more`, for each percentile that some cell does not tell."""
+    servers: dict[str, list[str]] = {}
+    for cell in group.cells:
+        for one in cell.too_few if cell.valid else ():
+            needs = f"{fmt.label(one.metric)} needs {fmt.integer(one.needs)} requests"
+            servers.setdefault(needs, []).append(f"{_safe(cell.server)} {fmt.integer(one.missing)} more")
+    return [f"{needs}: {', '.join(told)}." for needs, told in servers.items()]
 
 
 def _name(cell: CellReport, group: Group) -> str:
@@ -124,7 +140,8 @@ def _value(cell: CellReport, metric: Metric, comparison: Comparison | None) -> s
         return f"{text}<br>not compared: {_safe(comparison.refused)}"
     bounds = fmt.interval(comparison.ratio)
     ratio = fmt.ratio(comparison.ratio.value) + (f" ({bounds})" if bounds else "")
-    return f"{text}<br>{ratio}<br>{MARKS[comparison.verdict]} {comparison.verdict}"
+    said = f"{MARKS[comparison.verdict]} {comparison.verdict} {fmt.held_back(comparison)}".rstrip()
+    return f"{text}<br>{ratio}<br>{said}"
 
 
 def _findings(report: Report) -> list[str]:

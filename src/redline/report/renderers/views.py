@@ -151,7 +151,7 @@ def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
 
 
 def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
-    """What to know of some comparisons before taking them for findings of their own, each once, and in which metrics."""
+    """What to know of some comparisons before taking them for findings of their own, and in which metrics."""
     found: dict[str, dict[Metric, None]] = {}
     for comparison in report.comparisons:
         if comparison.caveat:

@@ -18,7 +18,7 @@ from redline.report.renderers.html.places import rankings
 from redline.report.renderers.html.plots import payload
 from redline.report.renderers.html.waterfall import layers
 from redline.report.renderers.rounds import rounds_told
-from redline.report.renderers.views import because, built, doubts, grave, groups, servers, tally
+from redline.report.renderers.views import because, built, caveats, doubts, grave, groups, servers, tally
 
 _HERE = Path(__file__).parent
 _ASSETS = _HERE / "assets"
@@ -43,6 +43,7 @@ class HtmlRenderer:
                 doubts=doubts(report),
                 tally=tally(report),
                 built=built(report),
+                caveats=caveats(report),
                 machine=_machine(report.environment),
                 # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
                 data=Markup(payload(groups(report), servers(report))),  # noqa: S704

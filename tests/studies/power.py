@@ -1,0 +1,82 @@
+"""How often verdicts are right: `python -m tests.studies.power [SEEDS]` prints the table of the statistics page.
+
+Each world is a matrix of cells against one baseline, compared in throughput as a report does it: paired by round, each
+comparison by itself, and by Holm for all of the matrix. Trials differ by a share of their rate, and within them blocks
+of time differ so that a trial's mean differs by a fifth of that. A planted difference is in one of the comparisons.
+"""
+
+import sys
+from itertools import product
+
+import numpy as np
+
+from redline.model import Comparison, Metric, Verdict
+from redline.report.families import judged_together
+from redline.stats import Ratios, paired, verdict
+from redline.stats.samples import BLOCKS
+
+THRESHOLD = 0.02
+FAMILY = 20
+DIFFERENCES = (0.0, 0.03, 0.05, 0.10)
+VARIATIONS = (0.01, 0.03, 0.05)
+TRIALS = (3, 5, 10)
+CHANGED = (Verdict.FASTER, Verdict.SLOWER)
+
+
+def cell(rng: np.random.Generator, trials: int, variation: float, rate: float = 1.0) -> Ratios:
+    """Requests and seconds of so many trials; `variation` is the standard deviation of a trial's rate, relative."""
+    between, within = variation * np.array([np.sqrt(1 - 0.2**2), 0.2])
+    noise = rng.normal(0, between, (trials, 1)) + rng.normal(0, within * np.sqrt(BLOCKS), (trials, BLOCKS))
+    over = rate * (1 + noise) / BLOCKS
+    return Ratios(over.sum(axis=1), np.ones(trials), blocks=(over, np.full((trials, BLOCKS), 1 / BLOCKS)))
+
+
+def compared(ours: Ratios, baseline: Ratios) -> Comparison:
+    """As a report compares two cells of one run."""
+    found = paired(ours, baseline)
+    assert found is not None
+    return Comparison(
+        metric=Metric.THROUGHPUT,
+        cell_id="cell",
+        baseline_id="baseline",
+        ratio=found.ratio,
+        verdict=verdict(found.ratio, Metric.THROUGHPUT, THRESHOLD),
+        threshold=THRESHOLD,
+        p=found.p,
+    )
+
+
+def shares(seeds: int, trials: int, variation: float, difference: float) -> tuple[float, float, float]:
+    """The planted one called slower by itself, the same among `FAMILY`, and families that call an equal one different.
+
+    Without a difference the first two are of being called different at all, either way.
+    """
+    alone = among = wrong = 0
+    for seed in range(seeds):
+        rng = np.random.default_rng([seed, trials, round(variation * 1000)])
+        baseline = cell(rng, trials, variation)
+        others = [compared(cell(rng, trials, variation), baseline) for _ in range(FAMILY - 1)]
+        planted = compared(cell(rng, trials, variation, 1 - difference), baseline)
+        family = judged_together([planted, *others])
+        right = (Verdict.SLOWER,) if difference else CHANGED
+        alone += planted.verdict in right
+        among += family[0].verdict in right
+        wrong += any(each.verdict in CHANGED for each in (family[1:] if difference else family))
+    return alone / seeds, among / seeds, wrong / seeds
+
+
+def main() -> None:
+    """Print the table in Markdown."""
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+    print(f"{seeds} seeds; called different by itself / among {FAMILY} by Holm; last, families with any false one\n")
+    told = ["equal", *(f"{difference:.0%} slower" for difference in DIFFERENCES[1:]), "false among equal ones"]
+    print("| trials differ by | trials |", " | ".join(told), "|")
+    print("|---" * (2 + len(told)) + "|")
+    for variation, trials in product(VARIATIONS, TRIALS):
+        found = [shares(seeds, trials, variation, difference) for difference in DIFFERENCES]
+        cells = [f"{alone:.1%} / {among:.1%}" for alone, among, _ in found]
+        print(f"| {variation:.0%} | {trials} |", " | ".join(cells), f"| {found[0][2]:.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
