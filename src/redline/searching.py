@@ -33,6 +33,11 @@ WARM_SHARE = 0.7
 is long until that is caught up."""
 
 
+def template(cell: Cell) -> Cell:
+    """What every probe of a cell is like but for its rate: the server is warm by then."""
+    return cell.model_copy(update={"warmup_ns": min(SETTLE_NS, cell.warmup_ns)})
+
+
 class Watcher(Protocol):
     """Is told how it goes, to show and to keep it."""
 
@@ -158,7 +163,7 @@ class CellSearch:
         cpus = self.tools.placement.engine_cpus
         return Prober(
             driver=self.tools.driver,
-            cell=self.cell.model_copy(update={"warmup_ns": min(SETTLE_NS, self.cell.warmup_ns)}),
+            cell=template(self.cell),
             endpoint=endpoint,
             workers=min(max(1, len(cpus)), self.cell.load.connections),
             seed=self.seed,

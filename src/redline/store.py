@@ -54,7 +54,7 @@ class RunStore:
             for part in ("recordings", "logs"):
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.write("suite.yaml", manifest.suite_text.encode())
-        self.write("run.json", _json(manifest))
+        self.write("run.json", stored_json(manifest))
 
     @property
     def _manifest_file(self) -> Path:
@@ -66,13 +66,13 @@ class RunStore:
             raise StoreError(
                 f"{self.folder} holds no run", hint="name a directory that `redline run` made, such as runs/…"
             )
-        return _read(self._manifest_file, Manifest)
+        return read_stored(self._manifest_file, Manifest)
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
         with told(self.folder):
             files = sorted(file for file in (self.folder / "recordings").iterdir() if _RECORDING.match(file.name))
-        return tuple(sorted((_read(file, Recording) for file in files), key=lambda recording: recording.position))
+        return tuple(sorted((read_stored(file, Recording) for file in files), key=lambda recording: recording.position))
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
@@ -87,11 +87,11 @@ class RunStore:
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
         file = self.folder / "enough.json"
-        return _read(file, Enough) if file.is_file() else None
+        return read_stored(file, Enough) if file.is_file() else None
 
     def save_enough(self, enough: Enough) -> None:
         """Keep that no more rounds are made."""
-        self.write("enough.json", _json(enough))
+        self.write("enough.json", stored_json(enough))
 
     def log_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
         """Where server and engine may write during this trial; made when it is not there."""
@@ -102,7 +102,7 @@ class RunStore:
 
     def save(self, recording: Recording, cell: Cell) -> None:
         """Keep a recording: it is there whole or not at all."""
-        self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", _json(recording))
+        self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file of the run atomically. Raises StoreError; a file of that name stays as it was."""
@@ -139,11 +139,13 @@ def _stem(position: int, slug: str) -> str:
     return f"{position:04d}-{slug}"
 
 
-def _json(value: Frozen) -> bytes:
+def stored_json(value: Frozen) -> bytes:
+    """As a file of a run directory has it."""
     return (value.model_dump_json(indent=1) + "\n").encode()
 
 
-def _read(file: Path, kind: type[T]) -> T:
+def read_stored(file: Path, kind: type[T]) -> T:
+    """A file of a run directory. Raises StoreError, naming the file, when it cannot be read."""
     with told(file):
         content = file.read_bytes()
     try:

@@ -21,6 +21,13 @@ PAGES = sorted(
 SHORT_RUN = ["-d", "200ms", "--warmup", "100ms", "--trials", "1"]
 SHORT_LOAD = ["-d", "200ms", "--warmup", "50ms"]
 SHORT_LIMIT = ["-d", "1s", "--warmup", "50ms", "--probes", "2", "--start", "100"]
+SEARCHED = """\
+servers: [good.one]
+scenarios: [SimpleGet]
+loads: {probe: {open: {rate: 150, connections: 4}, for: 1s}}
+objective: p99 < 1s
+warmup: 50ms
+"""
 SHORT_SELFTEST = ["--seconds", "0.5", "--case", "fixed"]
 
 
@@ -62,6 +69,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     for name in ("DIR", "A", "B"):
         done = redline("run", suite, "-o", f"runs/{name}")
         assert "report:" in done.err, done.err
+    searched = folder / "searched.yaml"
+    searched.write_text(SEARCHED)
+    done = redline("limit", searched, "-o", "runs/LIMIT", "--probes", "1", "--no-beyond")
+    assert "report:" in done.err, done.err
     (folder / "mine.yaml").write_text(_first_suite())
     (folder / "README.md").write_text("a body")
     return folder
@@ -97,7 +108,7 @@ def test_a_documented_command_works(command: str, runs: Path, tmp_path: Path, ce
     (redline.folder / "ca.pem").write_text(certificate.pem)
     with targets.target(targets.speaks_http2 if http2 else targets.healthy, context) as url:
         if args[0] in {"load", "limit"}:
-            short = SHORT_LOAD if args[0] == "load" else SHORT_LIMIT
+            short = SHORT_LOAD if args[0] == "load" else [] if "--resume" in args else SHORT_LIMIT
             args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + short
         done = redline(*args)
     # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.rig import running
-from redline.cli.contracts import LimitResult
+from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
 
 pytestmark = pytest.mark.e2e
@@ -29,9 +29,10 @@ def url(oracle: Path) -> Iterator[str]:
 def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
     assert done.code == 0, done.err
-    (limit,) = (result := LimitResult.model_validate(done.json)).limits
-    assert result.ended == "converged"
-    assert len(result.probes) <= 9
+    (cell,) = LimitReport.model_validate(done.json).cells
+    (limit,) = cell.limits
+    assert cell.ended == "converged"
+    assert len(cell.probes) <= 9
     assert limit.conditions == ("p99 < 50ms", "errors < 1%")
     assert limit.passed_per_s is not None
     assert limit.failed_per_s is not None

@@ -8,14 +8,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from redline.cli import limit as under_test
-from redline.cli.contracts import LimitResult, LimitTold
-from redline.cli.limit import _read_sets
-from redline.cli.limit_view import limit_result, print_limit
+from redline.cli import limit_url as under_test
+from redline.cli.limit_asked import read_sets
+from redline.cli.limit_view import ending, print_cell
 from redline.cli.main import app
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Interval, Open, Outcomes, Traffic
+from redline.model.limits import LimitAnswer, LimitReport
 from redline.ports import Drive, Endpoint
+from redline.report.limits import Ending, Subject, answer, cell_limit
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
 from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
 
@@ -31,6 +32,12 @@ class Server:
     after: dict[int, Callable[[Drive], None]] = field(default_factory=dict)
     failing: bool = False
     drives: int = 0
+
+    def version(self) -> str:
+        return "1"
+
+    def sha256(self) -> str:
+        return "0" * 64
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -86,18 +93,18 @@ def test_a_wrong_answer_is_not_measured(redline: Callable[..., Result]) -> None:
 def test_ctrl_c_keeps_what_is_known(redline: Callable[..., Result]) -> None:
     done = redline(Server(after={3: interrupt}), "--json")
     assert done.exit_code == 130
-    result = LimitResult.model_validate_json(done.stdout)
+    (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, len(result.probes)) == ("interrupted", 2)
 
 
 def test_a_server_that_dies_leaves_what_is_known(redline: Callable[..., Result]) -> None:
     done = redline(Server(after={3: die}), "--json")
     assert done.exit_code == 1
-    result = LimitResult.model_validate_json(done.stdout)
+    (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, result.reason, len(result.probes)) == ("broken", "the engine ended: reset by peer", 2)
     assert "reset by peer" in done.stderr
     assert "engine.log" not in done.stderr
-    assert "broken: this is what was known" in redline(Server(after={3: die})).stdout
+    assert "reset by peer; this is what was known" in redline(Server(after={3: die})).stdout
 
 
 def test_one_that_is_dead_at_once_is_an_error(redline: Callable[..., Result]) -> None:
@@ -124,10 +131,10 @@ def test_used_up_probes_are_no_success(redline: Callable[..., Result], monkeypat
 def test_fast_failures_are_no_speed(redline: Callable[..., Result]) -> None:
     done = redline(Server(failing=True), "--start", "500", "--json")
     assert done.exit_code == 1
-    result = LimitResult.model_validate_json(done.stdout)
+    (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, result.limits[0].passed_per_s) == ("doomed", None)
     assert result.limits[0].conditions == ("p99 < 20ms", "errors < 1%")
-    assert "errors 500" in done.stderr
+    assert "  errors " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -146,17 +153,17 @@ def test_wrong_flags(redline: Callable[..., Result], flags: tuple[str, ...], say
 
 
 def test_objectives_have_names_or_are_their_own() -> None:
-    sets = _read_sets(["good: p99 < 20ms, errors < 0.1%", "p50 < 1ms"])
+    sets = read_sets(["good: p99 < 20ms, errors < 0.1%", "p50 < 1ms"])
     assert {name: [each.text for each in one] for name, one in sets.items()} == {
         "good": ["p99 < 20ms", "errors < 0.1%"],
         "p50 < 1ms": ["p50 < 1ms", "errors < 1%"],
     }
     with pytest.raises(UsageError, match="--objective"):
-        _read_sets(["p98 < 3ms"])
+        read_sets(["p98 < 3ms"])
 
 
 def told(**changes: object) -> str:
-    limit = LimitTold(
+    limit = LimitAnswer(
         name="good",
         passed_per_s=900,
         failed_per_s=1100,
@@ -168,16 +175,14 @@ def told(**changes: object) -> str:
         met_somewhere=True,
         missed_somewhere=True,
     ).model_copy(update=changes)
-    search = Search(_read_sets(["good: p99 < 20ms"]))
-    result = limit_result(URL, search, Exhausted(()), 1).model_copy(update={"limits": (limit,)})
     console = Console(width=200)
     with console.capture() as captured:
-        print_limit(result, console)
+        print_cell(cell_limit(Subject("", "", "", ""), Ending("exhausted"), [limit], [], ""), console)
     return captured.get()
 
 
 def test_an_answer_by_single_rates_has_no_confidence() -> None:
-    assert "good: met up to 900/s, missed from 1,100/s (±10%, by single rates)" in told()
+    assert "good: met up to 900/s, missed from 1,100/s (±10%), by single rates" in told()
     assert "95% interval, by the model of a queue with one worker" in told(confidence=0.95)
     assert "asked of it: p99 < 20ms, errors < 1%" in told()
 
@@ -191,8 +196,8 @@ def test_an_open_side_says_no_more_than_is_true() -> None:
 
 
 def test_a_doomed_search_says_why() -> None:
-    search = Search(_read_sets(["good: p99 < 20ms"]))
+    search = Search(read_sets(["good: p99 < 20ms"]))
     limit = Limit("good", None, None, None, decided=False, modelled=False, binding="p99 < 20ms")
-    result = limit_result(URL, search, Doomed("even 100/s does not meet the objective", (limit,)), 1)
-    assert (result.ended, result.reason) == ("doomed", "even 100/s does not meet the objective")
-    assert (result.limits[0].met_somewhere, result.limits[0].missed_somewhere) == (False, False)
+    told = answer(limit, search)
+    assert ending(Doomed("even 100/s does not meet it", (limit,))) == Ending("doomed", "even 100/s does not meet it")
+    assert (told.met_somewhere, told.missed_somewhere) == (False, False)

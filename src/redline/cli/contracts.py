@@ -22,6 +22,7 @@ from redline.model import (
 )
 from redline.model.base import when_said
 from redline.model.history import History
+from redline.model.limits import LimitReport
 from redline.report.rejudged import Rejudged, Turned
 from redline.selftest.results import SelftestResult
 from redline.suite import share_of
@@ -79,57 +80,6 @@ class LoadResult(Frozen):
     counts: Counts
     engine: Engine
     findings: tuple[Finding, ...]
-
-
-class LimitTold(Frozen):
-    """The answer for one objective: [highest rate that passed, lowest that failed]; null where it is not known."""
-
-    name: str
-    passed_per_s: float | None
-    failed_per_s: float | None
-    confidence: float | None = Field(
-        description="null where it is by single rates: how often that is right is not known"
-    )
-    decided: bool = Field(description="whether it is as narrow as was asked")
-    method: Literal["queue", "single rates"] = Field(description="from the model of a queue, or from rates one by one")
-    binding: str = Field(description="the condition that fails first")
-    conditions: tuple[str, ...] = Field(
-        description="all that has to be met; `errors < 1%` where nothing is said of errors"
-    )
-    met_somewhere: bool = Field(description="whether some rate that was tried may have met it")
-    missed_somewhere: bool = Field(description="whether some rate that was tried may have missed it")
-    reason: str = Field(default="", description="why a side is not known and will not be")
-
-
-class ProbeTold(Frozen):
-    """One probe of a search."""
-
-    rate_per_s: float
-    seconds: float
-    offered_per_s: float
-    answered_per_s: float
-    errors: int = Field(description="without what had no answer when we ended the probe ourselves")
-    p50_ns: int
-    p90_ns: int
-    p99_ns: int
-    p999_ns: int
-    hopeless: bool = Field(description="ended early, because its queue only grew")
-    client: str = Field(description="why the load generator was the limit, and the probe tells nothing of the server")
-
-
-class LimitResult(Frozen):
-    """`redline limit --json`: the highest rate at which a running server meets an objective."""
-
-    format: Literal["redline.limit/1"] = "redline.limit/1"
-    url: str
-    seed: int
-    ended: Literal["converged", "exhausted", "doomed", "broken", "interrupted"] = Field(
-        description="exhausted: no probes were left while a side was not known; broken: a probe could not be made"
-    )
-    reason: str = Field(description="why there is no answer, when it is doomed, or why a probe could not be made")
-    confirmed: bool = Field(description="whether fresh probes at both ends agreed")
-    limits: tuple[LimitTold, ...]
-    probes: tuple[ProbeTold, ...] = Field(description="in the order in which they were made")
 
 
 class CompareResult(Frozen):
@@ -218,7 +168,7 @@ class DoctorResult(Frozen):
 PUBLISHED = (
     CheckResult,
     LoadResult,
-    LimitResult,
+    LimitReport,
     CompareResult,
     History,
     JudgeResult,

@@ -10,13 +10,16 @@ from rich.console import Console
 
 from redline.cli import exits, places, stages
 from redline.cli.contracts import CompareResult
+from redline.cli.limit_view import print_report as print_limits
 from redline.cli.selection import AsJson
 from redline.cli.summary import print_comparisons, print_report
 from redline.errors import RedlineError, StoreError, UsageError
+from redline.limit_store import LimitStore
 from redline.model import SHOWN, Finding, Grade, Report, Run, Verdict
 from redline.report import build_report, compare_runs
 from redline.report.environments import grave
 from redline.report.renderers import RENDERERS
+from redline.report.renderers.limits import LIMIT_RENDERERS
 from redline.store import RunStore
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.", show_default=False)]
@@ -46,13 +49,31 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
-    made = build_report(read_run(run))
     if json:
         form = Format.JSON
+    if (searched := LimitStore(run)).there:
+        _show_search(searched, form)
+        return
+    made = build_report(read_run(run))
     if form is None:
         print_report(made, Console())
         return
     sys.stdout.buffer.write(RENDERERS[form.value].render(made))
+    sys.stdout.flush()
+
+
+def _show_search(store: LimitStore, form: Format | None) -> None:
+    """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
+    found = store.report()
+    if found is None:
+        hint = f"go on with: {places.own_name()} limit --resume {store.folder}"
+        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint=hint)
+    if form is None:
+        print_limits(found, Console())
+        return
+    if form.value not in LIMIT_RENDERERS:
+        raise UsageError(f"{store.folder} holds a search, which has no {form.value}", hint="take html, json or md")
+    sys.stdout.buffer.write(LIMIT_RENDERERS[form.value].render(found))
     sys.stdout.flush()
 
 
@@ -85,6 +106,9 @@ def compare(
 
 def read_run(folder: Path) -> Run:
     """A stored run. Raises StoreError when there is none, and says so where its first part is all that there is."""
+    if LimitStore(folder).there:
+        hint = f"see it with: {places.own_name()} report {folder}"
+        raise StoreError(f"{folder} holds a search for limits, and no run", hint=hint)
     first = stages.capacity_of(folder)
     if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):
         raise StoreError(

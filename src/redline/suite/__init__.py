@@ -7,9 +7,11 @@ from redline.suite.overrides import Overrides
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_capacity_plan, make_plan
 from redline.suite.resolve import read_suite
 from redline.suite.shares import Capacities, capacity_loads, capacity_slug, share_of, share_text
+from redline.suite.to_search import SHORTEST_PROBE_NS, to_search
 from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
 
 __all__ = [
+    "SHORTEST_PROBE_NS",
     "Capacities",
     "Catalogue",
     "Overrides",
@@ -35,4 +37,5 @@ __all__ = [
     "read_times",
     "share_of",
     "share_text",
+    "to_search",
 ]

@@ -1,0 +1,155 @@
+"""`redline limit URL`: the search on a server that is running."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from redline.cli import exits
+from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
+from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line
+from redline.cli.load_shape import Arrivals
+from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
+from redline.cli.load_view import live_line
+from redline.cli.one_line import OneLine
+from redline.cli.passing_log import passing_log, without_log
+from redline.cli.selection import at_least_one, duration_ns
+from redline.errors import DriveError, UsageError
+from redline.model import Cell, Interval, Load, Open, Scenario, Variant
+from redline.model.limits import LimitProbe, LimitReport
+from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.machine import read_environment
+from redline.ports import Placement
+from redline.probing import Prober
+from redline.report.limits import Subject, cell_limit, probe
+from redline.search import Converged, Proposal, Search
+
+
+@dataclass(frozen=True)
+class Over:
+    """What a URL is asked with, which a suite says itself; None where a flag was left out."""
+
+    arrivals: Arrivals | None = None
+    connections: int | None = None
+    timeout: str | None = None
+    headers: list[str] | None = None
+    method: str | None = None
+    body: str | None = None
+    status: int | None = None
+    http2: bool = False
+    insecure: bool = False
+    cacert: Path | None = None
+    threads: int | None = None
+
+
+@dataclass
+class _Searched:
+    """A search and what it is made with."""
+
+    search: Search
+    prober: Prober
+    probes: list[LimitProbe]
+
+
+def limit_url(asked: Asked, over: Over) -> None:
+    """Search, and print the answer; how the search ended is the exit code."""
+    if not asked.objectives:
+        raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
+    sets = read_sets(asked.objectives)
+    cell, seed = _cell(asked, over), 1 if asked.seed is None else asked.seed
+    within_timeout(sets, cell.timeout_ns, f"--timeout {over.timeout or '5s'}")
+    search = Search(sets, asked.settings(cell.load.duration_ns, asked.start_per_s or 1000.0))
+    workers = min(at_least_one("-t", over.threads or 1), cell.load.connections)
+    driver, console, started_unix_ns = EngineDriver(find_engine()), Console(stderr=True), time.time_ns()
+    environment = read_environment(driver.version(), driver.sha256(), Placement())
+    with passing_log() as log:
+        objectives = tuple(each for one in sets.values() for each in one)
+        prober = Prober(driver, cell, read_url(asked.target)[0], workers, seed, log, objectives)
+        _verify(prober)
+        made = _Searched(search, prober, [])
+        end = _run(made, console)
+    asked_of = f"{cell.scenario.request.method} {cell.scenario.request.path}"
+    subject = Subject(asked.target, asked.target, asked_of, load_told(cell))
+    beyond = "that is for suites, whose servers are Redline's own"
+    report = LimitReport(
+        url=asked.target,
+        started_unix_ns=started_unix_ns,
+        command=" ".join(["redline", *sys.argv[1:]]),
+        seed=seed,
+        precision=search.settings.precision,
+        environment=environment,
+        cells=(cell_limit(subject, ending(end), answers(search, end), made.probes, beyond),),
+    )
+    _tell(report, end, json=asked.json)
+
+
+def _cell(asked: Asked, over: Over) -> Cell:
+    """What is asked of whom, with a load that lacks but its rate. Raises UsageError."""
+    endpoint, path = read_url(asked.target)
+    tls = read_tls(asked.target, over.cacert, insecure=over.insecure)
+    request = read_request(
+        path, over.method, over.headers or [], over.body, 200 if over.status is None else over.status
+    )
+    connections = 256 if over.connections is None else at_least_one("-c", over.connections)
+    shape = Open(rate_per_s=1.0, arrivals=(over.arrivals or Arrivals.POISSON).value, connections=connections)
+    return Cell(
+        variant=Variant(entry=running_server(endpoint, tls), http="2" if over.http2 else "1.1", tls=tls),
+        scenario=Scenario(name="limit", request=request, picks=read_picks(request)),
+        load=Load(name="probe", shape=shape, duration_ns=probe_ns("-d", asked.duration or "5s")),
+        warmup_ns=duration_ns("--warmup", asked.warmup or "1s", least_ns=0),
+        timeout_ns=duration_ns("--timeout", over.timeout or "5s"),
+    )
+
+
+def _tell(report: LimitReport, end: Ended, *, json: bool) -> None:
+    if json:
+        sys.stdout.write(report.model_dump_json(indent=2) + "\n")
+    else:
+        print_report(report, Console())
+    if isinstance(end, Broken):
+        sys.stderr.write(f"redline: {end.error}\n")
+    if end is None:
+        raise typer.Exit(exits.INTERRUPTED)
+    if not isinstance(end, Converged):
+        raise typer.Exit(exits.COULD_NOT_RUN)
+
+
+def _verify(prober: Prober) -> None:
+    """Ask once before anything is measured: fast failures would pass for speed. Raises DriveError."""
+    wrong = prober.driver.verify(prober.cell, prober.endpoint)
+    if wrong is not None:
+        hint = "ask the server by hand; --status, -H, -X and --body say what is asked and which status is right"
+        raise DriveError(f"the server's answer is wrong: {wrong}", hint=hint)
+
+
+def _run(made: _Searched, console: Console) -> Ended:
+    """The search to its end. Ctrl-C ends it, or a DriveError, and what was seen is kept.
+
+    Raises DriveError when nothing was seen before it.
+    """
+    search, prober = made.search, made.prober
+    try:
+        while isinstance(step := search.next(), Proposal):
+            with OneLine(console) as line:
+                prober.on_interval = _shown(line, prober.cell)
+                evidence = prober.probe(step, len(search.evidence))
+            search.saw(evidence)
+            made.probes.append(probe(evidence, step.why))
+            console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
+    except KeyboardInterrupt:
+        return None
+    except DriveError as error:
+        broken = Broken(without_log(error, prober.log))
+        if not search.evidence:
+            raise broken.error from error
+        return broken
+    return step
+
+
+def _shown(line: OneLine, cell: Cell) -> Callable[[Interval], None]:
+    return lambda interval: line.show(Text(live_line(cell, interval)))

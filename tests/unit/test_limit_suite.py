@@ -1,0 +1,217 @@
+"""`redline limit SUITE` from flags to the directory, with fakes behind the ports; nothing is started."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from redline.cli import limit_suite as under_test
+from redline.cli.main import app
+from redline.cli.workbench import Workbench
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.limit_store import LimitStore
+from redline.model.limits import LimitReport
+from redline.ports import BuildOutcome, Placement
+from redline.trial import Tools
+from tests.e2e.lab import Lab
+from tests.fakes.plugins import FakeLauncher, FakeServer
+from tests.fakes.recordings import simulated_environment
+from tests.unit.test_searching import CAPACITY, Driver
+
+SUITE = """\
+servers: [good.one, good.two]
+scenarios: [SimpleGet]
+loads:
+  saturate: {closed: {users: 4}, for: 1s}
+  probe: {open: {rate: 1000, connections: 64}, for: 1s}
+objective: p99 < 20ms
+warmup: 2s
+"""
+
+
+class Bench:
+    """The command in a project of its own, and the driver that it gets."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.run_folder = folder, folder / "run"
+        Lab(folder, Path("no-oracle"))
+        self.suite = folder / "it.yaml"
+        self.suite.write_text(SUITE)
+        self.driver, self.server = Driver(), FakeServer()
+        launcher = FakeLauncher(self.driver.events, self.server)
+        tools = Tools(launcher, self.driver, lambda: (), Placement())
+        made = Workbench(tools, simulated_environment())
+        monkeypatch.setattr(under_test, "workbench", lambda _catalogue, _cache: made)
+
+    def __call__(self, *flags: str | Path) -> Result:
+        return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])
+
+    def begin(self, *flags: str | Path) -> Result:
+        return self(self.suite, "-o", self.run_folder, "--trials", "2", "--no-beyond", *flags)
+
+    @property
+    def report(self) -> LimitReport:
+        found = LimitStore(self.run_folder).report()
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
+
+
+def interrupt_at(number: int) -> Callable[[int], None]:
+    def interrupt(drive: int) -> None:
+        if drive == number:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def test_every_cell_is_searched_and_kept(bench: Bench) -> None:
+    done = bench.begin("--json")
+    assert done.exit_code == 0, done.stderr
+    report = LimitReport.model_validate_json(done.stdout)
+    assert report == bench.report
+    assert [cell.slug for cell in report.cells] == ["good.one.SimpleGet.probe", "good.two.SimpleGet.probe"]
+    for cell in report.cells:
+        (limit,) = cell.limits
+        assert (cell.ended, limit.conditions) == ("converged", ("p99 < 20ms", "errors < 1%"))
+        assert limit.passed_per_s is not None
+        assert limit.failed_per_s is not None
+        assert limit.passed_per_s <= CAPACITY <= limit.failed_per_s
+        assert cell.build == "abc"
+        assert sum(probe.phase == "confirm" for probe in cell.probes) == 4
+    assert {file.name for file in bench.run_folder.iterdir()} >= {"limit.json", "limit.html", "limit.md", "suite.yaml"}
+    assert (bench.run_folder / "logs" / "good.one.SimpleGet.probe" / "start-2").is_dir()
+
+
+def test_the_plan_is_told_before_and_what_is_closed_once(bench: Bench) -> None:
+    told = " ".join(bench.begin().stderr.split())
+    assert told.count("not searched, since it is closed: saturate") == 1
+    assert "2 cells, each at most 19 probes on 3 starts of its server: at most about" in told
+    assert "open, poisson, 64 connections, 1.00 s after 1.00 s" in told
+
+
+def test_the_answer_is_told_by_cell(bench: Bench) -> None:
+    told = bench.begin().stdout
+    assert "good.one.SimpleGet.probe" in told
+    assert "p99 < 20ms: met up to" in told
+
+
+def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
+    bench.begin()
+    loads = len(bench.driver.drives)
+    again = bench.folder / "again"
+    bench.driver.drives.clear()
+    bench.driver.on_drive = interrupt_at(loads // 2 + 3)
+    done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond")
+    assert done.exit_code == 130
+    assert "limit --resume" in done.stderr
+    store = LimitStore(again)
+    kept = store.report()
+    assert kept is not None
+    assert sorted(cell.ended for cell in kept.cells) == ["converged", "interrupted"]
+    assert all(cell.probes for cell in kept.cells)
+    bench.driver.on_drive, before = (lambda _number: None), len(bench.driver.drives)
+    done = bench("--resume", again)
+    assert done.exit_code == 0, done.stderr
+    report = store.report()
+    assert report is not None
+    assert [cell.ended for cell in report.cells] == ["converged", "converged"]
+    assert len(bench.driver.drives) - before == loads // 2
+
+
+def test_a_server_that_cannot_be_searched_costs_its_own_cell(bench: Bench) -> None:
+    bench.driver.wrong = "GET /path0: status 500, not 200"
+    done = bench.begin()
+    assert done.exit_code == 1
+    assert [cell.ended for cell in bench.report.cells] == ["broken", "broken"]
+    assert "answered SimpleGet wrongly" in bench.report.cells[0].reason
+    assert bench.driver.drives == []
+
+
+def test_objectives_and_selection_may_come_from_flags(bench: Bench) -> None:
+    done = bench.begin("-s", "good.two", "--objective", "good: p99 < 30ms", "--objective", "fine: p99 < 40ms")
+    assert done.exit_code == 0, done.stderr
+    (cell,) = bench.report.cells
+    assert (cell.server, [limit.name for limit in cell.limits]) == ("good.two", ["good", "fine"])
+
+
+def test_named_sets_of_the_suite_are_searched_for(bench: Bench) -> None:
+    bench.suite.write_text(SUITE.replace("p99 < 20ms", "{good: p99 < 20ms, fine: p99 < 1s}"))
+    bench.begin("-s", "good.one")
+    assert [limit.name for limit in bench.report.cells[0].limits] == ["good", "fine"]
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "says"),
+    [
+        (("objective: p99 < 20ms\n", ""), (), "nothing says what is to be met"),
+        (("  probe:", "  other: {closed: {users: 1}, for: 1s}\n#"), (), "no open load"),
+        (("rate: 1000", "rate: 50% of saturate"), (), "share of a capacity"),
+        (("64}, for: 1s", "64}, for: 500ms"), (), "too short for a probe"),
+        (("rate: 1000,", "rate: 1000, stages: [{to: 2000, over: 1s}],"), (), "no constant rate"),
+        (("p99 < 20ms", "p99 < 6s"), (), "cannot be told from `timeout` 5.00 s"),
+        (("", ""), ("--trials", "1"), "how starts differ"),
+        (("", ""), ("-c", "8"), "takes no -c"),
+        (("", ""), ("--status", "201", "-X", "POST"), "takes no -X, --status"),
+        (("", ""), ("--resume", "runs/there"), "takes no --trials, --no-beyond, -o, a suite"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(
+    bench: Bench, change: tuple[str, str], flags: tuple[str, ...], says: str
+) -> None:
+    bench.suite.write_text(SUITE.replace(*change) if change[0] else SUITE)
+    done = bench.begin(*flags)
+    assert isinstance(done.exception, UsageError), done.exception
+    assert says in str(done.exception)
+    assert "hint:" in str(done.exception)
+    assert bench.driver.events == []
+    assert not bench.run_folder.exists()
+
+
+@pytest.mark.parametrize("flags", [("-s", "x"), ("--trials", "3"), ("-o", "here"), ("--no-beyond",), ("--quick",)])
+def test_a_url_takes_no_flags_of_suites(bench: Bench, flags: tuple[str, ...]) -> None:
+    done = bench("http://127.0.0.1:1/", "--objective", "p99 < 1s", *flags)
+    assert isinstance(done.exception, UsageError)
+    assert f"takes no {flags[0]}" in str(done.exception)
+
+
+def test_a_directory_holds_one_search(bench: Bench) -> None:
+    bench.begin("-s", "good.one")
+    done = bench.begin("-s", "good.one")
+    assert isinstance(done.exception, StoreError)
+    assert "limit --resume" in done.exception.hint
+    done = bench("--resume", bench.folder / "nowhere")
+    assert isinstance(done.exception, StoreError)
+
+
+def test_a_search_is_not_gone_on_with_on_another_build(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.begin("-s", "good.one")
+    monkeypatch.setattr(FakeLauncher, "build", other_build)
+    done = bench("--resume", bench.run_folder)
+    assert isinstance(done.exception, RedlineError)
+    assert "good.one is not what it was" in str(done.exception)
+
+
+def other_build(_self: FakeLauncher, variants: object, progress: object) -> object:
+    return BuildOutcome(hashes={"good.one": "another"})
+
+
+def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench) -> None:
+    bench.begin("-s", "good.one")
+    shown = CliRunner().invoke(app, ["report", str(bench.run_folder)])
+    assert shown.exit_code == 0
+    assert "met up to" in shown.stdout
+    as_json = CliRunner().invoke(app, ["report", str(bench.run_folder), "--json"])
+    assert LimitReport.model_validate_json(as_json.stdout) == bench.report
+    for form, says in (("md", "good.one"), ("html", "<html")):
+        assert says in CliRunner().invoke(app, ["report", str(bench.run_folder), "-f", form]).stdout
+    no_table = CliRunner().invoke(app, ["report", str(bench.run_folder), "-f", "csv"])
+    assert isinstance(no_table.exception, UsageError)
+    compared = CliRunner().invoke(app, ["compare", str(bench.run_folder)])
+    assert isinstance(compared.exception, StoreError)
+    assert "holds a search" in str(compared.exception)
