@@ -38,7 +38,7 @@ servers:
 
 def alone(redline: Redline, habit: str, *flags: str, ports: str = "32768 60999") -> set[str]:
     """The kinds of findings of a load on a server with this habit, in a network that has nobody else in it."""
-    command = [REDLINE, "load", f"http://127.0.0.1:{PORT}/", "--json", *flags]
+    command = [str(REDLINE), "load", f"http://127.0.0.1:{PORT}/", "--json", *flags]
     script = (
         f"ip link set lo up && echo {ports} > /proc/sys/net/ipv4/ip_local_port_range"
         f' && exec {sys.executable} {beside.__file__} {habit} {PORT} "$@"'
