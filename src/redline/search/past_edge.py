@@ -228,10 +228,10 @@ class _Seen:
         if gone_s is None or not before.count:
             return None
         end_s, most_ns = self.plan.before_s + self.plan.overload_s, SLOWER * before.quantile_ns(0.99)
-        for each, ended_s in zip(self.slices, self.ends_s.tolist(), strict=True):
-            if ended_s >= end_s + gone_s and each.response.count and each.response.quantile_ns(0.99) <= most_ns:
-                return max(0.0, ended_s - end_s)
-        return None
+        later = np.flatnonzero(self.ends_s >= end_s + gone_s - self.plan.slice_s / 2)
+        fast = (i for i in later if 0 < (_quantile(self.slices[i].response, 0.99) or 0) <= most_ns)
+        first = next(fast, None)
+        return None if first is None else max(0.0, float(self.ends_s[first]) - end_s)
 
     def late_per_s(self) -> float:
         """Right answers per second, late after the overload."""
