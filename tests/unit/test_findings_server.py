@@ -171,6 +171,7 @@ IDLE = replace(GOOD, server_busy=0.3, engine_busy=0.2)
         (CLOSED, replace(GOOD, server_busy=0.3, engine_busy=0.8), None),
         (CLOSED, replace(IDLE, server_run_delay=0.6), None),
         (CLOSED, replace(IDLE, steal=0.6), None),
+        (CLOSED, replace(IDLE, others_busy=0.6), None),
         (CLOSED, replace(IDLE, pinned=False), None),
         (CLOSED, replace(IDLE, outcomes={"timeout": 400}), None),
         (users(8), IDLE, None),

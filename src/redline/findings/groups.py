@@ -68,7 +68,8 @@ def two_groups(values: Sequence[float]) -> Split | None:
 
 def critical(n: int) -> float:
     """The ratio that n numbers of one group exceed once in 1,000 times."""
-    return float(np.interp(n, *zip(*_CRITICAL, strict=True)))
+    counts, ratios = zip(*_CRITICAL, strict=True)
+    return float(np.interp(float(n), counts, ratios))
 
 
 def _ratio(lower: Floats, upper: Floats) -> float:

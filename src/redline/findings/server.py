@@ -38,11 +38,12 @@ def lock_limited(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Fi
     held_ns = (recording.increase("run_delay_ns", "server") or 0.0) + (recording.increase("steal_ns", "machine") or 0.0)
     wanted = used + held_ns / (cores * traffic.seconds * 1e9)
     engine = engine_share(recording, traffic)
+    busiest = max(wanted, engine, *_cores_in_use(recording, traffic, used, engine))
     message = (
         f"The server used {used * cores:.2g} of its {cores} core{'' if cores == 1 else 's'} and the engine was busy "
         f"{percent(min(engine, 1.0))} of the time, though users always waited: the server waits for something else."
     )
-    return doubt(FindingKind.LOCK_LIMITED, 1.0 - max(wanted, engine), message, recording)
+    return doubt(FindingKind.LOCK_LIMITED, 1.0 - busiest, message, recording)
 
 
 def server_limited(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ...]:
@@ -87,6 +88,24 @@ def _always_enough(cell: Cell, recording: Recording, traffic: Traffic) -> bool:
         return False
     stations = traffic.engine.workers + (len(recording.server.cpus) if recording.server else 0)
     return shape.users * shape.depth >= USERS_FOR_EACH * stations
+
+
+def _cores_in_use(recording: Recording, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
+    """Shares of the server's and of the engine's cores that somebody used, given their own shares of them.
+
+    Where no probe looked at single cores, whatever others did on this machine is taken to have been there.
+    """
+    window_ns, used = traffic.seconds * 1e9, recording.increase("cpu_ns", "server") or 0.0
+    others_ns = max((recording.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
+    cores = len(recording.server.cpus) if recording.server else 0
+    shares = []
+    for subject, count, own in (("server", cores, server), ("engine", len(traffic.engine.cpus), engine)):
+        busy_ns = recording.increase("cores_busy_ns", subject)
+        if busy_ns is None or count == 0:
+            shares.append(own + others_ns / (max(count, 1) * window_ns))
+        else:
+            shares.append(busy_ns / (count * window_ns))
+    return shares[0], shares[1]
 
 
 def _share_beside_an_idle_engine(recording: Recording) -> float | None:
