@@ -12,6 +12,7 @@ import time
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: %b\r\n\r\nok"
 ACCEPTED_EVERY_S = 0.1
+DIALS_AFTER_S = 0.5  # of each connection: not before whoever watches has begun to
 BACKLOGS = {"healthy": 128, "dials": 128, "turns_away": 1}
 
 
@@ -27,9 +28,10 @@ def serve(listener: socket.socket, habit: str) -> None:
 
 def answer(connection: socket.socket, habit: str, behind: socket.socket) -> None:
     """Until the client goes. `turns_away` closes after an answer; `dials` opens a connection first, as a proxy does."""
+    dials_from = time.monotonic() + DIALS_AFTER_S
     with connection, contextlib.suppress(OSError):
         while connection.recv(65536):
-            if habit == "dials":
+            if habit == "dials" and time.monotonic() > dials_from:
                 dial(behind)
             connection.sendall(ANSWER % (b"close" if habit == "turns_away" else b"keep-alive"))
             if habit == "turns_away":
