@@ -144,6 +144,14 @@ def test_none_and_one_say_so() -> None:
     assert lines.alone(history(SLOWER[:1])) == ("rust.hyper.SimpleGet.saturate",)
 
 
+def test_what_has_too_few_runs_is_not_called_unchanged() -> None:
+    assert lines.counted(history(SLOWER)).endswith(": 1 changed for the worse, 0 for the better, 0 did not change")
+    early = lines.counted(history(SLOWER[:3]))
+    assert early.endswith("0 for the better, 0 did not change, 1 with too few runs to tell (4 of an era)")
+    begun = history(nightly([1000.0] * 8 + [900.0] * 4 + [1000.0], {12: THERE}))
+    assert lines.counted(begun).endswith("0 did not change, 1 with too few runs to tell (4 of an era)")
+
+
 def test_markdown_tells_what_changed_first() -> None:
     left_out = LeftOut(folder="runs/*bad*", reason="@someone <b>did</b> it")
     told = render_history(build_history("runs", SLOWER, [left_out])).decode()

@@ -24,7 +24,7 @@ def print_history(history: History, console: Console) -> None:
     if found or kept:
         console.print(Text(lines.counted(history)))
     _section("Changed", found, history, console)
-    _section("Not changed", kept, history, console)
+    _section("No change found", kept, history, console)
     alone = lines.alone(history)
     if alone and len(history.runs) > 1:
         console.print()

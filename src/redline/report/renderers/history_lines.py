@@ -3,8 +3,9 @@
 import math
 
 from redline.model import Verdict
-from redline.model.history import Change, Followed, History
+from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report import format as fmt
+from redline.report.changes import FEWEST_RUNS
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MISSING = "·"
@@ -77,13 +78,23 @@ def changed(history: History) -> tuple[Followed, ...]:
 
 
 def counted(history: History) -> str:
-    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`, by their last change."""
+    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`, by their last change.
+
+    Only the last era of each counts; where that has too few runs nothing is said of change.
+    """
     everything = followed(history)
-    last = [verdict for one in everything if (verdict := _stands(one, history))]
+    told = [one for one in everything if len(_of_last_era(one, history)) >= FEWEST_RUNS]
+    last = [verdict for one in told if (verdict := _stands(one, history))]
     worse, better = last.count(Verdict.SLOWER), last.count(Verdict.FASTER)
-    where = " in the last era" if len(history.eras) > 1 else ""
-    rest = f"{len(everything) - worse - better} did not change{where}"
-    return f"{len(everything)} metrics followed: {worse} changed for the worse, {better} for the better, {rest}"
+    parts = [f"{worse} changed for the worse", f"{better} for the better", f"{len(told) - len(last)} did not change"]
+    few = len(everything) - len(told)
+    parts += [f"{few} with too few runs to tell ({FEWEST_RUNS} of an era)"] if few else []
+    return f"{len(everything)} metrics followed: {', '.join(parts)}"
+
+
+def _of_last_era(one: Followed, history: History) -> tuple[HistoryPoint, ...]:
+    era = history.runs[one.points[-1].run].era
+    return tuple(point for point in one.known if history.runs[point.run].era == era)
 
 
 def _stands(one: Followed, history: History) -> Verdict | None:
