@@ -6,7 +6,7 @@ from redline.model.history import Followed, History
 from redline.report import format as fmt
 from redline.report.history import silent
 from redline.report.renderers import history_lines as lines
-from redline.report.renderers.markdown import _safe as safe
+from redline.report.renderers.escaping import safe
 
 _MOST_ROWS = 20
 

@@ -3,7 +3,7 @@
 from redline.model.limits import CellLimit, LimitReport
 from redline.report import format as fmt
 from redline.report.renderers import limit_words as words
-from redline.report.renderers.markdown import _safe as safe
+from redline.report.renderers.escaping import safe
 
 _COLUMNS = ("server", "objectives", "met up to", "missed from", "", "knee")
 

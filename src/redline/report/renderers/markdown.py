@@ -1,10 +1,9 @@
 """The report as Markdown, fit for a comment on a pull request."""
 
-import re
-
 from redline.model import SHOWN, CellReport, Comparison, Metric, ObjectiveResult, Report
 from redline.report import format as fmt
 from redline.report.format import GRADE_MARKS, MARKS
+from redline.report.renderers.escaping import safe as _safe
 from redline.report.renderers.markdown_boards import overview
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import (
@@ -20,9 +19,6 @@ from redline.report.renderers.views import (
     marks,
     tally,
 )
-
-_SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
-_WORD_JOINER = "\u2060"
 
 
 class MarkdownRenderer:
@@ -173,11 +169,3 @@ def _foot(report: Report) -> str:
 def _built(one: Built) -> str:
     facts = [one.runtime_version, f"build {one.short_build}" if one.build else ""]
     return f"{_safe(one.server)} ({', '.join(_safe(fact) for fact in facts if fact)})"
-
-
-def _safe(text: str) -> str:
-    """One line of plain text: markup, HTML, mentions and references to issues are taken out of force."""
-    line = " ".join(text.split())
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    line = _SPECIAL.sub(r"\\\1", line)
-    return re.sub(r"([@#])(?=\w)", rf"\1{_WORD_JOINER}", line)
