@@ -1,10 +1,7 @@
 """The report as one self-contained HTML page: no network, no framework, readable without JavaScript."""
 
-import base64
-import hashlib
 import re
 from functools import cache
-from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -16,12 +13,10 @@ from redline.report.renderers.html.overview import cost, effects
 from redline.report.renderers.html.page import page
 from redline.report.renderers.html.places import rankings
 from redline.report.renderers.html.plots import payload
+from redline.report.renderers.html.shell import TEMPLATES, asset, policy
 from redline.report.renderers.html.waterfall import layers
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import because, built, caveats, doubts, grave, groups, servers, tally
-
-_HERE = Path(__file__).parent
-_ASSETS = _HERE / "assets"
 
 
 class HtmlRenderer:
@@ -29,9 +24,9 @@ class HtmlRenderer:
 
     def render(self, report: Report) -> bytes:
         """The whole page; the same report gives the same bytes."""
-        style, library, script = _assets()
+        style, *scripts = _assets()
         text = (
-            _templates()
+            templates()
             .get_template("page.html.j2")
             .render(
                 page=page(report),
@@ -44,27 +39,28 @@ class HtmlRenderer:
                 tally=tally(report),
                 built=built(report),
                 caveats=caveats(report),
-                machine=_machine(report.environment),
+                machine=machine_facts(report.environment),
                 # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
                 data=Markup(payload(groups(report), servers(report))),  # noqa: S704
                 style=style,
-                scripts=(library, script),
-                policy=_policy(style, library, script),
+                scripts=scripts,
+                policy=policy(style, *scripts),
             )
         )
         return text.encode(errors="replace")
 
 
 @cache
-def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
+def templates() -> Environment:
+    """Every template of this package, with what all of them may say."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.globals.update(
+    made.globals.update(
         fmt=fmt,
         because=because,
         grave=grave,
@@ -77,15 +73,14 @@ def _templates() -> Environment:
         Grade=Grade,
         Metric=Metric,
     )
-    return templates
+    return made
 
 
 @cache
-def _assets() -> tuple[Markup, Markup, Markup]:
-    """Our style sheet and the plot library's, the library, our script: files of this package, trusted as code is."""
-    vendor = _ASSETS / "vendor"
-    style = _read(vendor / "uPlot.min.css") + "\n" + _read(_ASSETS / "page.css")
-    return Markup(style), Markup(_read(vendor / "uPlot.iife.min.js")), Markup(_read(_ASSETS / "page.js"))  # noqa: S704
+def _assets() -> tuple[Markup, ...]:
+    """Our style sheet and the plot library's, the library, what all plots share, our script: files of this package."""
+    style = asset("vendor/uPlot.min.css") + "\n" + asset("page.css")
+    return tuple(map(Markup, (style, *map(asset, ("vendor/uPlot.iife.min.js", "plot.js", "page.js")))))
 
 
 def _breakable(name: str) -> Markup:
@@ -98,27 +93,10 @@ def _camel(name: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[a-z0-9])(?=[A-Z])", name))
 
 
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
-
-
-def _policy(style: str, *scripts: str) -> str:
-    """Nothing may be loaded from anywhere; only these very texts may act (W3C, Content Security Policy Level 3)."""
-    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
 _SHARES = ("steal_share", "busy_share")
 
 
-def _machine(machine: Machine) -> list[tuple[str, str]]:
+def machine_facts(machine: Machine) -> list[tuple[str, str]]:
     """Each fact of the environment with a name and a text; what the machine does not tell is said to be unknown."""
     facts = []
     for name in Machine.model_fields:

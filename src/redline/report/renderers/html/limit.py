@@ -8,8 +8,7 @@ from markupsafe import Markup
 from redline.model.limits import LimitReport
 from redline.quantities import rate
 from redline.report.renderers import limit_words as words
-from redline.report.renderers.html import _machine as machine
-from redline.report.renderers.html import _templates as page_templates
+from redline.report.renderers.html import machine_facts, templates
 from redline.report.renderers.html.limit_page import limit_page, probe_note, time_told
 from redline.report.renderers.html.limit_plots import payload
 from redline.report.renderers.html.shell import asset, policy
@@ -29,7 +28,7 @@ class LimitHtmlRenderer:
                 report=report,
                 page=limit_page(report),
                 title=words.title(report),
-                machine=machine(report.environment),
+                machine=machine_facts(report.environment),
                 # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
                 data=Markup(payload(report.cells)),  # noqa: S704
                 style=Markup(style),  # noqa: S704
@@ -42,12 +41,7 @@ class LimitHtmlRenderer:
 
 @cache
 def _templates() -> Environment:
-    templates = page_templates().overlay()
-    templates.globals = {
-        **templates.globals,
-        "words": words,
-        "rate": rate,
-        "probe_note": probe_note,
-        "time_told": time_told,
-    }
-    return templates
+    made = templates().overlay()
+    own = {"words": words, "rate": rate, "probe_note": probe_note, "time_told": time_told}
+    made.globals = {**templates().globals, **own}
+    return made

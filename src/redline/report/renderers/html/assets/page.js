@@ -1,68 +1,18 @@
 "use strict";
 // Draws the page's plots from the JSON in #data. All tables and the forest stand without this script.
 (() => {
+  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized } = plotting;
   const data = JSON.parse(document.getElementById("data").textContent);
   for (const group of data.groups) for (const curve of group.curves) curve.service ??= curve.response;
   const hidden = new Set(); // "group/series"
   const choice = { time: "response", over: "p99" };
   const DASHES = [[], [8, 5], [2, 4]];
-  const NS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
-  const RATE = [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]];
 
-  const token = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = s => token(data.ceilings.includes(s) ? "--ceiling" : `--s${s % 8}`);
-  const scaled = (value, units) => {
-    if (value === 0) return "0";
-    const [scale, unit] = units.find(([size]) => Math.abs(value) >= size * 0.9995) ?? units.at(-1);
-    return `${Number((value / scale).toPrecision(3))} ${unit}`;
-  };
-  const duration = ns => scaled(ns, NS);
-  const rate = perSecond => scaled(perSecond, RATE);
   const share = nines => {
     const q = 100 * (1 - 10 ** -nines);
     return `${Number(q.toFixed(Math.max(0, Math.ceil(nines) - 1)))}%`;
   };
-
-  // Round values on a log axis: decades when there are many, their parts when there are few, even steps within one part.
-  function logTicks(low, high) {
-    for (const parts of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]]) {
-      const ticks = [];
-      for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade++)
-        for (const part of parts) {
-          const tick = Number(`${part}e${decade}`);
-          if (tick >= low && tick <= high) ticks.push(tick);
-        }
-      if (ticks.length >= 4) return ticks;
-    }
-    const rough = (high - low) / 4, decade = 10 ** Math.floor(Math.log10(rough));
-    const step = decade * [1, 2, 5, 10].find(part => part * decade >= rough);
-    const first = Math.ceil(low / step), last = Math.floor(high / step);
-    return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
-  }
-  const logAxis = { splits: (_, __, low, high) => logTicks(low, high), filter: (_, ticks) => ticks };
-
-  // Labels that would run into the one before them are left out.
-  function spaced(plot, ticks, text, room) {
-    let last = -Infinity;
-    return ticks.map(tick => {
-      const at = plot.valToPos(tick, "x");
-      if (at - last < room) return "";
-      last = at;
-      return text(tick);
-    });
-  }
-
-  function logScale(values) {
-    const all = values.filter(value => value > 0);
-    const low = Math.min(...all), high = Math.max(...all), room = Math.max((high / low) ** 0.06, 1.04);
-    return { distr: 3, log: 10, range: () => [low / room, high * room] };
-  }
-
-  function axes(x, y) {
-    const shared = { stroke: token("--muted"), font: "12px system-ui, sans-serif", ticks: { show: false },
-      grid: { stroke: token("--grid"), width: 1 } };
-    return [{ ...shared, size: 30, gap: 6, ...x }, { ...shared, size: 64, gap: 6, ...y }];
-  }
 
   const line = s => ({ label: data.servers[s], stroke: colour(s), width: data.ceilings.includes(s) ? 1.5 : 2,
     dash: DASHES[Math.floor(s / 8) % 3], points: { show: false }, spanGaps: true });
@@ -105,9 +55,9 @@
     }
     const values = table.slice(1).flat().filter(value => value !== null);
     const y = log ? logScale(values) : { range: () => [0, 1.06 * Math.max(1, ...values)] };
-    return { table, series, bands, owner, format, instant: s => `${Number(s.toFixed(2))} s`, shade: group.warm,
+    return { table, series, bands, owner, format, instant: seconds, shade: group.warm,
       scales: { x: { time: false, range: (_, low, high) => [0, high] }, y },
-      axes: axes({ values: (_, marks) => marks.map(s => `${Number(s.toFixed(2))} s`) },
+      axes: axes({ values: (_, marks) => marks.map(seconds) },
         { ...(log ? logAxis : {}), values: (_, marks) => marks.map(format) }), sync: true };
   }
 
@@ -121,40 +71,18 @@
     latency: () => `${choice.over} of response time over time`,
   };
 
-  function shadeWarmup(plot, until) {
-    const start = plot.valToPos(plot.scales.x.min, "x", true), end = plot.valToPos(until, "x", true);
-    if (!(end > start)) return;
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.fillStyle = token("--shade");
-    ctx.fillRect(start, bbox.top, end - start, bbox.height);
-    ctx.fillStyle = token("--muted");
-    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    ctx.textBaseline = "top";
-    if (ctx.measureText("warm-up").width < end - start)
-      ctx.fillText("warm-up", start + 5 * devicePixelRatio, bbox.top + 5 * devicePixelRatio);
-    ctx.restore();
-  }
-
-  // What the lines say under the pointer; text nodes alone, so that no name can be markup.
+  // What the lines say under the pointer.
   function read(plot, spec, where) {
-    where.replaceChildren();
     const index = plot.cursor.idx;
-    if (index == null) return;
-    const entry = (name, value) => {
-      const part = document.createElement("span"), strong = document.createElement("b");
-      strong.textContent = value;
-      part.append(name, strong);
-      where.append(part);
-    };
-    entry("", spec.instant(plot.data[0][index]));
-    const told = new Set();
+    if (index == null) return where.replaceChildren();
+    const told = new Set(), entries = [["", spec.instant(plot.data[0][index])]];
     spec.owner.forEach((s, i) => {
       const value = i > 0 ? plot.data[i][index] : null;
       if (value == null || told.has(s) || !plot.series[i].show) return;
       told.add(s);
-      entry(`${data.servers[s]} `, spec.format(value));
+      entries.push([`${data.servers[s]} `, spec.format(value)]);
     });
+    tell(where, entries);
   }
 
   const plots = [];
@@ -170,7 +98,7 @@
       scales: spec.scales, axes: spec.axes, series: spec.series, bands: spec.bands ?? [], padding: [10, 20, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: spec.sync ? { key: `g${groupIndex}` } : {} },
       hooks: { setCursor: [plot => read(plot, spec, readout)],
-        drawClear: spec.shade ? [plot => shadeWarmup(plot, spec.shade)] : [] } };
+        drawClear: spec.shade ? [plot => shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up")] : [] } };
     entry.owner = spec.owner;
     entry.plot = new uPlot(options, spec.table, element);
   }
@@ -181,13 +109,7 @@
     else { entry.plot?.destroy(); entry.plot = undefined; }
   });
 
-  const sizes = new ResizeObserver(changes => {
-    for (const { target } of changes) {
-      const { plot } = plots.find(entry => entry.element === target);
-      if (plot && target.clientWidth > 0 && (plot.width !== target.clientWidth || plot.height !== target.clientHeight))
-        plot.setSize({ width: target.clientWidth, height: target.clientHeight });
-    }
-  });
+  const sizes = resized(plots);
   for (const element of document.querySelectorAll(".plot")) {
     const groupIndex = Number(element.dataset.group), kind = element.dataset.plot;
     const group = data.groups[groupIndex];
@@ -219,18 +141,5 @@
       drawAll();
     });
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  // Paper is white, and nobody can open a fold on it.
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    folded.forEach(fold => { fold.open = true; });
-    document.documentElement.classList.add("paper");
-    drawAll();
-  });
-  addEventListener("afterprint", () => {
-    folded.forEach(fold => { fold.open = false; });
-    document.documentElement.classList.remove("paper");
-    drawAll();
-  });
+  redrawn(drawAll);
 })();
