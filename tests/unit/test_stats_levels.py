@@ -11,6 +11,7 @@ from scipy import stats
 from redline.model import Histogram, Metric
 from redline.stats import CONFIDENCE, Quantiles, Ratios, estimate, paired, requests_needed, unpaired
 from redline.stats.order import ranks_around
+from redline.stats.samples import block_sums
 from redline.stats.spread import over_trials, within_trials
 from redline.stats.trials import enough_beyond, sample_of
 from tests.fakes.recordings import GOOD, STEADY, simulated_cell, simulated_recording
@@ -162,8 +163,19 @@ def test_counts_up_to_a_value_are_those_of_its_slot(values: list[int], at: int) 
     made = Histogram.of(values)
     told, counts = made.buckets()
     slot = Histogram.of([at]).max_ns
-    assert made.count_up_to(at) == int(counts[told <= slot].sum())
-    assert made.count_up_to(0) == made.count_up_to(1)
+    found = Histogram.counts_up_to([made, Histogram()], at)
+    assert found.tolist() == [[int(counts[told <= slot].sum()), len(values)], [0, 0]]
+    assert Histogram.counts_up_to([made], 0)[0, 0] == values.count(1)
+    assert Histogram.counts_up_to([], at).shape == (0, 2)
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=40), st.data())
+def test_blocks_lose_nothing_and_are_of_equal_length(values: list[float], data: st.DataObject) -> None:
+    blocks = data.draw(st.integers(1, len(values)))
+    assert block_sums(values, blocks).sum() == pytest.approx(sum(values))
+    lengths = block_sums([1] * len(values), blocks)
+    assert len(lengths) == blocks
+    assert max(lengths) - min(lengths) <= 1
 
 
 @pytest.mark.parametrize("trials", [2, 3])

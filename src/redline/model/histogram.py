@@ -111,11 +111,13 @@ class Histogram:
         found = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
         return tuple(int(ns) for ns in hdr.highest_of(found))
 
-    def count_up_to(self, ns: float) -> int:
-        """How many of the recorded durations do not exceed the slot that `ns` falls into."""
-        slots, counts = self._filled()
+    @staticmethod
+    def counts_up_to(parts: Iterable["Histogram"], ns: float) -> Ints:
+        """Of each part, how many durations do not exceed the slot that `ns` falls into, and how many there are."""
         slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
-        return int(counts[: np.searchsorted(slots, slot, side="right")].sum())
+        filled = [part._filled() for part in parts]  # noqa: SLF001 - of our own class
+        told = [(counts[: slots.searchsorted(slot, side="right")].sum(), counts.sum()) for slots, counts in filled]
+        return np.array(told, dtype=np.int64).reshape(-1, 2)
 
     def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The non-empty buckets: highest equivalent value in ns, ascending, and count, of equal length."""

@@ -4,13 +4,12 @@ A statistic is always that of the trials put together: a quantile of their merge
 Given as a function of weights, the same code serves the estimate (each trial once) and its resampling.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from redline.model import Histogram
 from redline.model.hdr import PRECISION, ranks
@@ -135,8 +134,8 @@ class Quantiles:
             return None
         low, high = np.log(self._at_ranks(held))
         value = plain(self)
-        below = np.array([block_sums([p.count_up_to(value) for p in parts], blocks) for parts in self.parts])
-        total = np.array([block_sums([p.count for p in parts], blocks) for parts in self.parts])
+        counted = [block_sums(Histogram.counts_up_to(parts, value), blocks) for parts in self.parts]
+        below, total = np.moveaxis(np.array(counted), 2, 0)
         if total.sum() == 0:
             return None
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
@@ -158,9 +157,14 @@ class Quantiles:
         return values[np.searchsorted(cumulative.sum(axis=1), wanted)]
 
 
-def block_sums(values: Sequence[float], blocks: int) -> Floats:
-    """The sums of so many runs of consecutive values, as equal in length as they can be."""
-    return np.array([part.sum() for part in np.array_split(np.asarray(values, dtype=np.float64), blocks)])
+def block_sums(values: ArrayLike, blocks: int) -> Floats:
+    """The sums of so many runs of consecutive values, or rows, as equal in length as they can be; no more than values.
+
+    Shape (values, ...) in, (blocks, ...) out.
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    sums: Floats = np.add.reduceat(rows, np.arange(blocks) * len(rows) // blocks, axis=0)
+    return sums
 
 
 def plain(sample: Sample) -> float:
