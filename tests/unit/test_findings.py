@@ -321,6 +321,8 @@ def test_more_of_what_is_measured_is_never_graded_milder(kind: FindingKind, a: f
 def test_every_kind_has_one_rule_and_a_section_with_its_limits() -> None:
     assert set(RULES) == set(FindingKind)
     text = DOCS.read_text()
+    places = [text.index(f"\n## {kind}\n") for kind in RULES]
+    assert places == sorted(places), "the page explains the rules in their order"
     for rule in RULES.values():
         anchor = f"\n## {rule.kind}\n"
         assert text.count(anchor) == 1

@@ -184,6 +184,22 @@ def test_users_who_wait_for_a_server_that_waits(cell: Cell, behaviour: Behaviour
     assert raised(cell, behaviour).get(FindingKind.LOCK_LIMITED) is grade
 
 
+@pytest.mark.parametrize(("busy", "grade"), [(0.4, Grade.WARN), (0.6, Grade.NOTE), (0.9, None)])
+def test_where_single_cores_are_known_theirs_counts(busy: float, grade: Grade | None) -> None:
+    recording = simulated_recording(CLOSED, replace(IDLE, others_busy=0.6))
+    ran = recording.find("cpu_ns", "server")
+    assert ran is not None
+    series = tuple(
+        ran.model_copy(
+            update={"name": "cores_busy_ns", "subject": side, "values": tuple(one / 0.3 * share for one in ran.values)}
+        )
+        for side, share in (("server", busy), ("engine", 0.25))
+    )
+    known = recording.model_copy(update={"series": (*recording.series, *series)})
+    found = {one.kind: one.grade for one in judge(CLOSED, known)}
+    assert found.get(FindingKind.LOCK_LIMITED) is grade
+
+
 @pytest.mark.parametrize(
     ("cell", "behaviour", "said"),
     [

@@ -1,7 +1,7 @@
 """What every renderer asks of a report."""
 
 from redline.model import FindingKind, Grade, Verdict
-from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, servers, tally, weighed
+from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, marks, servers, tally, weighed
 from tests.fakes import reports
 from tests.fakes.layers import CHAIN, layered
 
@@ -60,6 +60,15 @@ def test_milder_doubts_of_a_trial_that_is_left_out_weigh_on_nothing() -> None:
 def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
     (cell,) = reports.died().cells
     assert weighed(cell.model_copy(update={"valid": False})) == cell.findings
+
+
+def test_what_is_good_to_know_is_told_last_and_marks_no_number() -> None:
+    report = reports.doubtful()
+    note = next(f for cell in report.cells for f in cell.findings if f.kind is FindingKind.CPU_STEAL)
+    good = note.model_copy(update={"kind": FindingKind.SERVER_LIMITED, "grade": Grade.NOTE})
+    cells = tuple(cell.model_copy(update={"findings": (good, *cell.findings)}) for cell in report.cells)
+    assert [marks(cell) for cell in cells] == [marks(cell) for cell in report.cells]
+    assert doubts(report.model_copy(update={"cells": cells}))[-1].kind is FindingKind.SERVER_LIMITED
 
 
 def test_no_finding_is_lost() -> None:

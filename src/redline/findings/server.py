@@ -8,7 +8,7 @@ from redline.findings.doubt import doubt
 from redline.findings.loads import asks_at_once
 from redline.findings.machine import engine_share, server_share
 from redline.findings.rules import RULES
-from redline.model import Cell, Finding, FindingKind, Grade, Recording, Traffic
+from redline.model import Cell, Finding, FindingKind, Grade, Recording, Subject, Traffic
 from redline.quantities import percent, size
 
 USERS_FOR_EACH = 8
@@ -98,8 +98,10 @@ def _cores_in_use(recording: Recording, traffic: Traffic, server: float, engine:
     window_ns, used = traffic.seconds * 1e9, recording.increase("cpu_ns", "server") or 0.0
     others_ns = max((recording.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
     cores = len(recording.server.cpus) if recording.server else 0
+    sides: tuple[tuple[Subject, int, float], ...]
+    sides = (("server", cores, server), ("engine", len(traffic.engine.cpus), engine))
     shares = []
-    for subject, count, own in (("server", cores, server), ("engine", len(traffic.engine.cpus), engine)):
+    for subject, count, own in sides:
         busy_ns = recording.increase("cores_busy_ns", subject)
         if busy_ns is None or count == 0:
             shares.append(own + others_ns / (max(count, 1) * window_ns))
