@@ -100,7 +100,8 @@ class Starts:
     @contextlib.contextmanager
     def loaded(self, rate_per_s: float) -> Iterator[list[Traffic]]:
         """Around a load, which puts its traffic into what it is given. Raises DriveError when the server died of it."""
-        server, seen, at = self._running, [], f" at {rate(rate_per_s)}"
+        server, at = self._running, f" at {rate(rate_per_s)}"
+        seen: list[Traffic] = []
         assert server is not None, "a server was started"
         try:
             yield seen

@@ -1,5 +1,6 @@
 """`redline limit` on a queue whose limit is known: short here; the study has the figures."""
 
+import signal
 from collections.abc import Iterator
 from math import log
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from bench.rig import running
 from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
+from tests.e2e.lab import Lab
 
 pytestmark = pytest.mark.e2e
 
@@ -54,3 +56,71 @@ def test_a_wrong_answer_is_not_measured(redline: Redline, url: str) -> None:
 
 def test_a_wrong_objective_is_refused(redline: Redline) -> None:
     redline("limit", "http://127.0.0.1:1/", "--objective", "p98 < 1ms").refused(2, "--objective", "p98")
+
+
+QUEUES = """\
+about: queues whose limit is known
+runtime: native
+build: {run: ['true'], inputs: [server.yaml], outputs: [server.yaml]}
+ready: {path: /path0, within: 10s}
+servers:
+  slow: {about: 1000/s, start: {command: ['ORACLE', exponential, --rate, '1000', --port, '{port}']}}
+  fast: {about: 2000/s, start: {command: ['ORACLE', exponential, --rate, '2000', --port, '{port}']}}
+"""
+
+SUITE = """\
+servers: [queue.slow, queue.fast]
+scenarios: [SimpleGet]
+loads:
+  probe: {open: {rate: 500, connections: 256}, for: 1s}
+objective: p99 < 100ms
+warmup: 200ms
+"""
+
+
+@pytest.fixture
+def suite(redline: Redline, oracle: Path) -> Path:
+    """A suite over two queues, in a project of its own."""
+    Lab(redline.folder, oracle)
+    family = redline.folder / "catalogue" / "queue"
+    family.mkdir()
+    (family / "server.yaml").write_text(QUEUES.replace("ORACLE", str(oracle)))
+    file = redline.folder / "queues.yaml"
+    file.write_text(SUITE)
+    return file
+
+
+def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> None:
+    done = redline("limit", suite, "-o", "found", "--probes", "7", "--trials", "2", "-s", "queue.fast", "--json")
+    assert done.code in {0, 1}, done.err  # so few and short probes may not be enough on a busy machine
+    (cell,) = LimitReport.model_validate(done.json).cells
+    assert cell.slug == "queue.fast.SimpleGet.probe"
+    assert cell.ended in {"converged", "exhausted"} or "load generator" in cell.reason
+    assert cell.probes
+    if cell.ended == "converged":
+        assert {probe.start for probe in cell.probes if probe.phase == "confirm"} == {1, 2}
+        assert cell.beyond is not None
+        assert cell.beyond.course
+    folder = redline.folder / "found"
+    assert (folder / "logs" / cell.slug / "start-0" / "server.log").exists()
+    assert {"limit.json", "limit.html", "limit.md"} <= {file.name for file in folder.iterdir()}
+    assert "queue.fast" in redline("report", "found").out
+
+
+def test_a_search_that_is_interrupted_is_gone_on_with(redline: Redline, suite: Path) -> None:
+    flags = ("-o", "found", "--probes", "2", "--no-beyond")
+    with redline.start("limit", suite, *flags) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "to begin with" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept = LimitReport.model_validate_json((redline.folder / "found" / "limit.json").read_text())
+    assert [cell.ended for cell in kept.cells] == ["interrupted"]
+    done = redline("limit", "--resume", "found", "--json")
+    assert done.code in {0, 1}, done.err
+    ended = {cell.server: cell.ended for cell in LimitReport.model_validate(done.json).cells}
+    assert ended.keys() == {"queue.slow", "queue.fast"}
+    assert "interrupted" not in ended.values()

@@ -1,21 +1,14 @@
 """Fresh starts of a server at both ends of its answer: which are asked for, and what their differences do to it."""
 
-from functools import cache
-from math import log
-
-import numpy as np
 import pytest
 
 from redline.search import Converged, Evidence, Proposal, Search, Settings
 from redline.search.checks import Check, Checks, End
-from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
-from tests.fakes.queues import Queue, searched_on_starts
+from tests.studies.starts import answer
 from tests.unit.test_search import cliff
 
 P99 = parse_objectives("p99 < 5ms")
-CAPACITY = 5000.0
-TRUTH = CAPACITY - log(100) / 0.005
 
 
 def test_each_end_gets_its_checks_lowest_first_and_turn_by_turn() -> None:
@@ -73,27 +66,10 @@ def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
     assert not step.confirmed
 
 
-@cache
-def queue(factor: float) -> Queue:
-    return Queue(Exponential(CAPACITY * factor), seconds=4.0)
-
-
-def half_width(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
-    """Of an answer on starts whose capacities differ by so much, and whether it holds that of the typical start."""
-    draws = np.exp(sigma * np.random.default_rng([seed, 3]).standard_normal(20))
-    search = Search({"good": P99}, Settings(start_per_s=2500, trials=trials))
-    searched_on_starts(search, lambda number: queue(float(draws[number])), seed)
-    (limit,) = search.limits()
-    if limit.low_per_s is None or limit.high_per_s is None:
-        return float("inf"), False
-    width = (limit.high_per_s - limit.low_per_s) / (limit.high_per_s + limit.low_per_s)
-    return width, limit.low_per_s <= TRUTH <= limit.high_per_s
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_starts_that_differ_make_the_answer_wider(seed: int) -> None:
-    alike, _ = half_width(seed, 0.0)
-    unlike, _ = half_width(seed, 0.08)
+    alike, _ = answer(seed, 0.0)
+    unlike, _ = answer(seed, 0.08)
     assert unlike > alike
 
 

@@ -52,11 +52,14 @@ class CellSearcher:
     others: tuple[CellLimit, ...]
     _line: OneLine | None = None
     _console: Console = field(default_factory=lambda: Console(stderr=True))
+    _made: CellSearch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._made = self._search()
 
     def run(self, console: Console) -> CellLimit:
         """To its end, which may be that it could not go on, or that it was interrupted. Raises StoreError."""
         self._console = console
-        self._made = self._search()
         with OneLine(console) as self._line:
             end = self._end()
         if isinstance(end, Broken):
