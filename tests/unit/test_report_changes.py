@@ -79,6 +79,13 @@ def test_one_step_does_not_pass_for_noise() -> None:
     assert noise(logs, series) == pytest.approx(0.01, rel=0.5)
 
 
+def test_one_wild_run_does_not_hide_a_step() -> None:
+    series = told_series(STEPPED, 6, between=0.003, trial_effect=0.003)
+    (wild,) = told_series([1000.0], 6, trial_effect=0.5)
+    assert noise(np.log([one.estimate.value for one in series]), [wild, *series[1:]]) < 0.01
+    assert 20 in {one.at for one in steps([*series[:5], wild, *series[6:]], Metric.THROUGHPUT, 0.02)}
+
+
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from([900.0, 1000.0, 1100.0]), min_size=0, max_size=12), st.integers(0, 1000))
 def test_changes_cut_the_runs_and_matter(speeds: list[float], seed: int) -> None:

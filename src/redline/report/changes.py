@@ -64,7 +64,8 @@ def steps(told: Sequence[Told], metric: Metric, threshold: float) -> tuple[Step,
     while len(ends) > 2:
         found = []
         for place in zip(ends, ends[1:], ends[2:], strict=False):
-            known.setdefault(place, _step(told, place, metric, threshold))
+            if place not in known:
+                known[place] = _step(told, place, metric, threshold)
             found.append(known[place])
         doubtful = [one for one in found if not _matters(one, threshold)]
         if not doubtful:
@@ -77,12 +78,11 @@ def noise(logs: Floats, told: Sequence[Told]) -> float:
     """The standard deviation of the log from run to run, where nothing changes.
 
     From the median of the differences between neighbours, of which a change spoils only one (for normal noise it is
-    0.6745 * sqrt(2) sigma); but not less than what the trials of each run say of its own error.
+    0.6745 * sqrt(2) sigma); but not less than what the trials of the median run say of its own error.
     """
     steps_between = np.abs(np.diff(logs))
     between = float(np.median(steps_between)) / (_MEDIAN_OF_NORMAL * 2**0.5)
-    errors = [_error(one) for one in told]
-    return max(between, float(np.sqrt(np.mean(np.square(errors)))), 1e-9)
+    return max(between, float(np.median([_error(one) for one in told])), 1e-9)
 
 
 def _error(one: Told) -> float:
