@@ -25,7 +25,7 @@ NETWORK = {
     FindingKind.NETWORK_LIMITED,
 }
 LIMITED = """\
-about: what answers well, with a tenth of a core
+about: what answers well, with less of a core than it wants
 runtime: native
 build: {{run: ['true'], inputs: [server.yaml], outputs: [server.yaml]}}
 ready: {{path: /path0, within: 10s}}
@@ -74,7 +74,7 @@ def test_ports_that_rest_are_told(redline: Redline) -> None:
 
 def test_a_server_that_has_used_up_its_quota_is_told(redline: Redline, oracle: Path) -> None:
     lab = Lab(redline.folder, oracle)
-    with group_with_a_quota(0.1) as group:
+    with group_with_a_quota(0.02) as group:
         family = lab.folder / "catalogue" / "limited"
         family.mkdir()
         (family / "server.yaml").write_text(LIMITED.format(group=group, oracle=oracle))
