@@ -164,6 +164,14 @@ def test_a_client_that_was_the_limit_is_told() -> None:
     assert note == "hopeless: ended early; not the server: all 256 connections were busy: give -c more"
 
 
+def test_a_side_that_is_not_known_is_open() -> None:
+    both, low = (row.strip for row in limit_page(limits.by_hand()).rows if row.answer)
+    assert both is not None
+    assert low is not None
+    assert both.ends == (both.start, round(both.start + both.width, 2))
+    assert (low.start, len(low.ends)) == (0, 1)
+
+
 def test_one_without_anything_says_how_it_ended() -> None:
     (row,) = limit_page(limits.report(limits.bare())).rows
     assert row.answer is None

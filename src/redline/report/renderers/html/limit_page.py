@@ -62,12 +62,11 @@ class RateAxis:
 
 @dataclass(frozen=True)
 class Strip:
-    """An answer on the axis, in percent; a side that is not known reaches the axis's end, open."""
+    """An answer on the axis, in percent. A side that is not known reaches the axis's end; those that are are `ends`."""
 
     start: float
     width: float
-    open_low: bool
-    open_high: bool
+    ends: tuple[float, ...]
     knee: float | None
 
 
@@ -178,7 +177,7 @@ def _strip(cell: CellLimit, answer: LimitAnswer, axis: RateAxis) -> Strip | None
     if low is None and high is None:
         return None
     start, end = 0.0 if low is None else axis.at(low), 100.0 if high is None else axis.at(high)
-    return Strip(start, round(end - start, 2), open_low=low is None, open_high=high is None, knee=knee)
+    return Strip(start, round(end - start, 2), tuple(axis.at(each) for each in (low, high) if each is not None), knee)
 
 
 def probe_note(probe: LimitProbe) -> str:
