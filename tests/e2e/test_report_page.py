@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from redline.model import COMPARED, SHOWN, Report
 from redline.report.renderers import RENDERERS
-from tests.fakes import reports, studies
+from tests.fakes import layers, reports, studies
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -30,6 +30,7 @@ ALL: list[Callable[[], Report]] = [
     reports.died,
     reports.nasty,
     studies.small,
+    layers.refusing,
 ]
 
 pytestmark = [

@@ -15,7 +15,7 @@ from redline.model import CellReport, FindingKind, Grade, Metric, Objective, Obj
 from redline.report import format as fmt
 from redline.report.renderers import RENDERERS
 from redline.report.renderers.html.places import rankings as rankings_of
-from tests.fakes import reports, studies
+from tests.fakes import layers, reports, studies
 
 VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
 ALL: list[Callable[[], Report]] = [
@@ -26,6 +26,7 @@ ALL: list[Callable[[], Report]] = [
     reports.died,
     reports.nasty,
     studies.small,
+    layers.refusing,
 ]
 VOID = {"wbr", "meta", "link", "br", "input", "img", "line", "rect", "path"}
 

@@ -144,6 +144,23 @@ def test_the_terminal_has_them_within_80_columns() -> None:
     assert empty.getvalue() == ""
 
 
+def test_hostile_names_and_reasons_come_to_nothing() -> None:
+    made = layered()
+    hostile = {"server": reports.NASTY, "against": f"{reports.NASTY}+x", "refused": reports.NASTY}
+    fall = made.layers[0]
+    steps = tuple(step.model_copy(update=hostile) for step in fall.steps)
+    named = {"scenario": reports.NASTY, "load": reports.NASTY, "base": reports.NASTY}
+    nasty = made.model_copy(update={"layers": (fall.model_copy(update={"steps": steps, **named}),)})
+    page = RENDERERS["html"].render(nasty).decode()
+    assert "<img src=x" not in page
+    text = RENDERERS["md"].render(nasty).decode()
+    assert "<img" not in text
+    assert "[a](javascript" not in text
+    out = io.StringIO()
+    print_layers(nasty, Console(file=out, width=80))
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+
+
 def test_one_trial_has_no_bounds() -> None:
     fall = layered().layers[0]
     alone = Estimate(value=1_240.0, low=None, high=None, unit="ns", n=1, method="none")
