@@ -35,10 +35,10 @@
     ctx.fillStyle = token("--muted");
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
     const room = ctx.measureText(text).width + 5 * devicePixelRatio, upright = x0 === x1;
-    ctx.textBaseline = upright ? "top" : "bottom";
+    ctx.textBaseline = "bottom";
     ctx.textAlign = "left";
     const left = upright ? (x0 + room > bbox.left + bbox.width ? x0 - room : x0 + 5 * devicePixelRatio) : bbox.left + 5 * devicePixelRatio;
-    ctx.fillText(text, left, upright ? bbox.top + 20 * devicePixelRatio : y0 - 2 * devicePixelRatio);
+    ctx.fillText(text, left, (upright ? bbox.top + bbox.height : y0) - 2 * devicePixelRatio);
     ctx.restore();
   }
 
