@@ -34,6 +34,11 @@ TcpExt: 9 2 3 4 1
 IpExt: InNoRoutes
 IpExt: 0
 """
+ASKED = """
+import sys
+from redline.plugins.linux import link
+for host in sys.argv[1:]: print(link._device_towards(host), link.towards(host))
+"""
 SOCKSTAT = "sockets: used 22\nTCP: inuse 2 orphan 0 tw 260 alloc 4 mem 42\nUDP: inuse 0 mem 0\n"
 
 
@@ -173,6 +178,19 @@ def test_devices_of_software_have_no_speed_that_limits(told: Path) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "localhost", "::1", "no-such-host.invalid", ""])
 def test_there_is_no_link_to_this_machine_or_to_nowhere(host: str) -> None:
     assert towards(host) is None
+
+
+def test_the_device_towards_another_machine_is_the_one_it_is_sent_from() -> None:
+    """In a network of its own, with one device of software: it is found, and its speed is not believed."""
+    script = (
+        "ip link add left type veth peer name right && ip addr add 10.9.0.1/24 dev left"
+        " && ip link set left up && ip link set right up && ip link set lo up"
+        f' && exec {sys.executable} -c "{ASKED}" 10.9.0.2 10.9.0.1 127.0.0.1 10.8.0.1'
+    )
+    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if not done.stdout:
+        pytest.skip(f"no network of one's own here: {done.stderr.strip()[-200:]}")
+    assert done.stdout.splitlines() == ["left None", "None None", "None None", "None None"]
 
 
 def test_counters_of_version_2_are_in_microseconds(tmp_path: Path) -> None:
