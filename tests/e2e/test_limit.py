@@ -120,7 +120,8 @@ def test_a_search_that_is_interrupted_is_gone_on_with(redline: Redline, suite: P
     kept = LimitReport.model_validate_json((redline.folder / "found" / "limit.json").read_text())
     assert [cell.ended for cell in kept.cells] == ["interrupted"]
     done = redline("limit", "--resume", "found", "--json")
-    assert done.code in {0, 1}, done.err
+    assert done.out, done.err
+    assert done.code in {0, 1}
     ended = {cell.server: cell.ended for cell in LimitReport.model_validate(done.json).cells}
     assert ended.keys() == {"queue.slow", "queue.fast"}
     assert "interrupted" not in ended.values()
