@@ -103,6 +103,21 @@ def test_an_interrupt_stops_the_server_and_goes_on(tmp_path: Path) -> None:
     assert events[-2:] == ["finish", "stop"]
 
 
+def test_what_the_server_writes_during_the_load_is_counted(tmp_path: Path) -> None:
+    log, events = tmp_path / "server.log", list[str]()
+    assert run(tmp_path, FakeLauncher(events), FakeDriver(events)).log_bytes is None
+    log.write_bytes(b"it is ready\n")
+
+    def write(_interval: Interval) -> None:
+        with log.open("ab") as file:
+            file.write(b"GET /\n")
+
+    tools = Tools(FakeLauncher(events), FakeDriver(events), tuple, Placement())
+    recording = Trial(PLANNED, CELL, tools, tmp_path, write).run()
+    assert recording.traffic is not None
+    assert recording.log_bytes == 6 * len(recording.traffic.intervals)
+
+
 def test_a_perturbing_probe_marks_the_recording(tmp_path: Path) -> None:
     events: list[str] = []
     assert run(tmp_path, FakeLauncher(events), FakeDriver(events), perturbs=True).perturbed
