@@ -30,7 +30,7 @@ def run_session(plan: Plan, store: RunStore, executor: Executor, watcher: Watche
         if enough is not None:
             store.save_enough(enough)
             return
-        done = {recording.position for recording in recordings}
+        done = frozenset(recording.position for recording in recordings)
         left = tuple(trial for trial in trials if trial.position not in done)
         recordings += _run(left, plan, store, executor, watcher)
 
