@@ -54,6 +54,14 @@ def test_a_group_has_the_capacity_of_its_weakest() -> None:
         assert found.per_s[f"{name}.SimpleGet.saturate"] == throughput(run, f"{weaker}.SimpleGet.saturate")
 
 
+def test_a_chain_is_one_group_from_end_to_end() -> None:
+    run = with_suite(capacity_run(), {"baselines": {"a.two": "a.one", "b.one": "a.two", "b.two": "a.two"}})
+    found = capacities(run)
+    slowest = throughput(run, "a.two.SimpleGet.saturate")
+    assert {found.per_s[f"{name}.SimpleGet.saturate"] for name in ("a.one", "a.two", "b.one", "b.two")} == {slowest}
+    assert found.per_s["c.alone.SimpleGet.saturate"] < slowest
+
+
 def test_both_of_a_pair_get_the_same_rate_and_the_same_arrivals() -> None:
     run = capacity_run(scenarios=2)
     found = capacities(run)
