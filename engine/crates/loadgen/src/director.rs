@@ -9,6 +9,8 @@ use redline_traffic::{
     Connected, ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, TlsTold, Trouble,
 };
 
+use crate::beginning::{Beginning, Grid};
+use crate::commands;
 use crate::job::{Job, Shape};
 use crate::merge::Merger;
 use crate::output::tell;
@@ -34,8 +36,9 @@ pub fn direct(
 ) -> Result<Option<Ended>, Trouble> {
     let begun_ns = now_ns();
     let (messages, inbox) = channel();
+    let beginning = orders.map_or_else(Arc::default, |orders| Arc::clone(&orders.beginning));
     let hired = (0..job.workers)
-        .map(|number| hire(number, job, stop, target, &messages))
+        .map(|number| hire(number, job, stop, target, &messages, &beginning))
         .collect::<io::Result<Vec<_>>>()
         .map_err(|error| internal(&error))?;
     drop(messages);
@@ -61,7 +64,18 @@ pub fn direct(
         }
     };
     begin(&hired, epoch_ns);
-    conduct(job, stop, &hired, &inbox, epoch_ns).map(Some)
+    if job.commands && orders.is_none() {
+        heed_commands(job, epoch_ns, &beginning).map_err(|error| internal(&error))?;
+    }
+    let begins_ns = || beginning.at_ns().map_or(job.warmup_ns, |at_ns| at_ns - epoch_ns);
+    conduct(job, stop, &hired, &inbox, epoch_ns, begins_ns).map(Some)
+}
+
+/// Listen for the command to measure. What was said before the schedule started waits to be read, and counts.
+fn heed_commands(job: &Job, epoch_ns: u64, beginning: &Arc<Beginning>) -> io::Result<()> {
+    let grid = Grid { epoch_ns, interval_ns: job.interval_ns, latest_ns: epoch_ns + job.warmup_ns };
+    let beginning = Arc::clone(beginning);
+    commands::listen(move || beginning.ask(grid))
 }
 
 /// What a shard tells: the coordinator knows whether the others have connections, and when all start.
@@ -146,20 +160,22 @@ fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Op
     })
 }
 
-/// Tell intervals as they end, and then the result.
+/// Tell intervals as they end, and then the result. `begins_ns` is when the measurement begins, after the epoch: it is known
+/// once a worker has measured.
 fn conduct(
     job: &Job,
     stop: &Stop,
     hired: &[Hired],
     inbox: &Receiver<Message>,
     epoch_ns: u64,
+    begins_ns: impl Fn() -> u64,
 ) -> Result<Ended, Trouble> {
     // The coordinator waits for all shards: where they share few cores, one that gives way would hold up the result of all.
     if !is_shard() {
         give_way();
     }
     let mut merger = Merger::new(hired.len());
-    let planned_end_ns = job.warmup_ns + job.measure_ns;
+    let planned_end_ns = || begins_ns() + job.measure_ns;
     // The window is the longest of the workers': one may have been cut, or have had all its requests, before the others.
     let (mut end_ns, mut was_cut) = (0, false);
     let mut cpu_ns = thread_cpu_ns();
@@ -172,7 +188,7 @@ fn conduct(
             }
             Ok(Message::Finished { worker, cut_ns }) => {
                 was_cut |= cut_ns.is_some();
-                end_ns = end_ns.max(cut_ns.map_or(planned_end_ns, |cut_ns| cut_ns.saturating_sub(epoch_ns)));
+                end_ns = end_ns.max(cut_ns.map_or_else(planned_end_ns, |cut_ns| cut_ns.saturating_sub(epoch_ns)));
                 merger.finish(worker);
             }
             Ok(Message::Connected(..)) => {}
@@ -182,10 +198,10 @@ fn conduct(
         tell_intervals(&mut merger, hired, &mut cpu_ns);
     }
     let ended = if was_cut { stop.ended() } else { Ended::Complete };
-    let measure_end_ns = end_ns.min(planned_end_ns);
+    let measure_end_ns = end_ns.min(planned_end_ns());
     tell(&Event::Result(Summary {
         ended,
-        measure_start_ns: job.warmup_ns.min(measure_end_ns),
+        measure_start_ns: begins_ns().min(measure_end_ns),
         measure_end_ns,
         slice: &merger.total,
     }));

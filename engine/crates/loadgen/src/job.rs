@@ -48,6 +48,8 @@ struct RawJob {
     spin: bool,
     #[serde(default)]
     shard: Option<Shard>,
+    #[serde(default)]
+    commands: bool,
 }
 
 /// How sockets are driven.
@@ -94,6 +96,8 @@ pub struct Job {
     pub cpus: Vec<u32>,
     pub backend: Backend,
     pub spin: bool,
+    /// The measurement may be told to begin before the warm-up is over.
+    pub commands: bool,
 }
 
 /// A `bad_job` that names the field.
@@ -134,6 +138,10 @@ impl RawJob {
         self.check_durations()?;
         let shard = self.check_workers()?;
         let target = self.target.check()?;
+        if self.commands && self.load.has_a_course() {
+            let message = "the load changes from the beginning of the measurement on, so that has to be known before";
+            return Err(bad("commands", message, "leave out `commands`, or the stages or replayed arrivals"));
+        }
         let load = self.load.check(self.warmup_ns)?;
         if u64::from(shard.all_workers) > u64::from(load.connections()) {
             let message = format!("{} is not between 1 and {}", shard.all_workers, load.connections());
@@ -158,6 +166,7 @@ impl RawJob {
             cpus: self.cpus,
             backend: self.backend,
             spin: self.spin,
+            commands: self.commands,
         })
     }
 

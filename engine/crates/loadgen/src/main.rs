@@ -3,6 +3,8 @@
 //! The contract is `docs/reference/engine-protocol.md`. Lines of this file are the order of things: read, check what the
 //! machine allows, watch for the end, resolve, direct.
 
+mod beginning;
+mod commands;
 mod connecting;
 mod connection;
 mod demand;
@@ -117,8 +119,7 @@ fn run(started_ns: u64) -> Result<u8, Trouble> {
         if plan.processes == 1 {
             director::direct(&job, target, &stop, None)?
         } else {
-            let (cpus, interval_ns) = (&job.cpus, job.interval_ns);
-            let order = shards::Order { text: &text, cpus, interval_ns, target, plan, deadline_at_ns };
+            let order = shards::Order { text: &text, job: &job, target, plan, deadline_at_ns };
             shards::direct(&order, &stop)?
         }
     };

@@ -9,6 +9,7 @@ use std::thread;
 use redline_pacing::{Crowd, Schedule};
 use redline_traffic::Slice;
 
+use crate::beginning::Beginning;
 use crate::demand::{Demand, Users};
 use crate::io::Io;
 use crate::io::epoll::Epoll;
@@ -42,6 +43,7 @@ struct Place {
     target: SocketAddr,
     messages: Sender<Message>,
     epoch: Receiver<u64>,
+    beginning: Arc<Beginning>,
 }
 
 /// The main thread's side of a worker.
@@ -57,6 +59,7 @@ pub fn hire(
     stop: &Arc<Stop>,
     target: SocketAddr,
     messages: &Sender<Message>,
+    beginning: &Arc<Beginning>,
 ) -> io::Result<Hired> {
     let (epoch, epoch_inbox) = channel();
     let (returns, returned) = channel();
@@ -67,6 +70,7 @@ pub fn hire(
         target,
         messages: messages.clone(),
         epoch: epoch_inbox,
+        beginning: Arc::clone(beginning),
     };
     thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
         let failures = place.messages.clone();
@@ -118,7 +122,10 @@ impl Place {
         let pieces = Box::new(move |piece| {
             let _ = messages.send(Message::Piece(worker, piece));
         });
-        let tally = Tally::new(window, self.job.interval_ns, Outlet { pieces, spare: returned });
+        let mut tally = Tally::new(window, self.job.interval_ns, Outlet { pieces, spare: returned });
+        if self.job.commands {
+            tally.ask(Arc::clone(&self.beginning));
+        }
         let demand = self.demand(window)?;
         let count = self.job.count.map(|count| self.job.share_of(count, self.number));
         let share = Share { pool, demand, scenario, tally, reasons, count };

@@ -3,10 +3,12 @@
 //! A request is counted in the phase in which it was due, and in the interval in which something became known of it.
 //! When an interval ends its slice goes to the director as it is, and an empty one takes its place: nothing is shared.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use redline_traffic::{Outcome, Phase, Slice};
 
+use crate::beginning::Beginning;
 use crate::sys::time::thread_cpu_ns;
 
 /// Where warm-up, measurement and drain lie, in nanoseconds of the monotonic clock.
@@ -27,6 +29,12 @@ impl Window {
         } else {
             Phase::Warmup
         }
+    }
+
+    /// The measurement begins then, and takes no longer for it.
+    fn begin(&mut self, at_ns: u64, measure_ns: u64) {
+        self.measure_ns = at_ns;
+        self.end_ns = self.end_ns.min(at_ns.saturating_add(measure_ns));
     }
 
     fn end_of(&self, phase: Phase) -> u64 {
@@ -63,6 +71,8 @@ pub type Returns = Sender<Box<Slice>>;
 
 pub struct Tally {
     window: Window,
+    /// Who knows when the measurement begins, where that is not known before, and how long it is.
+    beginning: Option<(Arc<Beginning>, u64)>,
     interval_ns: u64,
     phase: Phase,
     number: u64,
@@ -93,6 +103,7 @@ impl Tally {
         let start_ns = window.epoch_ns;
         Self {
             window,
+            beginning: None,
             interval_ns,
             phase,
             number: 0,
@@ -103,6 +114,16 @@ impl Tally {
             cpu_ns: thread_cpu_ns(),
             outlet,
         }
+    }
+
+    /// The warm-up may end sooner than the window says: ask this whenever an interval of it ends.
+    pub fn ask(&mut self, beginning: Arc<Beginning>) {
+        self.beginning = Some((beginning, self.window.end_ns - self.window.measure_ns));
+    }
+
+    /// Where the phases lie, as far as it is known.
+    pub fn window(&self) -> Window {
+        self.window
     }
 
     /// When the current interval ends.
@@ -123,6 +144,12 @@ impl Tally {
     fn end_interval(&mut self) {
         let spare = self.take_back();
         let end_ns = self.end_ns;
+        if self.phase == Phase::Warmup
+            && let Some((beginning, measure_ns)) = &self.beginning
+            && beginning.has_come(end_ns)
+        {
+            self.window.begin(end_ns, *measure_ns);
+        }
         if self.lent >= MOST_LENT && self.window.phase(end_ns) == self.phase {
             self.number += 1;
             self.end_ns = self.next_end_ns(end_ns);
@@ -267,11 +294,65 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::mpsc::channel;
 
     use redline_traffic::Phase;
 
     use super::{MOST_LENT, Outlet, Tally, Window};
+    use crate::beginning::Beginning;
+
+    /// What a tally of 10 ns intervals tells when it is asked so late, and each nanosecond has a request.
+    fn told(
+        window: Window,
+        beginning: &Arc<Beginning>,
+        steps: impl Iterator<Item = u64>,
+    ) -> Vec<(Phase, u64, u64, u64)> {
+        let (sender, pieces) = channel();
+        let (_returns, spare) = channel();
+        let mut tally =
+            Tally::new(window, 10, Outlet { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare });
+        tally.ask(Arc::clone(beginning));
+        for now_ns in steps {
+            tally.advance(now_ns);
+            tally.due(now_ns, now_ns);
+        }
+        let end_ns = tally.window().end_ns;
+        tally.finish(end_ns);
+        pieces.try_iter().map(|piece| (piece.phase, piece.number, piece.end_ns, piece.slice.counts.due)).collect()
+    }
+
+    #[test]
+    fn the_measurement_begins_when_it_is_told_and_is_as_long_as_planned() {
+        let window = Window { epoch_ns: 1000, measure_ns: 1100, end_ns: 1120 };
+        let beginning = Arc::default();
+        let until_100 = told(window, &beginning, 1000..1120);
+        assert_eq!(until_100.iter().filter(|piece| piece.0 == Phase::Warmup).count(), 10);
+        let beginning = Arc::new(Beginning::default());
+        assert!(beginning.set(1020));
+        let expected = [
+            (Phase::Warmup, 0, 10, 10),
+            (Phase::Warmup, 1, 20, 10),
+            (Phase::Measure, 0, 30, 10),
+            (Phase::Measure, 1, 40, 10),
+            (Phase::Drain, 0, 41, 0),
+        ];
+        assert_eq!(told(window, &beginning, 1000..1040), expected);
+    }
+
+    /// A worker that had no core for a while begins at the same instant as the others.
+    #[test]
+    fn who_is_late_begins_no_later() {
+        let window = Window { epoch_ns: 1000, measure_ns: 1100, end_ns: 1150 };
+        let beginning = Arc::new(Beginning::default());
+        assert!(beginning.set(1020));
+        let late = told(window, &beginning, (1000..1005).chain(1043..1060));
+        let ends: Vec<_> = late.iter().map(|(phase, number, end_ns, _)| (*phase, *number, *end_ns)).take(4).collect();
+        let expected =
+            [(Phase::Warmup, 0, 10), (Phase::Warmup, 1, 20), (Phase::Measure, 0, 30), (Phase::Measure, 1, 40)];
+        assert_eq!(ends, expected);
+        assert_eq!(late.iter().map(|piece| piece.3).sum::<u64>(), 5 + 17);
+    }
 
     /// Nobody takes the pieces, for a thousand intervals: memory is bounded, all is counted, and phases stay apart.
     #[test]

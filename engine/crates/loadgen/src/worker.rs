@@ -16,7 +16,7 @@ use crate::roster::State;
 use crate::scenario::Scenario;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
-use crate::tally::{Ending, Tally};
+use crate::tally::{Ending, Tally, Window};
 
 /// What is a worker's own.
 pub struct Share<I> {
@@ -117,7 +117,25 @@ impl<I: Io> Worker<I> {
     #[inline]
     pub fn tick(&mut self) {
         self.now_ns = now_ns();
+        if self.now_ns >= self.tally.interval_end_ns() {
+            self.end_intervals();
+        }
+    }
+
+    /// Time has passed the end of an interval, which may have been the last of the warm-up.
+    #[cold]
+    fn end_intervals(&mut self) {
         self.tally.advance(self.now_ns);
+        let Window { measure_ns, end_ns, .. } = self.tally.window();
+        if measure_ns < self.measure_ns {
+            self.measure_ns = measure_ns;
+            self.end_ns = self.end_ns.min(end_ns);
+            self.drain_end_ns = self.drain_end_ns.min(self.end_ns.saturating_add(self.job.drain_ns));
+            self.demand.cut(self.end_ns);
+            if self.count == Some(0) {
+                self.end_at(measure_ns);
+            }
+        }
     }
 
     /// Everything that is due by now falls due, and goes out when there is a connection for it.

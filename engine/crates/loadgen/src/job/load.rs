@@ -108,6 +108,14 @@ impl Load {
 }
 
 impl RawLoad {
+    /// Whether it changes at times that count from the beginning of the measurement.
+    pub fn has_a_course(&self) -> bool {
+        match self {
+            Self::Closed(closed) => !closed.stages.is_empty(),
+            Self::Open(open) => !open.stages.is_empty() || matches!(open.arrivals, RawArrivals::ReplayedNs(_)),
+        }
+    }
+
     /// `begins_ns` is when the measurement begins, after the epoch.
     pub fn check(self, begins_ns: u64) -> Result<Load, Trouble> {
         match self {

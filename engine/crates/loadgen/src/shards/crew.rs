@@ -11,12 +11,18 @@ use redline_traffic::{ErrorKind, Slice, Told, Trouble};
 
 use super::child::{Order, SHARD};
 use super::split::Deal;
+use crate::beginning::Grid;
+use crate::commands;
 use crate::io::ready::{Poll, Ready};
 use crate::stop::Stop;
+use crate::sys::time::now_ns;
 
 /// Decoded intervals of all shards together that may wait to be merged and told. It bounds the memory that a reader who is
 /// slow, or a shard that tells nothing, can cost; what is not taken waits in the shards, where intervals run together.
 const MOST_LENT: usize = 128;
+
+/// How far ahead the beginning of the measurement is set at least: a shard that hears of it later has lost the job.
+const NOTICE_NS: u64 = 500_000_000;
 
 /// What is heard from a shard.
 pub struct Heard {
@@ -85,6 +91,23 @@ impl Crew {
         for shard in 0..self.children.len() {
             self.write(shard, &encoded(Order::EpochNs(epoch_ns)));
         }
+    }
+
+    /// Pass on what is said from now on to the engine as a whole: when the measurement begins, with time for all to hear of it.
+    ///
+    /// # Errors
+    /// When there can be no thread that listens.
+    pub fn pass_on_commands(&self, grid: Grid) -> io::Result<()> {
+        let pipes = Arc::clone(&self.pipes);
+        let mut told = false;
+        commands::listen(move || {
+            if let Some(at_ns) = grid.next_after(now_ns() + NOTICE_NS).filter(|_| !told) {
+                told = true;
+                for pipe in lock(&pipes).iter_mut() {
+                    let _ = pipe.write_all(&encoded(Order::MeasureNs(at_ns)));
+                }
+            }
+        })
     }
 
     /// A shard that does not read has ended, or will be found to have; it is heard from its other pipe.

@@ -26,6 +26,8 @@ use self::fan_in::FanIn;
 use self::limits::Need;
 pub use self::split::Plan;
 use self::split::{Deal, Room};
+use crate::beginning::Grid;
+use crate::job::Job;
 use crate::output::tell;
 use crate::sources::Sources;
 use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop};
@@ -73,8 +75,7 @@ pub fn plan(asked: &Asked<'_>) -> Result<Plan, Trouble> {
 pub struct Order<'a> {
     /// The job as it was read: it was found right.
     pub text: &'a str,
-    pub cpus: &'a [u32],
-    pub interval_ns: u64,
+    pub job: &'a Job,
     pub target: SocketAddr,
     pub plan: Plan,
     /// When all must have ended, in nanoseconds of the monotonic clock.
@@ -100,6 +101,11 @@ pub fn direct(order: &Order<'_>, stop: &Arc<Stop>) -> Result<Option<Ended>, Trou
     let epoch_ns = now_ns() + NOTICE_NS;
     tell(&Event::Started(started(order, connected, epoch_ns, begun_ns)));
     crew.start_schedules(epoch_ns);
+    if order.job.commands {
+        let latest_ns = epoch_ns + order.job.warmup_ns;
+        let grid = Grid { epoch_ns, interval_ns: order.job.interval_ns, latest_ns };
+        crew.pass_on_commands(grid).map_err(|error| internal(&error.to_string()))?;
+    }
     conduct(&mut crew, order, stop).map(Some)
 }
 
@@ -111,7 +117,7 @@ fn started(order: &Order<'_>, connected: Connected, epoch_ns: u64, begun_ns: u64
             version: env!("CARGO_PKG_VERSION").to_owned(),
             backend: connected.backend,
             workers: order.plan.workers,
-            cpus: order.cpus.to_vec(),
+            cpus: order.job.cpus.clone(),
             processes: order.plan.processes,
         },
         connections: connected.connections,
@@ -155,7 +161,7 @@ fn together(all: Connected, one: Connected) -> Connected {
 /// Tell intervals as they end, and then the result. This does not give way to the load as a director does: what the shards'
 /// directors tell when there is time to spare must not wait for that once more, or a result could miss the deadline.
 fn conduct(crew: &mut Crew, order: &Order<'_>, stop: &Stop) -> Result<Ended, Trouble> {
-    let mut fan_in = FanIn::new(order.plan.processes as usize, order.interval_ns);
+    let mut fan_in = FanIn::new(order.plan.processes as usize, order.job.interval_ns);
     let mut finished = vec![false; order.plan.processes as usize];
     let mut cpu_ns = process_cpu_ns();
     let ending = loop {

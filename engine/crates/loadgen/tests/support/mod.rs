@@ -6,7 +6,7 @@ pub mod server;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,7 @@ pub struct Told {
 /// An engine that runs. It is killed if it is still there when this is dropped.
 pub struct Engine {
     child: Child,
+    input: Option<ChildStdin>,
     out: Option<BufReader<ChildStdout>>,
     seen: Vec<Value>,
 }
@@ -73,14 +74,27 @@ impl Engine {
     }
 
     pub fn start_with(job: &str, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut engine = Self::start_heeding(job, prepare);
+        engine.input = None;
+        engine
+    }
+
+    /// Its standard input stays open, for what is said to it later.
+    pub fn start_heeding(job: &str, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         prepare(&mut command);
         let mut child = command.spawn().unwrap();
         // It may refuse a job before it has read it all.
-        let _ = child.stdin.take().unwrap().write_all(job.as_bytes());
+        let mut input = child.stdin.take();
+        let _ = input.as_mut().unwrap().write_all(job.as_bytes());
         let out = child.stdout.take().map(BufReader::new);
-        Self { child, out, seen: Vec::new() }
+        Self { child, input, out, seen: Vec::new() }
+    }
+
+    /// Say one line to it.
+    pub fn say(&mut self, line: &str) {
+        self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     pub fn pid(&self) -> libc::pid_t {

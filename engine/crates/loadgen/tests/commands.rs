@@ -1,0 +1,148 @@
+//! A warm-up whose end is told while the load runs.
+
+mod support;
+
+use serde_json::{Value, json};
+
+use support::server::{HELLO, Server};
+use support::{Engine, Told, job, limit_open_files, open_job, run, with};
+
+const INTERVAL_NS: u64 = 20_000_000;
+const MEASURE_NS: u64 = 100_000_000;
+const LONG_NS: u64 = 30_000_000_000;
+
+/// A job of at most 30 s of warm-up that heeds commands, as one line.
+fn heeding(job: Value) -> Value {
+    let job = with(with(job, "/commands", json!(true)), "/warmup_ns", json!(LONG_NS));
+    with(with(job, "/measure_ns", json!(MEASURE_NS)), "/interval_ns", json!(INTERVAL_NS))
+}
+
+fn start(job: &Value) -> Engine {
+    Engine::start_heeding(&format!("{job}\n"), |_| {})
+}
+
+/// Let it warm up for a while, and tell it to measure.
+fn measured(mut engine: Engine) -> Told {
+    let mut seen = 0;
+    engine.wait_until(|event| {
+        seen += u64::from(event["event"] == "interval");
+        seen == 3
+    });
+    engine.say(r#"{"command":"measure"}"#);
+    let told = engine.finish();
+    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
+    told
+}
+
+/// When the measurement began, after checking that it began at the end of an interval and had its length.
+fn beginning(told: &Told) -> u64 {
+    let result = told.result().event;
+    let (start_ns, end_ns) = (result["measure_start_ns"].as_u64().unwrap(), result["measure_end_ns"].as_u64().unwrap());
+    assert_eq!((start_ns % INTERVAL_NS, end_ns - start_ns), (0, MEASURE_NS));
+    assert!((3 * INTERVAL_NS..LONG_NS).contains(&start_ns), "{start_ns}");
+    let of = |phase| told.of_kind("interval").filter(move |interval| interval["phase"] == phase);
+    assert_eq!(of("warmup").last().unwrap()["end_ns"], start_ns);
+    assert_eq!(of("measure").next().unwrap()["start_ns"], start_ns);
+    assert_eq!(of("measure").last().unwrap()["end_ns"], end_ns);
+    start_ns
+}
+
+#[test]
+fn the_measurement_begins_for_all_workers_at_one_instant() {
+    let server = Server::answering(HELLO);
+    for workers in [1, 3] {
+        let job = with(heeding(with(job(server.port), "/load/closed/users", json!(6))), "/workers", json!(workers));
+        let told = measured(start(&job));
+        beginning(&told);
+        told.result().are_all("ok");
+    }
+}
+
+#[test]
+fn due_times_do_not_move() {
+    let server = Server::answering(HELLO);
+    let told = measured(start(&with(heeding(open_job(server.port, 1000, 4)), "/workers", json!(2))));
+    let start_ns = beginning(&told);
+    let result = told.result();
+    // One each millisecond of the schedule, in the window that was told, and before it.
+    assert_eq!(result.count("due"), 100);
+    let warm = told.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
+    let warm: u64 = warm.map(|interval| interval["counts"]["due"].as_u64().unwrap()).sum();
+    // Those that were taken up late, when it was over, are of neither.
+    assert!((1..=start_ns / 1_000_000).contains(&warm), "{warm} before {start_ns}");
+}
+
+#[test]
+fn a_pace_and_a_count_hold() {
+    let server = Server::answering(HELLO);
+    let paced = with(job(server.port), "/load/closed", json!({"users": 5, "pace_per_s": 50}));
+    let told = measured(start(&heeding(paced)));
+    beginning(&told);
+    assert_eq!(told.result().count("due"), 5 * 5);
+    // Two of the three workers have none of the two requests.
+    let counted = with(with(heeding(open_job(server.port, 1000, 4)), "/workers", json!(3)), "/count", json!(1));
+    let told = measured(start(&counted));
+    assert_eq!(told.result().count("due"), 1);
+}
+
+#[test]
+fn many_processes_begin_at_one_instant() {
+    let server = Server::answering(HELLO);
+    let job = heeding(open_job(server.port, 1000, 100));
+    let told = measured(Engine::start_heeding(&format!("{job}\n"), |command| limit_open_files(command, 60)));
+    assert_eq!(told.events[0]["engine"]["processes"], 3);
+    beginning(&told);
+    assert_eq!(told.result().count("due"), 100);
+}
+
+#[test]
+fn nothing_said_is_the_whole_warm_up() {
+    let server = Server::answering(HELLO);
+    let short = with(heeding(job(server.port)), "/warmup_ns", json!(50_000_000));
+    // Standard input ends with the job, or holds what is no command, or a command that comes when it is over.
+    let mut late = Engine::start_heeding(&format!("{short}\n{{\"command\":\"begin\"}}\n"), |_| {});
+    late.wait_until(|event| event["phase"] == "measure");
+    late.say(r#"{"command":"measure"}"#);
+    let late = late.finish();
+    assert!(late.log.contains("a command cannot be understood"), "{}", late.log);
+    for told in [run(&short), late] {
+        assert_eq!(told.code, Some(0), "{:#?}", told.events.last());
+        let result = told.result().event;
+        assert_eq!((&result["measure_start_ns"], &result["measure_end_ns"]), (&json!(50_000_000), &json!(150_000_000)));
+    }
+}
+
+#[test]
+fn it_may_be_told_before_it_starts() {
+    let server = Server::answering(HELLO);
+    let job = heeding(job(server.port));
+    let engine = Engine::start_heeding(&format!("{job}\n{{\"command\":\"measure\"}}\n"), |_| {});
+    let told = engine.finish();
+    assert_eq!(told.code, Some(0), "{:#?}", told.events.last());
+    let start_ns = told.result().event["measure_start_ns"].as_u64().unwrap();
+    assert!(start_ns.is_multiple_of(INTERVAL_NS) && start_ns < LONG_NS, "{start_ns}");
+}
+
+#[test]
+fn an_interrupt_in_the_warm_up_ends_it_as_ever() {
+    let server = Server::answering(HELLO);
+    let mut engine = start(&heeding(job(server.port)));
+    engine.wait_until(|event| event["event"] == "interval");
+    engine.signal(libc::SIGINT);
+    let told = engine.finish();
+    assert_eq!(told.code, Some(130));
+    let result = told.result().event;
+    assert_eq!(result["measure_start_ns"], result["measure_end_ns"]);
+}
+
+#[test]
+fn a_load_with_a_course_of_its_own_cannot_wait_for_a_command() {
+    let course = json!([{"to": 4, "over_ns": 0}]);
+    let staged = with(job(80), "/load/closed", json!({"users": 2, "stages": course}));
+    let replayed = with(job(80), "/load", json!({"open": {"arrivals": {"replayed_ns": [0]}, "connections": 2}}));
+    for job in [staged, replayed] {
+        let told = run(&heeding(job));
+        assert_eq!(told.code, Some(2));
+        assert!(told.error()["message"].as_str().unwrap().starts_with("commands: "), "{:#?}", told.events);
+    }
+}
