@@ -112,7 +112,8 @@ class Drive:
     """One load on one server, as a driver is asked for it.
 
     With `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is
-    how long an interval is, where that is not left to the driver.
+    how long an interval is, where that is not left to the driver. `is_warm` is asked after every interval of the
+    warm-up; when it says so the measurement begins at the end of a later one. Without it the warm-up has its length.
     """
 
     cell: Cell
@@ -125,6 +126,7 @@ class Drive:
     interval_ns: int | None = None
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
+    is_warm: Callable[[Interval], bool] | None = None
 
 
 class Driver(Protocol):

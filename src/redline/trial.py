@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.errors import DriveError, LaunchError, RedlineError
+from redline.findings.warming import Watch
 from redline.model import (
     Cell,
     Failure,
@@ -138,6 +139,7 @@ class Trial:
             log=self.logs / "engine.log",
             on_start=follow,
             on_interval=self.on_interval,
+            is_warm=Watch(self.cell).is_warm if self.cell.warmup_detect else None,
         )
         for probe in probes:
             probe.follow("server", server.facts.pid)

@@ -72,6 +72,7 @@ class FakeDriver:
     wrong: str | None = None
     error: BaseException | None = None
     kills: FakeServer | None = None
+    drives: list[Drive] = field(default_factory=list)
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -82,6 +83,7 @@ class FakeDriver:
 
     def drive(self, drive: Drive) -> Traffic:
         self.events.append("drive")
+        self.drives.append(drive)
         drive.on_start(99)
         if self.kills:
             self.kills.dead = DEATH

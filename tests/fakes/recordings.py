@@ -57,9 +57,7 @@ MEASURE_NS = 1_000_000_000
 CORES = 2
 
 SATURATE = Load(name="saturate", shape=Closed(users=64), duration_ns=MEASURE_NS)
-STEADY = Load(
-    name="steady", shape=Open(rate_per_s=5000, connections=64, arrivals="uniform"), duration_ns=MEASURE_NS
-)
+STEADY = Load(name="steady", shape=Open(rate_per_s=5000, connections=64, arrivals="uniform"), duration_ns=MEASURE_NS)
 
 SIMPLE_GET = Scenario(name="SimpleGet", request=Request(path="/path0", expect=Expected(body="path0")))
 SIMPLE_GET_MULTI = Scenario(name="SimpleGetMulti", request=Request(path="/path127", expect=Expected(body="path127")))
@@ -81,6 +79,9 @@ class Behaviour:
     """Sigma of the lognormal response time."""
     trend: float = 0.0
     """Relative growth of the rate (closed) or of the response time (open) over the measurement."""
+    cold_s: float = 0.0
+    """So long after its first request the server has another speed, `cold_share` of the later one."""
+    cold_share: float = 1.0
     noise: float = 0.01
     """Sigma of the rate from interval to interval."""
     achieved: float = 1.0
@@ -324,7 +325,9 @@ def _interval(
     cell: Cell, behaviour: Behaviour, rng: Generator, phase: Phase, index: int, start_ns: int, end_ns: int
 ) -> Interval:
     progress = max(0.0, (start_ns - cell.warmup_ns) / cell.load.duration_ns)
-    rate, mean_ns = _rate_and_mean(cell, behaviour, progress, float(np.exp(rng.normal(0.0, behaviour.noise))))
+    speed = behaviour.cold_share if start_ns < behaviour.cold_s * 1e9 else 1.0
+    noise = float(np.exp(rng.normal(0.0, behaviour.noise)))
+    rate, mean_ns = _rate_and_mean(cell, behaviour, progress, noise, speed)
     seconds = 0.0 if phase == "drain" else (end_ns - start_ns) / 1e9
     due = round(rate * seconds)
     if isinstance(cell.load.shape, Open) and seconds > 0:
@@ -389,16 +392,18 @@ def _one_way(behaviour: Behaviour, response_ns: NDArray[np.float64]) -> OneWay |
     return OneWay(to_server=signed(response_ns / 2 + ahead), from_server=signed(response_ns / 2 - ahead))
 
 
-def _rate_and_mean(cell: Cell, behaviour: Behaviour, progress: float, noise: float) -> tuple[float, float]:
+def _rate_and_mean(
+    cell: Cell, behaviour: Behaviour, progress: float, noise: float, speed: float
+) -> tuple[float, float]:
     """Requests due per second and mean response time in ns, as far into the measurement as `progress` says."""
     growth = 1.0 + behaviour.trend * (progress - 0.5)
     shape = cell.load.shape
     if isinstance(shape, Closed):
-        rate = behaviour.rate_per_s * growth * noise
+        rate = behaviour.rate_per_s * growth * noise * speed
         users = shape.mean_users(cell.load.duration_ns)
         return rate, users * shape.depth / rate * 1e9 * behaviour.littles_law
     assert shape.rate_per_s is not None, "replayed arrivals are not simulated"
-    return shape.rate_per_s, behaviour.response_ns * growth * noise
+    return shape.rate_per_s, behaviour.response_ns * growth * noise / speed
 
 
 def _summed(parts: list[Counts]) -> Counts:

@@ -82,6 +82,7 @@ def test_shipped_files_fit_and_name_their_schema(path: Path, schema: str) -> Non
         SUITE.replace("{users: 64}", "{users: 1, depth: 2, think: {exponential: 1s}, requests_per_connection: 3}"),
         SUITE.replace("{users: 64}", "{users: 1, think: 1s}").replace("for: 1s", "for: 1s, count: 5"),
         SUITE.replace("{users: 64}", "{users: 1, pace: 2/s}"),
+        SUITE + "warmup: {detect: {at_most: 1m30s}}\n",
         SUITE.replace("closed: {users: 64}", "open: {arrivals: {replay: a.txt}, connections_at_start: 1, depth: 2}"),
         SUITE.replace("closed: {users: 64}", "open: {rate: 0, stages: [{to: 5/s, over: 1m}]}"),
         SUITE + "  half: {open: {rate: 50% of saturate}, for: 1s}\n",
@@ -102,6 +103,7 @@ def test_what_the_parser_takes_fits(text: str) -> None:
         SUITE + "jvm: [17]\n",
         SUITE + "trials: 0\n",
         SUITE + "warmup: 5\n",
+        SUITE + "warmup: {detect: {at_most: 5}}\n",
         SUITE + "threshold: much\n",
         SUITE.replace("1s", "1 fortnight"),
         SUITE.replace("saturate", "two words"),
@@ -155,6 +157,6 @@ def test_every_example_of_the_reference_page_fits() -> None:
     reader = YAML(typ="safe", pure=True)
     whole = {"servers": ["a.b"], "scenarios": ["A"], "loads": {"a": {"closed": {"users": 1}, "for": "1s"}}}
     examples = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
-    assert len(examples) == 10
+    assert len(examples) == 11
     for example in examples:
         jsonschema.validate({**whole, **reader.load(example)}, schemas()["suite.schema.json"])

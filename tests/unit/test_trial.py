@@ -41,6 +41,15 @@ def test_a_trial_starts_verifies_loads_and_stops_in_that_order(tmp_path: Path) -
     assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
 
 
+def test_a_server_is_watched_where_its_warm_up_is_detected(tmp_path: Path) -> None:
+    driver = FakeDriver([])
+    tools = Tools(FakeLauncher([]), driver, tuple, Placement((0,), (1,)))
+    for detect in (False, True):
+        cell = CELL.model_copy(update={"warmup_detect": detect})
+        Trial(PLANNED, cell, tools, tmp_path, lambda _interval: None).run()
+    assert [drive.is_warm is not None for drive in driver.drives] == [False, True]
+
+
 def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
     events: list[str] = []
     recording = run(tmp_path, FakeLauncher(events), FakeDriver(events, wrong="status 500 instead of 200"))

@@ -19,6 +19,7 @@ from redline.model import (
     Plan,
     Share,
     Skipped,
+    WarmUp,
 )
 from redline.model.base import when_said
 from redline.model.history import History
@@ -36,6 +37,9 @@ class PlannedCell(Frozen):
     role: Literal["subject", "ceiling"]
     trials: int
     warmup_ns: int
+    warmup_detect: bool = when_said(
+        default=False, description="`warmup_ns` is the most: it ends when the server is steady"
+    )
     duration_ns: int
     share: Share | None = when_said(
         None, description="where its rate is a share of a capacity; its id is then not known"
@@ -77,6 +81,7 @@ class LoadResult(Frozen):
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
     other_times: tuple[OtherTime, ...] = Field(default=(), description="handshakes, where the load went over TLS")
     tls: AgreedTls | None = Field(default=None, description="what the first handshake agreed on")
+    warm_up: WarmUp | None = Field(default=None, description="null where it was too short to tell")
     counts: Counts
     engine: Engine
     findings: tuple[Finding, ...]
@@ -201,6 +206,7 @@ def _planned(plan: Plan) -> tuple[PlannedCell, ...]:
             role=cell.role,
             trials=sum(trial.cell_id == cell_id for trial in plan.trials),
             warmup_ns=cell.warmup_ns,
+            warmup_detect=cell.warmup_detect,
             duration_ns=cell.load.duration_ns,
             share=share_of(cell.load),
         )

@@ -15,11 +15,14 @@ from redline.cli.load_target import read_picks, read_request, read_tls, read_url
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
 from redline.cli.passing_log import passing_log
-from redline.cli.selection import AsJson, at_least_one, duration_ns
+from redline.cli.selection import DETECTED, AsJson, at_least_one, duration_ns
+from redline.errors import UsageError
+from redline.findings.warming import Watch
 from redline.model import Cell, EngineMode, Recording, Scenario, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Drive, Endpoint
+from redline.suite import DETECTION_NS
 
 
 def load(
@@ -81,7 +84,9 @@ def load(
     ] = None,
     body: Annotated[str | None, typer.Option("--body", metavar="TEXT|@FILE", help="The request's body.")] = None,
     status: Annotated[int, typer.Option("--status", metavar="N", help="The right answer's status.")] = 200,
-    warmup: Annotated[str, typer.Option("--warmup", metavar="TIME", help="Loaded before it is measured.")] = "1s",
+    warmup: Annotated[
+        str, typer.Option("--warmup", metavar="TIME|auto", help="Loaded before it is measured; auto: until steady.")
+    ] = "1s",
     timeout: Annotated[str, typer.Option("--timeout", metavar="TIME", help="When a request is given up.")] = "5s",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is drawn, such as arrivals.")] = 1,
     json: AsJson = False,
@@ -108,10 +113,15 @@ def load(
                 count=count,
             )
         ),
-        warmup_ns=duration_ns("--warmup", warmup, least_ns=0),
+        warmup_ns=DETECTION_NS if warmup == DETECTED else duration_ns("--warmup", warmup, least_ns=0),
+        warmup_detect=warmup == DETECTED,
         timeout_ns=duration_ns("--timeout", timeout),
         engine=EngineMode(backend=backend.value, spin=spin),
     )
+    if cell.warmup_detect and cell.load.changes:
+        raise UsageError(
+            "--warmup auto wants a load that does not change by design", hint="give a time, such as --warmup 10s"
+        )
     recording = _record(cell, endpoint, at_least_one("-t", threads), seed, Console(stderr=True))
     traffic = recording.traffic
     if traffic is not None and traffic.ended == "interrupted" and traffic.seconds <= 0:
@@ -142,6 +152,7 @@ def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Co
             keep_interrupted=True,
             on_start=lambda pid: probe.follow("engine", pid),
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
+            is_warm=Watch(cell).is_warm if cell.warmup_detect else None,
         )
         try:
             traffic = EngineDriver(find_engine()).drive(drive)

@@ -6,10 +6,11 @@ from rich.text import Text
 
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
-from redline.findings import judge
+from redline.findings import judge, warm_up
 from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
 from redline.report import load_text, other_times, percentiles
 from redline.report.format import agreed, duration, integer, other_time, rate
+from redline.report.renderers.warm_ups import trial_text
 
 _STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 _METHOD = "one trial: no interval"
@@ -48,6 +49,7 @@ def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
         lateness=percentiles(traffic.lateness),
         other_times=other_times([traffic], cell.scenario.clock_resolution_ns),
         tls=traffic.tls,
+        warm_up=warm_up(cell, recording),
         counts=traffic.counts,
         engine=traffic.engine,
         findings=findings,
@@ -74,6 +76,8 @@ def print_load(result: LoadResult, console: Console) -> None:
     if result.tls:
         console.print(Text(agreed(result.tls)))
     console.print(_outcomes(result), highlight=False)
+    if result.warm_up:
+        console.print(f"warm-up     {trial_text(result.warm_up)}", highlight=False)
     for finding in sorted(result.findings, key=lambda found: -found.grade.weight):
         console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
         console.print(Text(f"  → {finding.advice}", style="dim"))

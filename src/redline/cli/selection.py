@@ -20,7 +20,8 @@ Duration = Annotated[
     str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of every load, such as 25s.")
 ]
 Warmup = Annotated[
-    str | None, typer.Option("--warmup", metavar="TIME", help="Load before each measurement, such as 30s; 0s for none.")
+    str | None,
+    typer.Option("--warmup", metavar="TIME|auto", help="Load before each measurement: 30s, or until steady."),
 ]
 Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
@@ -31,6 +32,9 @@ Options = Annotated[
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", metavar="", help="Every cell, but shorter: `quick` of the suite.")]
+DETECTED = "auto"
+"""In place of a time: the warm-up ends when the server is steady."""
+
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON of a published schema to stdout.")]
 
 
@@ -58,7 +62,8 @@ def read_overrides(
         trials=trials,
         seed=seed,
         quick=quick,
-        warmup_ns=None if warmup is None else duration_ns("--warmup", warmup, least_ns=0),
+        warmup_ns=None if warmup in (None, DETECTED) else duration_ns("--warmup", warmup, least_ns=0),
+        warmup_detect=warmup == DETECTED,
     )
 
 

@@ -32,6 +32,7 @@ from redline.report.renderers.views import (
     groups,
     marks,
 )
+from redline.report.renderers.warm_ups import warm_ups
 
 GRADE_COLOURS = {Grade.NOTE: "blue", Grade.WARN: "yellow", Grade.INVALID: "bold red"}
 _HEADERS = {Metric.CPU_PER_REQUEST: "CPU/request"}
@@ -64,6 +65,8 @@ def print_report(report: Report, console: Console) -> None:
         console.print()
         console.print(Text.assemble((one_line(group.title), "bold"), (f"  {one_line(group.load_text)}", "dim")))
         console.print(_table(group, numbers, [names, *widths]))
+        for servers, text in warm_ups(group.cells):
+            console.print(Text(one_line(f"warm-up of {servers}: {text}"), "dim"))
     if compared:
         console.print()
         console.print(_legend(report.run.threshold))

@@ -53,7 +53,7 @@ def _unknown(recording: Recording, traffic: Traffic, seen: int) -> tuple[Finding
     return doubt(FindingKind.STEADINESS_UNKNOWN, FEWEST_INTERVALS - seen, message, recording)
 
 
-def trend(values: list[float]) -> float:
+def trend(values: list[float], chance: float = TREND_P) -> float:
     """The relative change from first to last along the Theil-Sen line of the logs; 0 when it may be chance.
 
     Kendall's rank test and the median of slopes are not moved by a few intervals in which the machine was disturbed.
@@ -63,7 +63,7 @@ def trend(values: list[float]) -> float:
         return 0.0
     order = np.arange(len(values))
     logs = np.log(values)
-    if not scipy.stats.kendalltau(order, logs).pvalue < TREND_P:  # NaN when all values are equal
+    if not scipy.stats.kendalltau(order, logs).pvalue < chance:  # NaN when all values are equal
         return 0.0
     return math.expm1(float(scipy.stats.theilslopes(logs, order).slope) * (len(values) - 1))
 

@@ -7,6 +7,7 @@ from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal, 
 from redline.findings.network import listen_overflow, network_limited, port_pressure, retransmits
 from redline.findings.server import debug_logging, lock_limited, server_restarted
 from redline.findings.steadiness import unsteady
+from redline.findings.warm_up import warmed
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
 
@@ -30,6 +31,7 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
                 _wrong_answers(recording, traffic),
                 shrinking(cell, recording, traffic),
                 unsteady(cell, recording, traffic),
+                warmed(cell, recording, traffic),
                 _littles_law(cell, recording, traffic),
                 server_restarted(recording),
                 lock_limited(cell, recording, traffic),

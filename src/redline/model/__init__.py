@@ -29,6 +29,7 @@ from redline.model.report import (
 from redline.model.route import HttpVersion, ServedTls, Tls, TlsVersion
 from redline.model.run import Enough, Manifest, Run
 from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
+from redline.model.warming import Warming, WarmUp
 
 __all__ = [
     "COMPARED",
@@ -108,5 +109,7 @@ __all__ = [
     "TrialReport",
     "Variant",
     "Verdict",
+    "WarmUp",
+    "Warming",
     "Waterfall",
 ]

@@ -33,6 +33,8 @@ class FindingKind(StrEnum):
     SHRINKING_ANSWERS = "shrinking-answers"
     UNSTEADY = "unsteady"
     STEADINESS_UNKNOWN = "steadiness-unknown"
+    NEVER_STEADY = "never-steady"
+    SLOWING_DOWN = "slowing-down"
     LITTLES_LAW = "littles-law"
     SERVER_DIED = "server-died"
     TRIAL_FAILED = "trial-failed"

@@ -12,6 +12,8 @@ from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 from redline.model.route import HttpVersion, Tls
 
+DETECTED = "`warmup_ns` is the most: the measurement begins as soon as the server is steady"
+
 
 class Variant(Frozen):
     """A server with its options fixed, and how it is spoken to; `options` holds every option, defaults included."""
@@ -80,6 +82,7 @@ class Suite(Frozen):
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
+    warmup_detect: bool = when_said(default=False, description=DETECTED)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = when_said(None)
     seed: int = 1
@@ -116,6 +119,7 @@ class Cell(Frozen):
     scenario: Scenario
     load: Load
     warmup_ns: int
+    warmup_detect: bool = when_said(default=False, description=DETECTED)
     timeout_ns: int
     engine: EngineMode = when_said(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
@@ -141,7 +145,7 @@ class Cell(Frozen):
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,
             "timeout_ns": self.timeout_ns,
-            **self.model_dump(mode="json", include={"engine"}),
+            **self.model_dump(mode="json", include={"engine", "warmup_detect"}),
         }
         text = json.dumps(content, sort_keys=True)
         return f"{self.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -12,6 +12,7 @@ from redline.model.histogram import Histogram
 from redline.model.layer import Waterfall
 from redline.model.plan import Objective, Skipped
 from redline.model.traffic import AgreedTls, Counts
+from redline.model.warming import WarmUp
 
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
@@ -80,6 +81,7 @@ class TrialReport(Frozen):
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None
+    warm_up: WarmUp | None = when_said(None, description="absent where it was too short to tell")
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, when the trial failed")
 

@@ -78,7 +78,7 @@ def _cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         is_baseline=is_baseline(cell, suite),
         valid=judged.valid,
         trials_planned=judged.planned,
-        trials=tuple(trial_report(trial) for trial in judged.trials),
+        trials=tuple(trial_report(cell, trial) for trial in judged.trials),
         estimates=_estimates(judged, response.count),
         counts=counts,
         response=response,

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from redline.findings import warm_up
 from redline.model import (
     AgreedTls,
+    Cell,
     Closed,
     Counts,
     Histogram,
@@ -50,7 +52,7 @@ def timeline(recordings: Iterable[Recording]) -> tuple[Moment, ...]:
     return tuple(moment for recording in recordings for moment in _moments(recording))
 
 
-def trial_report(trial: JudgedTrial) -> TrialReport:
+def trial_report(cell: Cell, trial: JudgedTrial) -> TrialReport:
     """One judged trial in a line."""
     recording, traffic, failure = trial.recording, trial.recording.traffic, trial.recording.failure
     p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
@@ -62,6 +64,7 @@ def trial_report(trial: JudgedTrial) -> TrialReport:
         p50_ns=p50,
         p99_ns=p99,
         cpu_per_request_ns=cpu_per_request_ns(recording),
+        warm_up=warm_up(cell, recording),
         failure=f"{failure.stage}: {failure.message}" if failure else "",
         log_tail=failure.log_tail if failure else "",
     )

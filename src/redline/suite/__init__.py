@@ -9,8 +9,10 @@ from redline.suite.resolve import read_suite
 from redline.suite.shares import Capacities, capacity_loads, capacity_slug, share_of, share_text
 from redline.suite.to_search import SHORTEST_PROBE_NS, to_search
 from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
+from redline.suite.written_suite import DETECTION_NS
 
 __all__ = [
+    "DETECTION_NS",
     "SHORTEST_PROBE_NS",
     "Capacities",
     "Catalogue",

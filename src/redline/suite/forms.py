@@ -19,6 +19,7 @@ from redline.suite.units import (
 
 LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
+SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` wants to see before it calls a level steady
 
 
 def _title(model: type) -> str:
@@ -114,6 +115,12 @@ _duration = _from_text(parse_duration, "25s")
 Duration = Annotated[int, _duration, _duration_schema]
 LoadLength = Annotated[
     int, _duration, _at_least(SHORTEST_LOAD_NS, "1ms", "a shorter load measures nothing"), _duration_schema
+]
+DetectionBudget = Annotated[
+    int,
+    _duration,
+    _at_least(SHORTEST_DETECTION_NS, "5s", "it takes that long to tell a steady server from a short lull"),
+    _duration_schema,
 ]
 Wait = Annotated[int, _duration, _at_least(1, "1ns", "a wait of nothing always ends in failure"), _duration_schema]
 Timeout = Annotated[

@@ -22,7 +22,8 @@ class Overrides:
     `servers` are matched against a variant's slug and its server's name, `scenarios` against scenario names; letters
     count as written. `options` are values by an option's name: a variant that has the option has to have one of them.
     `quick` takes what the suite says under that key, before the rest replaces it. `users` is the number of users in
-    closed loads, `duration_ns` the measured time of every load, `warmup_ns` what goes before each.
+    closed loads, `duration_ns` the measured time of every load, `warmup_ns` what goes before each;
+    with `warmup_detect` it ends when the server is steady. Of the warm-up `suite.warm_up` makes it.
     """
 
     servers: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Overrides:
     users: int | None = None
     duration_ns: int | None = None
     warmup_ns: int | None = None
+    warmup_detect: bool = False
     trials: int | None = None
     seed: int | None = None
     quick: bool = False
@@ -54,7 +56,6 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             "baselines": {one: of for one, of in suite.baselines.items() if one in slugs and of in slugs},
             "scenarios": scenarios,
             "loads": loads,
-            "warmup_ns": suite.warmup_ns if overrides.warmup_ns is None else overrides.warmup_ns,
             "trials": suite.trials if overrides.trials is None else overrides.trials,
             "auto": suite.auto if overrides.trials is None else None,
             "seed": suite.seed if overrides.seed is None else overrides.seed,

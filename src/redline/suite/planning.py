@@ -91,8 +91,8 @@ def _plan(
 def expected_length_ns(plan: Plan) -> int:
     """An estimate of how long the plan's trials take in nanoseconds, builds not included.
 
-    Each trial counts its warm-up, its measurement and an overhead that depends on the server's runtime: a JVM starts
-    in seconds, a native server in milliseconds. A loaded machine takes longer.
+    Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on the server's runtime:
+    a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
     return sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
 
@@ -125,6 +125,7 @@ def _cell(suite: Suite, variant: Variant, scenario: Scenario, load: Load) -> Cel
         scenario=scenario,
         load=load,
         warmup_ns=suite.warmup_ns,
+        warmup_detect=suite.warmup_detect,
         timeout_ns=suite.timeout_ns,
         engine=suite.engine,
     )

@@ -37,9 +37,12 @@ def quickened(suite: Suite, quick: WrittenQuick | None) -> Suite:
         return value if quick_value is None else min(value, quick_value)
 
     loads = [load.model_copy(update={"duration_ns": shorter(load.duration_ns, quick.duration)}) for load in suite.loads]
+    warmup_ns = shorter(suite.warmup_ns, quick.warmup)
     return suite.model_copy(
         update={
-            "warmup_ns": shorter(suite.warmup_ns, quick.warmup),
+            "warmup_ns": warmup_ns,
+            # A time that was shortened is one that is kept.
+            "warmup_detect": suite.warmup_detect and warmup_ns == suite.warmup_ns,
             "loads": tuple(loads),
             "trials": shorter(suite.trials, quick.trials),
             "auto": suite.auto if quick.trials is None else None,

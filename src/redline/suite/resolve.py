@@ -16,6 +16,7 @@ from redline.suite.overrides import Overrides, apply_overrides
 from redline.suite.quick import check_quick, quickened
 from redline.suite.shares import check_shares
 from redline.suite.units import clip, did_you_mean
+from redline.suite.warm_up import check_warm_up, read_warm_up, with_warm_up
 from redline.suite.written_load import WrittenLoad
 from redline.suite.written_suite import SuiteFile, WrittenAuto, WrittenOwnScenario, WrittenServer
 
@@ -36,8 +37,10 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     ceiling = _ceiling(sheet, catalogue, files)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     check_quick(sheet)
+    check_warm_up(sheet)
     sheet.raise_problems()
     assert whole is not None, "a file without problems was read"
+    warmup_ns, warmup_detect = read_warm_up(whole.warmup)
     suite = Suite(
         name=_name(file),
         about=whole.about,
@@ -47,7 +50,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
         loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
-        warmup_ns=whole.warmup,
+        warmup_ns=warmup_ns,
+        warmup_detect=warmup_detect,
         trials=whole.trials if isinstance(whole.trials, int) else whole.trials.auto.at_most,
         auto=_auto(whole.trials),
         seed=whole.seed,
@@ -60,7 +64,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     if overrides.quick:
         suite = quickened(suite, whole.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
-    raise_all(problems or _too_much(changed))
+    changed, unwarmed = with_warm_up(changed, overrides)
+    raise_all([*problems, *unwarmed] or _too_much(changed))
     return changed
 
 

@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 from redline.model import Backend, EngineMode
 from redline.suite.forms import (
     Choices,
+    DetectionBudget,
     Duration,
     Http,
     LoadLength,
@@ -26,6 +27,7 @@ from redline.suite.written_scenario import WrittenScenario
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_TRIALS = 1_000
+DETECTION_NS = 60_000_000_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
 
 
@@ -175,6 +177,34 @@ BaselineItem = Annotated[
 ]
 
 
+class WrittenDetection(Written):
+    """How a warm-up's end is found."""
+
+    at_most: DetectionBudget = Field(
+        default=DETECTION_NS,
+        description="when the measurement begins though the server was never steady; 60s when not said",
+        examples=["60s"],
+        json_schema_extra={"default": "60s"},
+    )
+
+
+class WrittenWarmUp(Written):
+    """A warm-up that lasts until the server is steady."""
+
+    detect: WrittenDetection = Field(
+        description="the measurement begins as soon as the server is steady", examples=[{"at_most": "60s"}]
+    )
+
+
+def _warm_up_kind(value: Any) -> str:
+    return "<detected>" if isinstance(value, dict) else "<fixed>"
+
+
+WarmUpItem = Annotated[
+    Annotated[Duration, Tag("<fixed>")] | Annotated[WrittenWarmUp, Tag("<detected>")], Discriminator(_warm_up_kind)
+]
+
+
 def _no_default(schema: JsonDict) -> None:
     """Nothing at all is not a form in which an objective can be written."""
     schema.pop("default", None)
@@ -211,10 +241,11 @@ class SuiteFile(Written):
         description="loads by name: a letter, then letters, digits, - and _",
         examples=[{"saturate": {"closed": {"users": 64}, "for": "1s"}}],
     )
-    warmup: Duration = Field(
+    warmup: WarmUpItem = Field(
         default=1_000_000_000,
-        description="loaded but not measured, before each measurement; 1s when not said",
-        examples=["250ms"],
+        description="loaded but not measured, before each measurement: for a time, or until the server is steady; 1s "
+        "when not said",
+        examples=["250ms", {"detect": {"at_most": "60s"}}],
         json_schema_extra={"default": "1s"},
     )
     trials: TrialsItem = Field(

@@ -124,6 +124,27 @@ TRAFFIC = (
         advice="Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.",
     ),
     Rule(
+        FindingKind.NEVER_STEADY,
+        "detected warm-ups: whether the level changed after the measurement had begun, or moved all the time",
+        note=None,
+        warn=0.0,
+        invalid=None,
+        reason="Then there is no one speed that the numbers describe, and a later look would find others. What a "
+        "measurement of it is worth is for the reader to say, so it is shown and not taken away.",
+        advice="Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, a machine without "
+        "other work; if nothing helps, that it is never steady is the result.",
+    ),
+    Rule(
+        FindingKind.SLOWING_DOWN,
+        "detected warm-ups: by what share the steady level is slower than the best one before it",
+        note=None,
+        warn=0.05,
+        invalid=None,
+        reason="It was faster once and is not any more: a heap that fills, code that was compiled for the worse, a "
+        "clock that is lowered. Levels within 5% of each other are one.",
+        advice="Look at its collector, its memory and the machine's clock; a longer trial tells whether it goes on.",
+    ),
+    Rule(
         FindingKind.LITTLES_LAW,
         "closed loads without pace: how far throughput x (mean response time + think time) is from the requests that "
         "the users keep in flight, relatively, less what requests that reach over the window's ends explain",

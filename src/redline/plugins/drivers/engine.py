@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +24,7 @@ from redline.ports import Drive, Endpoint
 from redline.store import told
 
 ENGINE = "redline-engine"
+MEASURE = json.dumps({"command": "measure"})
 _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
 
 
@@ -99,7 +100,7 @@ class EngineDriver:
         watchdog.daemon = True
         try:
             watchdog.start()
-            _send(process, json.dumps(job(drive)))
+            _send(process, json.dumps(job(drive)), more=drive.is_warm is not None)
             yield process
             process.wait()
         finally:
@@ -127,15 +128,25 @@ class EngineDriver:
             ) from error
 
 
-def _send(process: "subprocess.Popen[str]", text: str) -> None:
+def _send(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
+    """Write a line to the engine; it is the last one unless there may be `more`."""
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin:  # an engine that ends early says why in its events
-        process.stdin.write(text)
+    with contextlib.suppress(BrokenPipeError):  # an engine that ends early says why in its events
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+    if not more:
+        _hang_up(process)
+
+
+def _hang_up(process: "subprocess.Popen[str]") -> None:
+    with contextlib.suppress(BrokenPipeError):
+        if process.stdin is not None:
+            process.stdin.close()
 
 
 def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
     """Read events to the end. The first interrupt asks the engine for what it has; the second one is final."""
-    reader = _Reader(process, transcript, drive.on_interval)
+    reader = _Reader(process, transcript, drive)
     reader.start()
     interrupted = False
     while not reader.done.is_set():
@@ -152,35 +163,41 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
 
 
 class _Reader(threading.Thread):
-    """Takes in the engine's events without being in its way."""
+    """Takes in the engine's events without being in its way, and tells it when it may measure."""
 
-    def __init__(
-        self, process: "subprocess.Popen[str]", transcript: Transcript, on_interval: Callable[[Interval], None]
-    ) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
         super().__init__(name="reader", daemon=True)
-        self._lines = process.stdout
+        self._process = process
         self._transcript = transcript
-        self._on_interval = on_interval
+        self._drive = drive
+        self._is_warm = drive.is_warm
         self.error: Exception | None = None
         self.done = threading.Event()
 
     def run(self) -> None:
         give_way()
         try:
-            for line in self._lines or ():
+            for line in self._process.stdout or ():
                 interval = self._transcript.read(line)
                 if interval is not None:
-                    self._on_interval(interval)
+                    self._drive.on_interval(interval)
+                    self._heed(interval)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error
         finally:
             self.done.set()
+
+    def _heed(self, interval: Interval) -> None:
+        if interval.phase == "warmup" and self._is_warm is not None and self._is_warm(interval):
+            self._is_warm = None
+            _send(self._process, MEASURE, more=False)
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
+    _hang_up(process)
     if process.stdout is not None:
         process.stdout.close()
 

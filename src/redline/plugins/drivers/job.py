@@ -27,11 +27,12 @@ def job(drive: Drive) -> dict[str, Any]:
         count=cell.load.count,
         drain_ns=cell.timeout_ns,
         timeout_ns=cell.timeout_ns,
-        interval_ns=drive.interval_ns or interval_ns(cell.load.duration_ns),
+        interval_ns=drive.interval_ns or interval_ns(cell.load.duration_ns, watched=drive.is_warm is not None),
         deadline_ns=deadline_ns(drive),
         seed=drive.seed,
         workers=drive.workers,
         cpus=list(drive.cpus),
+        commands=True if drive.is_warm else None,
         **cell.engine.model_dump(mode="json"),
     )
 
@@ -43,9 +44,12 @@ def deadline_ns(drive: Drive) -> int:
     return connect_ns + cell.warmup_ns + cell.load.duration_ns + cell.timeout_ns + SLACK_NS
 
 
-def interval_ns(duration_ns: int) -> int:
-    """A tenth of the measurement, so that its course can be judged, but at least 50 ms and at most 1 s."""
-    return min(max(duration_ns // 10, 50_000_000), 1_000_000_000)
+def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
+    """A tenth of the measurement, so that its course can be judged, but at least 50 ms and at most 1 s.
+
+    At most half a second where a warm-up is `watched`: whether it is over is asked after each.
+    """
+    return min(max(duration_ns // 10, 50_000_000), 500_000_000 if watched else 1_000_000_000)
 
 
 def _said(**keys: Any) -> dict[str, Any]:

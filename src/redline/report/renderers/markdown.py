@@ -19,6 +19,7 @@ from redline.report.renderers.views import (
     marks,
     tally,
 )
+from redline.report.renderers.warm_ups import warm_ups
 
 
 class MarkdownRenderer:
@@ -82,6 +83,7 @@ def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:
         for cell in group.cells
         if cell.valid and (cell.tls or cell.other_times)
     ]
+    others += [f"{_safe(servers)}, warm-up: {_safe(text)}" for servers, text in warm_ups(group.cells)]
     if others:
         lines += ["", "<br>".join(others)]
     short = _too_few(group)

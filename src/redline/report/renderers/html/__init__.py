@@ -17,6 +17,7 @@ from redline.report.renderers.html.shell import TEMPLATES, asset, policy
 from redline.report.renderers.html.waterfall import layers
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import because, built, caveats, doubts, grave, groups, servers, tally
+from redline.report.renderers.warm_ups import trial_text, warm_ups
 
 
 class HtmlRenderer:
@@ -63,6 +64,8 @@ def templates() -> Environment:
     made.globals.update(
         fmt=fmt,
         because=because,
+        warm_ups=warm_ups,
+        trial_text=trial_text,
         grave=grave,
         rounds_told=rounds_told,
         breakable=_breakable,

@@ -1,0 +1,90 @@
+"""`warmup`: a time, or until the server is steady within a time."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from redline.cli.check import check
+from redline.suite import Overrides, make_plan
+from redline.suite.schema import schemas
+from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
+
+S = 1_000_000_000
+DETECT = SUITE + "warmup: {detect: {at_most: 20s}}\n"
+STAGED = DETECT.replace("{users: 64}", "{users: 0, ramp: {to: 64, over: 1s}}")
+AUTO = Overrides(warmup_detect=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "seconds", "detect"),
+    [
+        (SUITE, Overrides(), 1, False),
+        (SUITE + "warmup: 30s\n", Overrides(), 30, False),
+        (DETECT, Overrides(), 20, True),
+        (SUITE + "warmup: {detect: {}}\n", Overrides(), 60, True),
+        (SUITE + "warmup: 30s\n", AUTO, 60, True),
+        (DETECT, AUTO, 20, True),
+        (DETECT, Overrides(warmup_ns=3 * S), 3, False),
+        (DETECT + "quick: {warmup: 2s}\n", Overrides(quick=True), 2, False),
+        (DETECT + "quick: {trials: 2}\n", Overrides(quick=True), 20, True),
+        (DETECT + "quick: {warmup: 2s}\n", Overrides(quick=True, warmup_detect=True), 60, True),
+    ],
+)
+def test_a_warm_up_is_a_time_or_detected(
+    tmp_path: Path, text: str, overrides: Overrides, seconds: int, detect: bool
+) -> None:
+    suite = suite_of(tmp_path, text, overrides)
+    assert (suite.warmup_ns, suite.warmup_detect) == (seconds * S, detect)
+    assert {(cell.warmup_ns, cell.warmup_detect) for cell in make_plan(suite).cells.values()} == {(seconds * S, detect)}
+
+
+def test_a_fixed_warm_up_keeps_its_cells_and_a_detected_one_has_others(tmp_path: Path) -> None:
+    fixed, detected = (make_plan(suite_of(tmp_path, text)).cells for text in (SUITE + "warmup: 20s\n", DETECT))
+    assert not set(fixed) & set(detected)
+    assert all("warmup_detect" not in cell.model_dump(mode="json") for cell in fixed.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint", "field"),
+    [
+        (SUITE + "warmup: {detect: {at_most: 2s}}\n", "at least 5s", "a short lull", "warmup.detect.at_most"),
+        (SUITE + "warmup: {detect: {at_least: 9s}}\n", "unknown key `at_least`", "at_most", "warmup.detect.at_least"),
+        (SUITE + "warmup: {}\n", "`detect` is missing", "at_most: 60s", "warmup.detect"),
+        (SUITE + "warmup: {detect: 60s}\n", "mapping of keys", "as soon as the server is steady", "warmup.detect"),
+        (SUITE + "warmup: 30\n", "has no unit", "write it like", "warmup"),
+        (STAGED, "the load `saturate` changes by design", "fixed warm-up", "warmup.detect"),
+    ],
+)
+def test_what_cannot_be_is_told_where_it_stands(tmp_path: Path, text: str, says: str, hint: str, field: str) -> None:
+    (problem,) = problems_of(tmp_path, text)
+    assert says in problem.message
+    assert hint in problem.hint
+    assert problem.place is not None
+    assert (problem.place.field, problem.place.line) == (field, text.rstrip("\n").count("\n") + 1)
+
+
+def test_a_load_that_changes_is_refused_from_the_command_line_too(tmp_path: Path) -> None:
+    staged = STAGED.replace("warmup: {detect: {at_most: 20s}}\n", "")
+    (problem,) = problems_of(tmp_path, staged, AUTO)
+    assert "`saturate` changes by design" in problem.message
+
+
+def test_check_tells_that_it_is_detected(tmp_path: Path) -> None:
+    write_catalogue(tmp_path / "catalogue")
+    (tmp_path / "some.yaml").write_text(SUITE, encoding="utf-8")
+    app = typer.Typer()
+    app.command()(check)
+    asked = [str(tmp_path / "some.yaml"), "--warmup", "auto"]
+    told = json.loads(CliRunner().invoke(app, [*asked, "--json"], catch_exceptions=False).stdout)
+    assert {(cell["warmup_ns"], cell["warmup_detect"]) for cell in told["cells"]} == {(60 * S, True)}
+    assert "≤ 1 min" in CliRunner().invoke(app, asked, catch_exceptions=False).stdout
+    (tmp_path / "some.yaml").write_text(SUITE + "warmup: 2s\n", encoding="utf-8")
+    told = json.loads(CliRunner().invoke(app, [asked[0], "--json"], catch_exceptions=False).stdout)
+    assert "warmup_detect" not in told["cells"][0]
+
+
+def test_the_schema_knows_both_forms() -> None:
+    assert len(schemas()["suite.schema.json"]["properties"]["warmup"]["oneOf"]) == 2
