@@ -21,7 +21,7 @@ FEWEST_SLICES = 5
 class Slice:
     """An interval: what fell due in it, what should have, and how much of that may stand in one of its neighbours.
 
-    A request counts in the interval in which the engine took it up, which may be the one after that of its due time.
+    A request counts in the interval in which the engine took it up, which may be a later one than that of its due time.
     """
 
     due: int
@@ -120,18 +120,24 @@ def _exact_fault(due: int, expected: float, slices: Sequence[Slice], allowed: in
 
 
 def _slices(shape: Open, traffic: Traffic) -> list[Slice]:
-    told = [interval for interval in traffic.intervals if interval.phase != "warmup"]
-    following: list[Interval | None] = [*told[1:], None]
-    return [_slice(shape, traffic, one, after) for one, after in zip(told, following, strict=True) if _lasts(one)]
+    slices, oldest_ns = [], traffic.measure_end_ns
+    for one in reversed([interval for interval in traffic.intervals if interval.phase != "warmup"]):
+        reaches_ns = one.start_ns - (one.lateness.max_ns if one.lateness.count else 0)
+        if _lasts(one):
+            slices.append(_slice(shape, traffic, one, reaches_ns, oldest_ns))
+        oldest_ns = min(oldest_ns, reaches_ns)  # a stall may last for several intervals
+    return slices[::-1]
 
 
-def _slice(shape: Open, traffic: Traffic, one: Interval, after: Interval | None) -> Slice:
-    start_ns, end_ns = one.start_ns - traffic.measure_start_ns, one.end_ns - traffic.measure_start_ns
-    shifted = 0.0
-    for late, edge_ns in ((one, start_ns), (after, end_ns)):
-        if late is not None and late.lateness.count:
-            shifted += due_by(shape, edge_ns) - due_by(shape, max(edge_ns - late.lateness.max_ns, 0))
-    return Slice(one.counts.due, due_by(shape, end_ns) - due_by(shape, start_ns), shifted)
+def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest_ns: int) -> Slice:
+    """Of an interval that reaches back to one time with what it took up, as those after it do to another."""
+
+    def due(from_ns: int, to_ns: int) -> float:
+        begins_ns = traffic.measure_start_ns
+        return due_by(shape, to_ns - begins_ns) - due_by(shape, max(min(from_ns, to_ns) - begins_ns, 0))
+
+    shifted = due(reaches_ns, one.start_ns) + due(oldest_ns, one.end_ns)
+    return Slice(one.counts.due, due(one.start_ns, one.end_ns), shifted)
 
 
 def _lasts(interval: Interval) -> bool:
