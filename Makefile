@@ -42,7 +42,8 @@ fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
 	scripts/fuzz 10
 
 test-lab: build ## The lab's tests, with real servers on loopback
-	.venv/bin/pytest
+	.venv/bin/pytest tests/unit -n 2
+	.venv/bin/pytest tests/e2e
 
 bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
 	$(PY) -m bench.cost

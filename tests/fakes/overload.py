@@ -73,7 +73,7 @@ def _sliced(plan: BeyondPlan, due: Floats, ends: Floats, right: Floats, until_s:
     slot = np.searchsorted(edges, ends, "right") - 1
     found = []
     for i in range(count):
-        mine, asked = slot == i, np.count_nonzero((due >= edges[i]) & (due < edges[i + 1]))
+        mine, asked = slot == i, int(np.count_nonzero((due >= edges[i]) & (due < edges[i + 1])))
         answered = int(right[mine].sum())
         counted = mine & (due >= 0)
         response = Histogram.of((ends[counted] - due[counted]) * 1e9)

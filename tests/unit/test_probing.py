@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.limit_view import limit_result, probe_line
+from redline.cli.limit_view import answers, probe_line
 from redline.cli.load_target import running_server
 from redline.model import (
     Cell,
@@ -26,6 +26,7 @@ from redline.model import (
 )
 from redline.ports import Drive, Endpoint
 from redline.probing import Prober, busy_connections, busy_workers, late_engine, slice_of
+from redline.report.limits import probe as published
 from redline.search import Converged, Evidence, Proposal, Search, Slice
 from redline.suite import parse_objectives
 from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
@@ -236,8 +237,8 @@ def test_the_result_has_every_probe_and_answer() -> None:
     search = Search({"good": parse_objectives("p99 < 20ms")})
     evidence = Evidence(1000, tuple(slice_of(interval(n, due=100, done=100)) for n in range(50)))
     search.saw(evidence)
-    result = limit_result("http://127.0.0.1:1/", search, Converged(search.limits(), confirmed=False), 1)
-    assert [probe.answered_per_s for probe in result.probes] == pytest.approx([1000])
-    assert (result.limits[0].passed_per_s, result.limits[0].failed_per_s) == (1000, None)
+    (told,) = answers(search, Converged(search.limits(), confirmed=False))
+    assert (told.passed_per_s, told.failed_per_s) == (1000, None)
+    assert published(evidence, "to begin with", "search").answered_per_s == pytest.approx(1000)
     assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)
     assert "hopeless" in probe_line(replace(evidence, hopeless=True), "", 2)

@@ -48,7 +48,8 @@ def only(report: Report) -> Waterfall:
 def holds(layer: Layer, percent: float, cpu_ns: float) -> None:
     """Whether both of its intervals hold what was planted."""
     assert layer.why_not == ()
-    for estimate, truth in ((layer.throughput and layer.throughput.ratio, percent), (layer.cpu_ns, cpu_ns)):
+    ratio = layer.throughput.ratio if layer.throughput else None
+    for estimate, truth in ((ratio, percent), (layer.cpu_ns, cpu_ns)):
         assert estimate is not None
         assert estimate.low is not None
         assert estimate.high is not None

@@ -132,6 +132,7 @@ def test_the_warm_up_is_the_suites_below_the_rate_and_each_probe_settles(bench: 
     bench.made.run()
     first, second = bench.driver.drives[:2]
     assert first.cell.load.duration_ns == 20 * SECOND
+    assert isinstance(first.cell.load.shape, Open)
     assert first.cell.load.shape.most_per_s == WARM_SHARE * 1000
     assert second.cell.warmup_ns == SETTLE_NS
     assert {drive.cpus for drive in bench.driver.drives} == {(1,)}
