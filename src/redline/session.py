@@ -23,15 +23,17 @@ def run_session(plan: Plan, store: RunStore, executor: Executor, watcher: Watche
         left = tuple(trial for trial in plan.trials if trial.position not in done)
         _run(left, plan, store, executor, watcher)
         return
-    manifest, recordings = store.manifest(), list(store.recordings())
-    for _, trials in groupby(plan.trials, key=lambda planned: planned.round):
-        # Asked before each round too: the session before may have been cut off between a round and the question.
-        enough = store.enough() or decide(Run(manifest=manifest, recordings=tuple(recordings)))
-        if enough is not None:
-            store.save_enough(enough)
-            return
-        done = frozenset(recording.position for recording in recordings)
+    manifest, recordings, enough = store.manifest(), list(store.recordings()), store.enough()
+    for round_, planned in groupby(plan.trials, key=lambda trial: trial.round):
+        trials, done = tuple(planned), frozenset(recording.position for recording in recordings)
         left = tuple(trial for trial in trials if trial.position not in done)
+        # Asked before each round, since a session may have been cut off before it asked; never within a round.
+        if enough is None and left == trials:
+            enough = decide(Run(manifest=manifest, recordings=tuple(recordings)))
+            if enough is not None:
+                store.save_enough(enough)
+        if enough is not None and round_ >= enough.rounds:
+            return
         recordings += _run(left, plan, store, executor, watcher)
 
 

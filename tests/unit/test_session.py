@@ -101,6 +101,40 @@ def test_a_session_cut_off_within_a_round_finishes_it_before_it_decides(tmp_path
     assert len(store.recordings()) == 2 * cells
 
 
+def test_nothing_is_decided_within_a_round(tmp_path: Path) -> None:
+    """What is known in the midst of a round is another look at the data, and the round would never be whole."""
+    run, store = deciding(3), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    cells, asked = len(run.manifest.plan.cells), []
+    with pytest.raises(KeyboardInterrupt):
+        run_session(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietWatcher(), never)
+
+    def decide(so_far: Run) -> Enough | None:
+        asked.append(len(so_far.recordings))
+        return Enough(rounds=len(so_far.recordings) // cells, why="budget")
+
+    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietWatcher(), decide)
+    assert asked == [2 * cells]
+    assert store.run().complete
+    assert len(store.recordings()) == 2 * cells
+
+
+def test_a_recording_that_was_moved_away_is_made_again_though_rounds_are_enough(tmp_path: Path) -> None:
+    run, store = deciding(3), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    cells = len(run.manifest.plan.cells)
+
+    def decide(so_far: Run) -> Enough | None:
+        return Enough(rounds=2, why="precision") if len(so_far.recordings) == 2 * cells else None
+
+    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietWatcher(), decide)
+    next((store.folder / "recordings").glob("0001-*")).unlink()
+    again = ReplayExecutor(run)
+    run_session(run.manifest.plan, store, again, QuietWatcher(), never)
+    assert again.asked == [1]
+    assert store.run().complete
+
+
 def test_without_any_decision_all_rounds_are_made(tmp_path: Path) -> None:
     run, store = deciding(3), RunStore(tmp_path / "run")
     store.create(run.manifest)
