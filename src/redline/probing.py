@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -87,6 +88,14 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
     return ""
 
 
+def unserved_s(traffic: Traffic, most_s: float) -> float:
+    """For how long a server may go on with what nobody waits for any more, at the rate at which it answered."""
+    left, answered = traffic.counts.outcomes.in_flight + traffic.counts.outcomes.timeout, traffic.counts.completed
+    if left == 0 or answered == 0:
+        return most_s if left else 0.0
+    return min(left * traffic.seconds / answered, most_s)
+
+
 @dataclass
 class Prober:
     """Puts a search's proposals on a server. `cell` says all but the rate and the arrivals' seed.
@@ -106,18 +115,37 @@ class Prober:
     start: int = 0
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     traffic: Traffic | None = None
+    pause: Callable[[float], None] = time.sleep
     _calm_ns: int | None = None
+    _unserved_s: float = 0.0
 
     def probe(self, proposal: Proposal, number: int) -> Evidence:
         """Of the `number`-th probe. Raises KeyboardInterrupt when it was ended from outside, and DriveError."""
+        self._let_drain()
         watch = _Watch(self.on_interval, cuts=not proposal.whole, patience_s=self.cell.timeout_ns / 1e9)
         cell = self._at(proposal.rate_per_s)
         interval_ns = max(cell.load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
         traffic = self._drive(cell, number, interval_ns, watch)
-        self.traffic = traffic
+        self.traffic, self._unserved_s = traffic, unserved_s(traffic, self.cell.timeout_ns / 1e9)
         client = self._client(traffic, cell.load.connections, cut=watch.cut)
         evidence = evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, client=client)
         return replace(evidence, start=self.start)
+
+    def gone(self, evidence: Evidence) -> str:
+        """Why the server answers no more: after a probe without one right answer it is asked once, without load.
+
+        Else its end would pass for the limit. Empty while it answers.
+        """
+        if evidence.answered_per_s > 0:
+            return ""
+        self._let_drain()
+        return self.driver.verify(self.cell, self.endpoint) or ""
+
+    def _let_drain(self) -> None:
+        """Wait while the server may still be busy with the probe before: its backlog is none of the next one's."""
+        if self._unserved_s > 0:
+            self.pause(self._unserved_s)
+        self._unserved_s = 0.0
 
     def warm(self, rate_per_s: float, length_ns: int, number: int) -> None:
         """Load that counts for nothing. Raises KeyboardInterrupt and DriveError."""

@@ -188,6 +188,9 @@ class CellSearch:
             fresh = phase == "confirm"
             self.probes.append(published(evidence, step.why, phase, fresh=fresh, start=evidence.start))
             self.watcher.probed(evidence, step.why)
+            if wrong := self._prober.gone(evidence):
+                what = f"{self.cell.variant.slug} gives no right answer any more after {rate(step.rate_per_s)}"
+                raise DriveError(f"{what}: {wrong}", hint=f"what it printed is in {self.starts.log.parent}")
         return evidence
 
     def _next(self) -> int:

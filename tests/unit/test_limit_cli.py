@@ -152,6 +152,38 @@ def test_wrong_flags(redline: Callable[..., Result], flags: tuple[str, ...], say
     assert says in done.exception.hint
 
 
+@pytest.mark.parametrize("target", ["127.0.0.1:8080", "localhost:8080/path", "[::1]:80/", "HTTP://127.0.0.1/"])
+def test_half_a_url_is_no_suite(target: str) -> None:
+    done = CliRunner().invoke(app, ["limit", target, "--objective", "p99 < 20ms", "-c", "8"])
+    assert isinstance(done.exception, UsageError)
+    assert "a URL begins with http://" in str(done.exception)
+    assert done.exception.hint == f"try http://{target.removeprefix('HTTP://')}"
+
+
+def test_the_command_can_be_given_to_a_shell(redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["redline", "limit", URL, "--objective", "p99 < 20ms"])
+    report = LimitReport.model_validate_json(redline(Server(), "--json").stdout)
+    assert report.command == f"redline limit {URL} --objective 'p99 < 20ms'"
+
+
+def test_a_server_that_answers_no_more_has_no_limit(redline: Callable[..., Result]) -> None:
+    """Its refusals are fast, and at the next rates too: they would pass for an edge."""
+
+    def gone(server: Server) -> Callable[[Drive], None]:
+        def end(_drive: Drive) -> None:
+            server.failing, server.wrong = True, "GET /: connection refused"
+
+        return end
+
+    server = Server()
+    server.after = {3: gone(server)}
+    done = redline(server, "--json")
+    assert done.exit_code == 1
+    (result,) = LimitReport.model_validate_json(done.stdout).cells
+    assert (result.ended, len(result.probes)) == ("broken", 3)
+    assert result.reason == "the server gives no right answer any more after 4.00 k/s: GET /: connection refused"
+
+
 def test_objectives_have_names_or_are_their_own() -> None:
     sets = read_sets(["good: p99 < 20ms, errors < 0.1%", "p50 < 1ms"])
     assert {name: [each.text for each in one] for name, one in sets.items()} == {

@@ -70,6 +70,7 @@ class Told:
     ended: str
     pid: int
     drives: list[Drive] = field(default_factory=list)
+    counts: Counts | None = None
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -84,7 +85,8 @@ class Told:
             drive.on_interval(each)
         traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
         assert traffic is not None
-        return traffic.model_copy(update={"ended": self.ended, "intervals": tuple(self.intervals)})
+        told = {"ended": self.ended, "intervals": tuple(self.intervals), "counts": self.counts or traffic.counts}
+        return traffic.model_copy(update=told)
 
 
 @pytest.fixture
@@ -114,6 +116,30 @@ def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[byte
     told = Told([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
     assert prober(told).probe(Proposal(1000, ""), 0).hopeless
     assert engine.wait(10) != 0
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "answered", "waits"),
+    [
+        (Outcomes(ok=500), 500, []),
+        (Outcomes(ok=500, in_flight=200, unsent=900), 500, [0.4]),
+        (Outcomes(ok=500, timeout=100, in_flight=100), 500, [0.4]),
+        (Outcomes(in_flight=8), 0, [5.0]),
+        (Outcomes(ok=10, in_flight=1000), 10, [5.0]),
+    ],
+)
+def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, answered: int, waits: list[float]) -> None:
+    """Answered 500 in a second, 200 that were sent take 0.4 s more; never is it longer than the timeout."""
+    told = Told([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    made, waited = prober(told), []
+    made.pause = waited.append
+    one = Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=S)
+    made.cell = made.cell.model_copy(update={"load": one})
+    told.counts = Counts(due=2000, completed=answered, outcomes=outcomes)
+    made.probe(Proposal(1000, ""), 0)
+    assert waited == []
+    made.probe(Proposal(500, ""), 1)
+    assert waited == pytest.approx(waits)
 
 
 def test_one_that_is_wanted_whole_is_not(engine: subprocess.Popen[bytes]) -> None:

@@ -33,6 +33,7 @@ class Driver:
     wrong: str | None = None
     on_drive: Callable[[int], None] = field(default=lambda _number: None)
     losing: bool = False
+    silent: bool = False
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -54,6 +55,13 @@ class Driver:
         assert traffic is not None
         for interval in traffic.intervals:
             drive.on_interval(interval)
+        if self.silent:
+            wrong = {"completed": 0, "outcomes": Outcomes(closed=1)}
+            silent = [each.counts.model_copy(update=wrong) for each in traffic.intervals]
+            pairs = zip(traffic.intervals, silent, strict=True)
+            return traffic.model_copy(
+                update={"intervals": tuple(each.model_copy(update={"counts": counts}) for each, counts in pairs)}
+            )
         if not self.losing:
             return traffic
         counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=1, reset=1)})
@@ -161,6 +169,18 @@ def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench:
     with pytest.raises(DriveError, match=r"rust\.hyper died at 4.*/s: killed by SIGKILL"):
         bench.made.run()
     assert len(bench.made.search.evidence) == 2
+    assert len(bench.made.probes) == 3
+    assert bench.driver.events[-1] == "stop"
+
+
+def test_a_server_that_lives_and_answers_no_more_ends_the_search(bench: Bench) -> None:
+    def hang(number: int) -> None:
+        bench.driver.silent = number >= 4
+        bench.driver.wrong = "GET /path0: timed out" if number >= 4 else None
+
+    bench.driver.on_drive = hang
+    with pytest.raises(DriveError, match=r"rust\.hyper gives no right answer any more after 4.*/s: GET /path0: timed"):
+        bench.made.run()
     assert len(bench.made.probes) == 3
     assert bench.driver.events[-1] == "stop"
 

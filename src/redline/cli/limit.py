@@ -1,5 +1,6 @@
 """`redline limit`: the highest rate at which servers meet an objective."""
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from redline.errors import UsageError
 from redline.report.renderers.limits import LIMIT_RENDERERS
 
 PROBES, PRECISION = 12, "3%"
+_LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 
 def limit(
@@ -108,9 +110,17 @@ def limit(
         _refuse({**of_suites, "--resume": resume}, f"{target} is running already, and takes no")
         limit_url(asked, over)
     else:
+        _refuse_half_a_url(target)
         _refuse(_given(over), f"{target} is a suite, which says itself what is asked how, and takes no")
         overrides = read_overrides(servers, scenarios, None, duration, None, seed, options, quick, warmup)
         _suite((asked, limit_suite.Wanted(overrides, trials, output, beyond=not no_beyond)), None, json=json)
+
+
+def _refuse_half_a_url(target: str) -> None:
+    """Raises UsageError for what looks like a URL and is not taken for one."""
+    if _LIKE_A_URL.fullmatch(target) and not Path(target).exists():
+        url = f"http://{target.partition('://')[2] or target}"
+        raise UsageError(f"{target} is no suite, and a URL begins with http:// or https://", hint=f"try {url}")
 
 
 def _given(over: Over) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """`redline limit URL`: the search on a server that is running."""
 
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -26,8 +27,9 @@ from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import read_environment
 from redline.ports import Placement
 from redline.probing import Prober
+from redline.quantities import rate
 from redline.report.limits import Subject, cell_limit, probe
-from redline.search import Converged, Proposal, Search
+from redline.search import Converged, Evidence, Proposal, Search
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def limit_url(asked: Asked, over: Over) -> None:
     report = LimitReport(
         url=asked.target,
         started_unix_ns=started_unix_ns,
-        command=" ".join(["redline", *sys.argv[1:]]),
+        command=shlex.join(["redline", *sys.argv[1:]]),
         seed=seed,
         precision=search.settings.precision,
         environment=environment,
@@ -141,6 +143,7 @@ def _run(made: _Searched, console: Console) -> Ended:
             search.saw(evidence)
             made.probes.append(probe(evidence, step.why))
             console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
+            _raise_if_gone(prober, evidence)
     except KeyboardInterrupt:
         return None
     except DriveError as error:
@@ -149,6 +152,13 @@ def _run(made: _Searched, console: Console) -> Ended:
             raise broken.error from error
         return broken
     return step
+
+
+def _raise_if_gone(prober: Prober, evidence: Evidence) -> None:
+    """Raises DriveError when the server did not outlive the probe."""
+    if wrong := prober.gone(evidence):
+        message = f"the server gives no right answer any more after {rate(evidence.rate_per_s)}: {wrong}"
+        raise DriveError(message, hint="see whether it is still running, and what it printed")
 
 
 def _shown(line: OneLine, cell: Cell) -> Callable[[Interval], None]:
