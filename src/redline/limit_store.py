@@ -15,7 +15,7 @@ from pathlib import Path
 from redline.errors import StoreError
 from redline.model.limit_plan import LimitPlan
 from redline.model.limits import LimitReport
-from redline.store import RunStore, read_stored, stored_json
+from redline.store import RunStore, read_stored, stored_json, told
 
 PLAN, REPORT = "search.json", "limit.json"
 
@@ -42,7 +42,8 @@ class LimitStore:
     def create(self, plan: LimitPlan) -> None:
         """Make the directory and write what was asked. Raises StoreError when it cannot be, or holds one already."""
         self.check_free()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with told(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
         self.write("suite.yaml", plan.manifest.suite_text.encode())
         self.write(PLAN, stored_json(plan))
 

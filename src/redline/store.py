@@ -171,7 +171,7 @@ def told(path: Path) -> Iterator[None]:
 def _advice(error: OSError) -> str:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full: make room, then go on with `redline run --resume`; what was measured is kept"
+            return "the disk is full: make room, then go on with --resume; what was measured is kept"
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return "this place cannot be written: choose another with -o DIR"
         case errno.ENOTDIR | errno.EEXIST:

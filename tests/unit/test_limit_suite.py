@@ -124,6 +124,23 @@ def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
     assert len(bench.driver.drives) - before == loads // 2
 
 
+def test_a_cell_that_has_its_end_is_kept_before_the_next_one_begins(bench: Bench) -> None:
+    """What ends the command without a word, such as a full disk, costs the cell that it hit."""
+    bench.begin("-s", "good.one")
+    loads = len(bench.driver.drives)
+
+    def fail(drive: int) -> None:
+        if drive == loads + loads + 1:
+            raise StoreError("no room", hint="none")
+
+    bench.driver.on_drive, again = fail, bench.folder / "again"
+    done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond")
+    assert isinstance(done.exception, StoreError)
+    kept = LimitStore(again).report()
+    assert kept is not None
+    assert [cell.ended for cell in kept.cells] == ["converged"]
+
+
 def test_a_server_that_cannot_be_searched_costs_its_own_cell(bench: Bench) -> None:
     bench.driver.wrong = "GET /path0: status 500, not 200"
     done = bench.begin()

@@ -115,6 +115,7 @@ def go_on(opened: Opened, console: Console) -> tuple[LimitReport, bool]:
             searcher = CellSearcher(opened.plan, opened.bench.tools, store, opened.built, cell, tuple(found.values()))
             console.print(f"[{number}/{len(order)}] {cell.slug}", style="bold", markup=False, highlight=False)
             found[cell.slug] = told = searcher.run(console)
+            store.save(report_of(opened.plan, found.values()))
             if told.ended == "interrupted":
                 interrupted = True
                 break

@@ -50,7 +50,8 @@ def ended_told(cell: CellLimit) -> str:
         case "doomed":
             return f"no answer: {cell.reason}"
         case "exhausted":
-            return f"all {len(cell.probes)} probes are used up while a side is not known"
+            used = sum(probe.phase != "curve" for probe in cell.probes)
+            return f"all {used} probes are used up while a side is not known"
         case "broken":
             return f"broken: {cell.reason}; this is what was known by then"
         case "interrupted":
