@@ -7,8 +7,10 @@ from redline.cli import exits
 from redline.cli.contracts import CompareResult
 from redline.cli.reports import gate
 from redline.errors import RedlineError
-from redline.model import COMPARED, Comparison, Metric, Verdict
+from redline.model import COMPARED, SHOWN, Comparison, Metric, Run, Skipped, Suite, Verdict
+from redline.report.compare import not_run
 from tests.fakes import reports
+from tests.fakes.recordings import SATURATE, simulated_run
 
 TOO_FEW = "500 requests are too few for it"
 
@@ -35,11 +37,17 @@ def test_equivalent_everywhere_passes() -> None:
     gate(result(), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
 
 
-@pytest.mark.parametrize("metric", COMPARED)
-def test_slower_in_any_metric_fails(metric: Metric) -> None:
+@pytest.mark.parametrize("metric", [*SHOWN, Metric.P999])
+def test_slower_fails(metric: Metric) -> None:
     with pytest.raises(typer.Exit) as left:
         gate(result(said(metric, Verdict.SLOWER)), {Verdict.SLOWER})
     assert left.value.exit_code == exits.MISSED
+
+
+@pytest.mark.parametrize("metric", [Metric.P90, Metric.MEMORY])
+def test_memory_and_p90_are_told_and_fail_nothing(metric: Metric) -> None:
+    for verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE, None):
+        gate(result(said(metric, verdict)), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
 
 
 def test_a_far_tail_with_too_few_requests_is_no_failure() -> None:
@@ -53,3 +61,45 @@ def test_what_else_is_refused_or_inconclusive_does_not_pass() -> None:
         gate(result(said(Metric.P99, None)), {Verdict.SLOWER})
     with pytest.raises(typer.Exit):
         gate(result(said(Metric.P99, Verdict.INCONCLUSIVE)), {Verdict.INCONCLUSIVE})
+
+
+def test_nothing_to_compare_is_no_pass() -> None:
+    with pytest.raises(RedlineError, match="nothing could be compared"):
+        gate(result().model_copy(update={"comparisons": ()}), {Verdict.SLOWER})
+
+
+def test_one_trial_which_no_verdict_can_come_of_is_no_pass() -> None:
+    one = said(Metric.THROUGHPUT, Verdict.INCONCLUSIVE)
+    assert one.ratio is not None
+    ratio = one.ratio.model_copy(update={"low": None, "high": None, "n": 1, "method": "too few trials for an interval"})
+    with pytest.raises(RedlineError, match="b: too few trials for an interval"):
+        gate(result(one.model_copy(update={"ratio": ratio})), {Verdict.SLOWER})
+
+
+def lacking(server: str, reason: str, **suite: object) -> Run:
+    """A run from which the cell of a server was skipped."""
+    run = simulated_run(trials=1, loads=(SATURATE,))
+    plan = run.manifest.plan
+    changed = plan.model_copy(
+        update={
+            "suite": plan.suite.model_copy(update=suite),
+            "cells": {cell_id: cell for cell_id, cell in plan.cells.items() if cell.variant.slug != server},
+            "skipped": (Skipped(slug=f"{server}.SimpleGet.saturate", reason=reason),),
+        }
+    )
+    return run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": changed})})
+
+
+@pytest.mark.parametrize("server", ["rust.axum", "rust.hyper"])
+def test_what_could_not_be_built_is_no_pass(server: str) -> None:
+    assert not_run(lacking(server, "cargo failed")) == (f"not run: {server}.SimpleGet.saturate: cargo failed",)
+
+
+def test_what_is_in_no_comparison_or_ruled_out_by_the_suite_itself_is_not_missed() -> None:
+    assert not_run(lacking("oracle.null", "cargo failed")) == ()
+    assert not_run(lacking("rust.axum", "cargo failed", baseline=None)) == ()
+    suite: Suite = simulated_run().manifest.plan.suite
+    needs = suite.scenarios[0].model_copy(update={"requires": {"routes": 128}})
+    axum = suite.variants[1].model_copy(update={"options": {"routes": 1}})
+    ruled = {"scenarios": (needs,), "variants": (suite.variants[0], axum), "baseline": "rust.hyper"}
+    assert not_run(lacking(axum.slug, "it needs routes: 128", **ruled)) == ()

@@ -94,7 +94,9 @@ class CompareResult(Frozen):
     base: str
     other: str
     comparisons: tuple[Comparison, ...]
-    unmatched: tuple[str, ...] = Field(description="cells that only one of the two runs has")
+    unmatched: tuple[str, ...] = Field(
+        description="cells that only one of the two runs has; of one run, those that were skipped"
+    )
     environment_differs: tuple[str, ...] = Field(description="what may explain a difference, such as `os: 11 -> 12`")
     environment_grave: tuple[str, ...] = Field(
         default=(), description="those of them for which two runs are compared only with `--anyway`"
