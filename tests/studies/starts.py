@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from redline.search import Search, Settings
+from redline.search import Limit, Search, Settings
 from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue, searched_on_starts
@@ -20,8 +20,8 @@ FIRST_SEED = 100
 _MOST_STARTS = 20
 
 
-def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
-    """The half width of one search's interval, and whether it holds the truth."""
+def found(seed: int, sigma: float, trials: int = 3) -> Limit:
+    """What one search says."""
     factors = np.exp(sigma * np.random.default_rng([seed, 3]).standard_normal(_MOST_STARTS))
     search = Search({"good": parse_objectives("p99 < 5ms")}, Settings(start_per_s=2500, trials=trials))
 
@@ -30,6 +30,12 @@ def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
 
     searched_on_starts(search, start, seed)
     (limit,) = search.limits()
+    return limit
+
+
+def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
+    """The half width of one search's interval, and whether it holds the truth."""
+    limit = found(seed, sigma, trials)
     if limit.low_per_s is None or limit.high_per_s is None:
         return float("inf"), False
     half = (limit.high_per_s - limit.low_per_s) / (limit.high_per_s + limit.low_per_s)
@@ -38,9 +44,9 @@ def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
 
 def row(sigma: float, trials: int, searches: int) -> str:
     """How many of so many searches hold the truth, and their median half width."""
-    found = [answer(FIRST_SEED + seed, sigma, trials) for seed in range(searches)]
-    held = sum(holds for _, holds in found)
-    return f"| {sigma:.0%} | {trials} | {held} of {searches} | {np.median([half for half, _ in found]):.1%} |"
+    told = [answer(FIRST_SEED + seed, sigma, trials) for seed in range(searches)]
+    held = sum(holds for _, holds in told)
+    return f"| {sigma:.0%} | {trials} | {held} of {searches} | {np.median([half for half, _ in told]):.1%} |"
 
 
 def main() -> None:

@@ -216,6 +216,8 @@ def told(**changes: object) -> str:
 def test_an_answer_by_single_rates_has_no_confidence() -> None:
     assert "good: met up to 900/s, missed from 1,100/s (±10%), by single rates" in told()
     assert "95% interval, by the model of a queue with one worker" in told(confidence=0.95)
+    few = "95% interval, by how starts differ: they are few, so it may be too sure"
+    assert few in told(confidence=0.95, starts_differ=True)
     assert "asked of it: p99 < 20ms, errors < 1%" in told()
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from redline.search import Converged, Evidence, Proposal, Search, Settings
+from redline.search import Converged, Evidence, Limit, Proposal, Search, Settings
 from redline.search.checks import Check, Checks, End
 from redline.suite import parse_objectives
-from tests.studies.starts import answer
+from tests.studies.starts import found
 from tests.unit.test_search import cliff
 
 P99 = parse_objectives("p99 < 5ms")
@@ -53,8 +53,9 @@ def test_fresh_starts_come_last_beside_the_probes_and_confirm() -> None:
 
 
 def test_without_trials_no_fresh_start_is_asked_for() -> None:
-    seen, _ = steps_of(Search({"good": P99}, Settings(start_per_s=1000)))
+    seen, end = steps_of(Search({"good": P99}, Settings(start_per_s=1000)))
     assert not any(turn for turn, _ in seen)
+    assert not any(limit.starts_differ for limit in end.limits)
 
 
 def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
@@ -68,9 +69,15 @@ def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_starts_that_differ_make_the_answer_wider(seed: int) -> None:
-    alike, _ = answer(seed, 0.0)
-    unlike, _ = answer(seed, 0.08)
-    assert unlike > alike
+    alike, unlike = found(seed, 0.0), found(seed, 0.08)
+    assert width(unlike) > width(alike)
+    assert unlike.starts_differ
+
+
+def width(limit: Limit) -> float:
+    assert limit.low_per_s is not None
+    assert limit.high_per_s is not None
+    return (limit.high_per_s - limit.low_per_s) / (limit.high_per_s + limit.low_per_s)
 
 
 def test_evidence_is_of_the_first_start_unless_said() -> None:

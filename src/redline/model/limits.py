@@ -34,6 +34,10 @@ class LimitAnswer(Frozen):
     met_somewhere: bool = Field(description="whether some rate that was tried may have met it")
     missed_somewhere: bool = Field(description="whether some rate that was tried may have missed it")
     reason: str = Field(default="", description="why a side is not known and will not be")
+    starts_differ: bool = when_said(
+        default=False,
+        description="the interval is by how starts of the server differ: they are few, so it may be too sure",
+    )
 
 
 class LimitProbe(Frozen):

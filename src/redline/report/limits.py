@@ -78,6 +78,7 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         met_somewhere=any(met is not False for met in seen),
         missed_somewhere=any(met is not True for met in seen),
         reason=limit.reason,
+        starts_differ=limit.starts_differ,
     )
 
 

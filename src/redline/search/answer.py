@@ -28,7 +28,8 @@ _WORTH = 6
 class Bounds:
     """[highest rate that passed, lowest that failed] of one objective; None where no such rate is known yet.
 
-    `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it.
+    `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it, and
+    `starts_differ` that starts of the server did by more than chance, so that the bounds are those of so few draws.
     """
 
     low_per_s: float | None
@@ -36,6 +37,7 @@ class Bounds:
     modelled: bool
     fit: Fit | None
     steps: tuple[Step, ...]
+    starts_differ: bool = False
 
     @property
     def half_width(self) -> float:
@@ -61,10 +63,11 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     used = [kept[i] for i in fitted.used]
     if fitted.bent or len(used) < FEWEST_POINTS:
         return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
-    below, above = _interval(used, known, aim, fitted, confidence)
+    below, above, starts_differ = _interval(used, known, aim, fitted, confidence)
     if below <= 0 or above == float("inf"):
         return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
-    return Bounds(*_held_to(tried, below, above), modelled=True, fit=fitted, steps=tried)
+    low, high = _held_to(tried, below, above)
+    return Bounds(low, high, modelled=True, fit=fitted, steps=tried, starts_differ=starts_differ)
 
 
 def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
@@ -119,8 +122,12 @@ def _around(points: Sequence[Point], found: Fit) -> list[Point]:
     return near if len(near) > FEWEST_POINTS else list(points[-FEWEST_POINTS - 1 :])
 
 
-def _interval(points: Sequence[Point], known: Known, aim: Aim, found: Fit, confidence: float) -> tuple[float, float]:
-    """Student's t, with the scatter of the probes and with what chance alone would do to a queue.
+def _interval(
+    points: Sequence[Point], known: Known, aim: Aim, found: Fit, confidence: float
+) -> tuple[float, float, bool]:
+    """Both ends, and whether they are by how starts differ.
+
+    Student's t, with the scatter of the probes and with what chance alone would do to a queue.
 
     Few probes agree by luck now and then, or differ by luck: unless they differ by more than chance allows, the two are
     taken together, and never less than chance. Probes that differ by more speak for themselves.
@@ -135,10 +142,11 @@ def _interval(points: Sequence[Point], known: Known, aim: Aim, found: Fit, confi
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(stats.t.ppf(tail, free + _WORTH)) * max(both, least)
     starts, edge = between_starts(points, known, aim, found, tail), found.edge_per_s
-    if starts is not None and starts.half_per_s > half:
+    differ = starts is not None and starts.half_per_s > half
+    if starts is not None and differ:
         edge, half = starts.edge_per_s, starts.half_per_s
     skew = min(half / found.typical_gap_per_s, 1.0) / 2
-    return edge - half * (1 + skew), edge + half
+    return edge - half * (1 + skew), edge + half, differ
 
 
 def _held_to(tried: Sequence[Step], low: float, high: float) -> tuple[float, float]:

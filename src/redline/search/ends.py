@@ -45,7 +45,8 @@ class Limit:
 
     `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
     `decided` when it is as narrow as was asked. `binding` is the condition that fails first. `reason` says why the set
-    has no better answer, where more probes would not give one.
+    has no better answer, where more probes would not give one. `starts_differ`: by more than chance; the interval is by
+    how they do, and they are few.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Limit:
     modelled: bool
     binding: str
     reason: str = ""
+    starts_differ: bool = False
 
 
 @dataclass(frozen=True)

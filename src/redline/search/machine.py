@@ -245,7 +245,8 @@ class Search:
 
     def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
         low, high = bracket_of(known)
-        modelled = all(each.modelled for each in known.values() if low == each.low_per_s or high == each.high_per_s)
+        ends = [each for each in known.values() if low == each.low_per_s or high == each.high_per_s]
+        modelled = all(each.modelled for each in ends)
         decided = self._decided(known)
         return Limit(
             name,
@@ -256,6 +257,7 @@ class Search:
             modelled=modelled,
             binding=min(known, key=lambda text: high_of(known[text])),
             reason="" if decided else self._reasons.get(name, ""),
+            starts_differ=any(each.starts_differ for each in ends),
         )
 
     def _within(self, rate_per_s: float) -> float:

@@ -24,9 +24,14 @@ def half_width(answer: LimitAnswer) -> str:
 
 
 def method_told(answer: LimitAnswer) -> str:
-    """How the interval is known, in few words: with several workers it holds the truth less often than it says."""
+    """How the interval is known, in few words: with several workers it holds the truth less often than it says.
+
+    So it does where starts differ.
+    """
     if answer.confidence is None:
         return "by single rates"
+    if answer.starts_differ:
+        return f"{percent(answer.confidence)} interval, by how starts differ: they are few, so it may be too sure"
     return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
 
 
