@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redline.model import Environment, Metric, Verdict
+from redline.model import Environment, Metric, Skipped, Verdict
 from redline.model.history import History, LeftOut
 from redline.report.history import Seen, build_history, regressions, see, silent
 from redline.report.renderers import history_lines as lines
@@ -92,6 +92,39 @@ def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:
     assert not history([*SLOWER, gone]).cells[0].current
     assert regressions(history([*SLOWER, gone])) == ()
     assert len(regressions(history([*SLOWER, replace(gone, suite="another")]))) == 1
+
+
+def test_a_cell_that_the_last_run_skipped_is_silent_and_not_gone() -> None:
+    """A server that can no longer be built has not passed."""
+    slug = "rust.hyper.SimpleGet.saturate"
+    broken = replace(seen(12, "unused"), cells={}, skipped={slug: "cargo failed"})
+    made = history([*SLOWER, broken])
+    assert [one.points[-1].missing for one in silent(made)] == ["skipped: cargo failed"]
+    assert len(regressions(made)) == 1
+    mended = replace(seen(13, "unused"), cells={})
+    assert not history([*SLOWER, broken, mended]).cells[0].current, "then the suite dropped it"
+    instead = {"another": replace(seen(13, "unused").cells[CELL], told={})}
+    assert not history([*SLOWER, broken, replace(mended, cells=instead)]).cells[0].current
+
+
+def test_what_a_run_skipped_is_seen_with_it() -> None:
+    run = simulated_run({"rust.hyper": GOOD}, trials=1, loads=(SATURATE,))
+    skipped = (Skipped(slug="rust.axum.SimpleGet.saturate", reason="cargo failed"),)
+    plan = run.manifest.plan.model_copy(update={"skipped": skipped})
+    broken = run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": plan})})
+    assert see(broken, "there", lambda _cell: True).skipped == {"rust.axum.SimpleGet.saturate": "cargo failed"}
+
+
+def test_only_a_recent_change_of_its_own_era_is_recent() -> None:
+    """Two machines in turn: that the other one changed lately does not make an old regression a new one."""
+    turns = {place: (HERE, THERE)[place % 2] for place in range(24)}
+    here = [1000.0] * 6 + [900.0] * 6
+    there = [2000.0] * 10 + [2300.0] * 2
+    made = history(nightly([each for pair in zip(there, here, strict=True) for each in pair], turns))
+    assert made.cells[0].regressed
+    assert [change.run for change in made.cells[0].changes] == [13, 20]
+    assert len(regressions(made, recent=6)) == 1
+    assert regressions(made, recent=3) == ()
 
 
 def test_what_the_last_run_does_not_tell_is_silent() -> None:

@@ -8,8 +8,8 @@ from redline.report.environments import Difference, differences
 from redline.report.families import judged_together
 from redline.report.judged import JudgedCell, judge_run
 from redline.report.rates import caveat_of_rate, refused_for_rate
+from redline.report.skipped import skipped_here
 from redline.stats import SHARES, enough_beyond, paired, sample_of, tells, unpaired, verdict
-from redline.suite import make_capacity_plan, make_plan
 
 Pairing = Literal["by round", "none"]
 
@@ -58,21 +58,15 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[
 
 
 def not_run(run: Run) -> tuple[str, ...]:
-    """The cells that were to be compared with others of the run and were skipped, as where a server cannot be built.
-
-    What the suite rules out itself, such as a scenario that a variant cannot answer, is not missed.
-    """
-    plan = run.manifest.plan
-    suite = plan.suite.model_copy(update={"trials": 1})
-    ruled_out = {skipped.slug for made in (make_plan(suite), make_capacity_plan(suite)) for skipped in made.skipped}
+    """The cells that were to be compared with others of the run and were skipped, as where a server cannot be built."""
+    suite = run.manifest.plan.suite
     pairs = [(variant.slug, suite.baseline_of(variant.slug)) for variant in suite.variants]
     servers = {slug for pair in pairs if pair[1] for slug in pair}
     wanted = {
         f"{server}.{one.name}.{load.name}" for server in servers for one in suite.scenarios for load in suite.loads
     }
-    return tuple(
-        f"not run: {skipped.slug}: {skipped.reason}" for skipped in plan.skipped if skipped.slug in wanted - ruled_out
-    )
+    found = skipped_here(run.manifest.plan).items()
+    return tuple(f"not run: {slug}: {reason}" for slug, reason in found if slug in wanted)
 
 
 def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:

@@ -11,6 +11,7 @@ from redline.report.environments import differences, grave
 from redline.report.judged import JudgedCell, judge_run
 from redline.report.precision import telling_metric
 from redline.report.rates import refused_for_rate
+from redline.report.skipped import skipped_here
 from redline.report.views import told_by_servers
 from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
 from redline.stats.pooled import pooled
@@ -38,6 +39,8 @@ class Seen:
     threshold: float
     environment: Environment
     cells: Mapping[str, Sight] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """By slug why a cell of the suite was not run, as where its server could not be built."""
 
 
 def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
@@ -52,6 +55,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
         threshold=manifest.plan.suite.threshold,
         environment=manifest.environment,
         cells={cell_id: _sight(one) for cell_id, one in judge_run(run).items() if wanted(one.cell)},
+        skipped=skipped_here(manifest.plan),
     )
 
 
@@ -83,8 +87,14 @@ def regressions(history: History, recent: int | None = None) -> tuple[Followed, 
         if one.regressed
         and one.current
         and one.role == "subject"
-        and (recent is None or one.changes[-1].runs <= recent)
+        and (recent is None or _standing(one, history).runs <= recent)
     )
+
+
+def _standing(one: Followed, history: History) -> Change:
+    """The last change of its last era: machines may take turns, and a later one may be another's."""
+    era = history.runs[one.points[-1].run].era
+    return next(change for change in reversed(one.changes) if history.runs[change.run].era == era)
 
 
 def silent(history: History) -> tuple[Followed, ...]:
@@ -206,7 +216,8 @@ class _Course:
             )
 
     def _build(self, place: int) -> str:
-        return self.runs[place].cells[self.cell_id].build
+        sight = self.runs[place].cells.get(self.cell_id)
+        return sight.build if sight else ""
 
 
 def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iterator[Followed]:
@@ -214,9 +225,10 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
     places = [place for place, run in enumerate(runs) if cell_id in run.cells]
     last = runs[places[-1]]
     own = last.cells[cell_id]
-    later = [run for run in runs[places[-1] + 1 :] if run.suite == last.suite]
+    later = [place for place in range(places[-1] + 1, len(runs)) if runs[place].suite == last.suite]
+    skipped = _skipped(own.slug, {place: runs[place] for place in later})
     for number, metric in enumerate(own.told):
-        says = {place: runs[place].cells[cell_id].told.get(metric, "not told") for place in places}
+        says = {place: runs[place].cells[cell_id].told.get(metric, "not told") for place in places} | skipped
         course = _Course(cell_id, metric, says, runs, era_of)
         if number and not course.told:
             continue
@@ -228,11 +240,21 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
             role=own.role,
             metric=metric,
             threshold=last.threshold,
-            current=not later,
+            current=not later or bool(skipped),
             points=tuple(course.points()),
             changes=changes,
             regressed=bool(final) and final[-1].verdict is Verdict.SLOWER,
         )
+
+
+def _skipped(slug: str, later: Mapping[int, Seen]) -> dict[int, Told | str]:
+    """By a run's place why it skipped the cell; empty where another of that name took its place, or none is left."""
+    if not later or any(one.slug == slug for run in later.values() for one in run.cells.values()):
+        return {}
+    found: dict[int, Told | str] = {
+        place: f"skipped: {run.skipped[slug]}" for place, run in later.items() if slug in run.skipped
+    }
+    return found if max(later) in found else {}
 
 
 def _level(told: Sequence[Told], metric: Metric) -> Estimate:
