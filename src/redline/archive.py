@@ -25,14 +25,13 @@ def open_archive(folder: Path) -> Archive:
     """
     if not folder.is_dir():
         raise StoreError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
-    found, foreign = list(_at(folder)), []
-    if not found:
-        with told(folder):
-            children = _children(folder)
-        for child in children:
-            below = list(_within(child))
-            found += below
-            foreign += [] if below else [child.name]
+    with told(folder):
+        found, foreign = list(_at(folder)), []
+        children = [] if found else _children(folder)
+    for child in children:
+        below = list(_within(child))
+        found += below
+        foreign += [] if below else [child.name]
     return Archive(
         tuple(one for one in found if isinstance(one, RunStore)),
         tuple(one for one in found if isinstance(one, LeftOut)),
@@ -41,15 +40,13 @@ def open_archive(folder: Path) -> Archive:
 
 
 def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
-    here = list(_at(folder))
-    yield from here
-    if here:
-        return
     try:
-        children = _children(folder)
+        here = list(_at(folder))
+        children = [] if here else _children(folder)
     except OSError as error:
         yield LeftOut(folder=str(folder), reason=error.strerror or str(error))
         return
+    yield from here
     for child in children:
         yield from _within(child)
 

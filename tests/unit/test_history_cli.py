@@ -125,6 +125,24 @@ def test_a_capacity_is_no_run_by_itself(tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_that_may_not_be_looked_into_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored_run(tmp_path, 0)
+    (tmp_path / "private").mkdir()
+    is_file = Path.is_file
+
+    def refused(file: Path) -> bool:
+        if file.parent.name == "private":
+            raise PermissionError(13, "Permission denied", str(file))
+        return is_file(file)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    found = open_archive(tmp_path)
+    assert [store.folder.name for store in found.runs] == ["run-00"]
+    assert [(Path(one.folder).name, one.reason) for one in found.left_out] == [("private", "Permission denied")]
+    with pytest.raises(StoreError, match="Permission denied"):
+        open_archive(tmp_path / "private")
+
+
 def test_runs_are_found_in_folders_of_folders(tmp_path: Path) -> None:
     stored_run(tmp_path / "2026" / "11", 0)
     (tmp_path / ".hidden").mkdir()
