@@ -73,7 +73,7 @@ class Trial:
 
         Out come interrupts, and StoreError when a log cannot be written: the next trial's could not be either.
         """
-        started_unix_ns = time.time_ns()
+        started_unix_ns, started_ns = time.time_ns(), time.monotonic_ns()
         probes = self.tools.probes()
         try:
             self._measure(probes)
@@ -81,6 +81,9 @@ class Trial:
             self.failure = _failure("launch", error.kind, error, error.log_tail)
         except DriveError as error:
             self.failure = self.failure or _failure("load", "engine", error)
+        if self.failure is not None:  # what a budget is asked for: a stage that failed took its time too
+            spent_ns = time.monotonic_ns() - started_ns - sum(self.stages_ns.values())
+            self.stages_ns.setdefault(self.failure.stage, spent_ns)
         return Recording(
             cell_id=self.planned.cell_id,
             round=self.planned.round,

@@ -68,6 +68,7 @@ def test_a_server_that_does_not_start_is_recorded(tmp_path: Path) -> None:
     assert recording.failure is not None
     assert (recording.failure.stage, recording.failure.kind) == ("launch", "start")
     assert recording.failure.message == "it exited with 1"
+    assert set(recording.stages_ns) == {"launch"}
 
 
 def test_a_server_that_dies_under_load_is_recorded_with_its_traffic(tmp_path: Path) -> None:
@@ -101,6 +102,7 @@ def test_an_engine_that_fails_is_recorded(tmp_path: Path) -> None:
     recording = run(tmp_path, FakeLauncher(events), driver)
     assert recording.failure is not None
     assert (recording.failure.stage, recording.failure.kind) == ("load", "engine")
+    assert set(recording.stages_ns) == {"launch", "verify", "load"}
 
 
 def test_an_interrupt_stops_the_server_and_goes_on(tmp_path: Path) -> None:
