@@ -144,6 +144,18 @@ def test_an_effect_is_refused_as_a_comparison_is() -> None:
     }
 
 
+def test_an_effect_that_is_a_comparison_too_says_the_same() -> None:
+    variants = [variant_of("a.one", routes=1, log=log) for log in (False, True, "x")]
+    first, second, third = (variant.slug for variant in variants)
+    report = build_report(run_of({}, variants, baselines={second: first}))
+    compared = {(one.cell_id, one.baseline_id, one.metric): one for one in report.comparisons}
+    told = {(one.comparison.cell_id, one.comparison.baseline_id, one.comparison.metric): one for one in report.effects}
+    assert compared.items() <= {key: one.comparison for key, one in told.items()}.items()
+    rest = [one.comparison for key, one in told.items() if key not in compared]
+    assert {one.cell_id.split(".SimpleGet")[0] for one in rest} == {third}
+    assert {one.family for one in rest} == {1}
+
+
 def test_without_axes_there_is_no_effect_and_the_ceiling_has_none() -> None:
     assert build_report(simulated_run()).effects == ()
     survives = build_report(simulated_run(scenarios=(SIMPLE_GET, MULTI)))

@@ -35,7 +35,7 @@ def build_report(run: Run) -> Report:
         cells=cells,
         comparisons=comparisons,
         layers=waterfalls(judged, plan, comparisons),
-        effects=effects(judged, plan.suite),
+        effects=effects(judged, plan.suite, comparisons),
         rankings=rankings(judged, cells, plan.suite),
         skipped=plan.skipped,
     )

@@ -1,8 +1,8 @@
 """What one step on one axis costs on one server: another value of an option, one scenario against another. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from redline.model import COMPARED, Effect, OptionValue, Suite, Variant
+from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.report.compare import compare_by_round
 from redline.report.families import judged_together
@@ -12,12 +12,16 @@ _SCENARIO = "scenario"
 _By = Mapping[tuple[str, str, str], JudgedCell]
 
 
-def effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Effect, ...]:
+def effects(
+    judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
+) -> tuple[Effect, ...]:
     """Every effect in every compared metric, in the order of the run's cells; for each, its options, then its scenario.
 
-    Both sides bear the same load: where a rate is a share of a capacity that differs, there is no effect. All effects
-    in one metric are judged together.
+    Both sides bear the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
+    among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
+    of two cells. All others in one metric are judged together.
     """
+    known = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
     by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
     steps = _option_steps(tuple({one.cell.variant.slug: one.cell.variant for one in subjects}.values()))
@@ -35,9 +39,12 @@ def effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Effect, ...
                 )
                 for metric in COMPARED
             ]
-    together = judged_together([effect.comparison for effect in found])
+    keys = [(effect.comparison.cell_id, effect.comparison.baseline_id, effect.comparison.metric) for effect in found]
+    alone = [effect.comparison for effect, key in zip(found, keys, strict=True) if key not in known]
+    together = iter(judged_together(alone))
+    said = [known[key] if key in known else next(together) for key in keys]
     return tuple(
-        effect.model_copy(update={"comparison": comparison}) for effect, comparison in zip(found, together, strict=True)
+        effect.model_copy(update={"comparison": comparison}) for effect, comparison in zip(found, said, strict=True)
     )
 
 
