@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.errors import DriveError
-from redline.model import Cell, Failure, Interval, ServerFacts, Traffic
+from redline.model import Cell, Failure, Finding, Interval, ServerFacts, Traffic
 from redline.model.limits import Beyond, LimitProbe, ProbePhase
 from redline.ports import Endpoint, RunningServer
 from redline.probing import Prober, slice_of
@@ -24,6 +24,7 @@ from redline.search.curve import curve, rates_for_curve
 from redline.search.past_edge import judged
 from redline.store import told
 from redline.trial import Tools, death_soon, lost_connections
+from redline.watched import WatchedDriver
 
 SETTLE_NS = 1_000_000_000
 """Loaded before each probe counts, though the server is warm: its connections are new."""
@@ -129,6 +130,7 @@ class CellSearch:
     watcher: Watcher
     past_the_edge: bool = True
     probes: list[LimitProbe] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     beyond: Beyond | str = "nobody asked for it"
     _prober: Prober | None = None
     _loads: int = 0
@@ -136,6 +138,7 @@ class CellSearch:
 
     def __post_init__(self) -> None:
         self.starts = Starts(self.cell, self.tools, self.logs)
+        self._driver = WatchedDriver(self.tools.driver, self.tools.probes)
 
     def run(self) -> Converged | Exhausted | Doomed:
         """To its end, with the server stopped. Raises LaunchError and DriveError, and lets interrupts out."""
@@ -156,14 +159,14 @@ class CellSearch:
     def _start_fresh(self) -> None:
         self.watcher.started(self.starts.number + 1)
         endpoint = self.starts.fresh().endpoint
-        self._cold = True
+        self._driver.server, self._cold = self.starts.facts, True
         prober = self._prober = self._prober or self._new_prober(endpoint)
         prober.endpoint, prober.log, prober.start = endpoint, self.starts.log, self.starts.number
 
     def _new_prober(self, endpoint: Endpoint) -> Prober:
         cpus = self.tools.placement.engine_cpus
         return Prober(
-            driver=self.tools.driver,
+            driver=self._driver,
             cell=template(self.cell),
             endpoint=endpoint,
             workers=min(max(1, len(cpus)), self.cell.load.connections),
@@ -185,6 +188,7 @@ class CellSearch:
         with self.starts.loaded(step.rate_per_s) as seen:
             evidence = self._prober.probe(step, self._next())
             seen.extend(filter(None, [self._prober.traffic]))
+            self.findings.extend(self._driver.findings(self.cell.id, len(self.probes)))
             fresh = phase == "confirm"
             self.probes.append(published(evidence, step.why, phase, fresh=fresh, start=evidence.start))
             self.watcher.probed(evidence, step.why)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Interval, Load, Open, Outcomes, Traffic, Variant
+from redline.model import Cell, FindingKind, Interval, Load, Open, Outcomes, Traffic, Variant
 from redline.model.limits import Beyond
 from redline.ports import Drive, Endpoint, Placement
 from redline.search import Converged, Doomed, Evidence, Search, Settings
@@ -34,6 +34,7 @@ class Driver:
     on_drive: Callable[[int], None] = field(default=lambda _number: None)
     losing: bool = False
     silent: bool = False
+    late: int = 0
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -51,6 +52,8 @@ class Driver:
         short = drive.cell.load.model_copy(update={"duration_ns": SECOND})
         cell = drive.cell.model_copy(update={"load": short, "warmup_ns": 0})
         slow = Behaviour(response_ns=1e9) if shape.most_per_s > CAPACITY else GOOD
+        if self.late == len(self.drives):
+            slow = replace(slow, lateness_ns=0.7 * slow.response_ns)
         traffic = simulated_recording(cell, slow, seed=drive.seed).traffic
         assert traffic is not None
         for interval in traffic.intervals:
@@ -64,7 +67,7 @@ class Driver:
             )
         if not self.losing:
             return traffic
-        counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=1, reset=1)})
+        counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=traffic.counts.due - 1, reset=1)})
         return traffic.model_copy(update={"counts": counts})
 
 
@@ -219,6 +222,13 @@ def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: 
 def past(bench: Bench) -> CellSearch:
     bench.made.past_the_edge = True
     return bench.made
+
+
+def test_what_was_done_to_a_probe_is_told_by_its_place(bench: Bench) -> None:
+    bench.driver.late = 4
+    bench.made.run()
+    (found,) = bench.made.findings
+    assert (found.kind, found.position, found.cell_id) == (FindingKind.SEND_LATENESS, 2, CELL.id)
 
 
 def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:

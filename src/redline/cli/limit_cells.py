@@ -114,4 +114,5 @@ class CellSearcher:
             build=self.built.hashes.get(variant.slug, ""),
             runtime_version=self.built.runtimes.get(variant.slug, ""),
         )
-        return cell_limit(subject, ending(end), answers(made.search, end), made.probes, made.beyond)
+        told = cell_limit(subject, ending(end), answers(made.search, end), made.probes, made.beyond)
+        return told.model_copy(update={"findings": tuple(made.findings)})

@@ -4,7 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -21,15 +21,17 @@ from redline.cli.one_line import OneLine
 from redline.cli.passing_log import passing_log, without_log
 from redline.cli.selection import at_least_one, duration_ns
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, Interval, Load, Open, Scenario, Variant
+from redline.model import Cell, Finding, Interval, Load, Open, Scenario, Variant
 from redline.model.limits import LimitProbe, LimitReport
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import read_environment
+from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
 from redline.probing import Prober
 from redline.quantities import rate
 from redline.report.limits import Subject, cell_limit, probe
 from redline.search import Converged, Evidence, Proposal, Search
+from redline.watched import WatchedDriver
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class _Searched:
 
     search: Search
     prober: Prober
-    probes: list[LimitProbe]
+    driver: WatchedDriver
+    probes: list[LimitProbe] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 def limit_url(asked: Asked, over: Over) -> None:
@@ -71,13 +75,16 @@ def limit_url(asked: Asked, over: Over) -> None:
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     with passing_log() as log:
         objectives = tuple(each for one in sets.values() for each in one)
-        prober = Prober(driver, cell, read_url(asked.target)[0], workers, seed, log, objectives)
+        endpoint = read_url(asked.target)[0]
+        watched = WatchedDriver(driver, lambda: (ProcessTreeProbe(peer=endpoint.host),))
+        prober = Prober(watched, cell, endpoint, workers, seed, log, objectives)
         _verify(prober)
-        made = _Searched(search, prober, [])
+        made = _Searched(search, prober, watched)
         end = _run(made, console)
     asked_of = f"{cell.scenario.request.method} {cell.scenario.request.path}"
     subject = Subject(asked.target, asked.target, asked_of, load_told(cell))
     beyond = "that is for suites, whose servers are Redline's own"
+    told = cell_limit(subject, ending(end), answers(search, end), made.probes, beyond)
     report = LimitReport(
         url=asked.target,
         started_unix_ns=started_unix_ns,
@@ -85,7 +92,7 @@ def limit_url(asked: Asked, over: Over) -> None:
         seed=seed,
         precision=search.settings.precision,
         environment=environment,
-        cells=(cell_limit(subject, ending(end), answers(search, end), made.probes, beyond),),
+        cells=(told.model_copy(update={"findings": tuple(made.findings)}),),
     )
     _tell(report, end, json=asked.json)
 
@@ -141,6 +148,7 @@ def _run(made: _Searched, console: Console) -> Ended:
                 prober.on_interval = _shown(line, prober.cell)
                 evidence = prober.probe(step, len(search.evidence))
             search.saw(evidence)
+            made.findings.extend(made.driver.findings(prober.cell.id, len(made.probes)))
             made.probes.append(probe(evidence, step.why))
             console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
             _raise_if_gone(prober, evidence)

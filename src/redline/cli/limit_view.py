@@ -77,6 +77,8 @@ def print_cell(cell: CellLimit, console: Console) -> None:
         console.print(_curve(cell))
     if client := words.client_told(cell):
         console.print(Text(client, style="yellow"))
+    for doubt in words.doubts_told(cell):
+        console.print(Text(doubt, style="yellow"))
     for limit in cell.limits:
         console.print(Text(_answer(limit), style="bold"))
         if (asked := ", ".join(limit.conditions)) != limit.name:

@@ -2,7 +2,18 @@
 
 from redline.findings.cell import is_valid, judge_cell, usable
 from redline.findings.rules import REASSURING, RULES, SERVERS_DOING, Rule
-from redline.findings.trial import judge
+from redline.findings.trial import judge, judge_probe
 from redline.findings.warming import warm_up
 
-__all__ = ["REASSURING", "RULES", "SERVERS_DOING", "Rule", "is_valid", "judge", "judge_cell", "usable", "warm_up"]
+__all__ = [
+    "REASSURING",
+    "RULES",
+    "SERVERS_DOING",
+    "Rule",
+    "is_valid",
+    "judge",
+    "judge_cell",
+    "judge_probe",
+    "usable",
+    "warm_up",
+]

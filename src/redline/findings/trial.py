@@ -48,6 +48,21 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     return tuple(finding for findings in found for finding in findings)
 
 
+def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+    """What engine and machine did to a probe of a search. The rest is what it was made to see, and is its evidence."""
+    traffic = recording.traffic
+    if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
+        return ()
+    return (
+        *_send_lateness(cell, recording, traffic),
+        *_exhausted(recording, traffic),
+        *cpu_steal(recording),
+        *cpu_pressure(recording, traffic),
+        *noisy_neighbour(recording, traffic),
+        *throttled(recording),
+    )
+
+
 def _failed(recording: Recording) -> tuple[Finding, ...]:
     failure = recording.failure
     if failure is not None:

@@ -175,7 +175,9 @@ class CellLimit(Frozen):
     no_knee: str = Field(default="", description="why the curve shows none")
     beyond: Beyond | None = None
     no_beyond: str = Field(default="", description="why nothing was tried past the edge")
-    findings: tuple[Finding, ...] = when_said(())
+    findings: tuple[Finding, ...] = when_said(
+        (), description="what engine and machine did to a probe; `position` is its place among `probes`, from 0"
+    )
 
 
 class LimitReport(Frozen):

@@ -69,6 +69,7 @@ def _cell(cell: CellLimit) -> str:
         words.ended_told(cell),
         words.confirmed_told(cell),
         words.client_told(cell),
+        *words.doubts_told(cell),
         f"knee {knee}" if knee else "",
         *(f"past the edge: {each}" for each in words.beyond_told(cell)),
     ]

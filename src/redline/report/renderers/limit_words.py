@@ -1,5 +1,8 @@
 """What a limit says in words: the same in the terminal, in Markdown and on the page."""
 
+from collections.abc import Sequence
+
+from redline.model import Finding, FindingKind, Grade
 from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitReport
 from redline.quantities import duration, percent, rate, significant
 
@@ -139,6 +142,22 @@ def client_told(cell: CellLimit) -> str:
         return ""
     highest = max(clients, key=lambda probe: probe.rate_per_s)
     return f"not the server was the limit at {rate(highest.rate_per_s)}: {highest.client}"
+
+
+def doubts_told(cell: CellLimit) -> tuple[str, ...]:
+    """What engine and machine did to the probes: of each kind the gravest, and to how many; notes are not told."""
+    grave = [each for each in cell.findings if each.grade is not Grade.NOTE]
+    return tuple(_doubt_told(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
+
+
+def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
+    return list(dict.fromkeys(each.kind for each in findings))
+
+
+def _doubt_told(cell: CellLimit, alike: Sequence[Finding]) -> str:
+    worst = max(alike, key=lambda each: each.grade.weight)
+    where = "" if worst.position is None else f" at {rate_told(cell.probes[worst.position].rate_per_s)}"
+    return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes, as{where}: {worst.message} {worst.advice}"
 
 
 def title(report: LimitReport) -> str:

@@ -110,6 +110,7 @@ class CellSection:
             ("search", words.ended_told(self.cell)),
             ("search", words.confirmed_told(self.cell)),
             ("client", words.client_told(self.cell)),
+            *(("doubtful", each) for each in words.doubts_told(self.cell)),
             ("knee", words.knee_of(self.cell)),
             *(("past the edge", each) for each in words.beyond_told(self.cell)),
         ]
