@@ -88,10 +88,15 @@ def test_another_build_stands_beside_a_change() -> None:
 
 
 def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:
-    gone = replace(seen(12, "unused"), cells={})
+    gone = replace(seen(12, "unused"), cells={}, suite_text="without it")
     assert not history([*SLOWER, gone]).cells[0].current
     assert regressions(history([*SLOWER, gone])) == ()
     assert len(regressions(history([*SLOWER, replace(gone, suite="another")]))) == 1
+
+
+def test_a_run_of_a_part_of_the_suite_mends_nothing() -> None:
+    """`-s`, `-d` or `--quick`: the suite is the same, so the cell is no further from it than before."""
+    assert len(regressions(history([*SLOWER, replace(seen(12, "unused"), cells={})]))) == 1
 
 
 def test_a_cell_that_the_last_run_skipped_is_silent_and_not_gone() -> None:
@@ -101,7 +106,7 @@ def test_a_cell_that_the_last_run_skipped_is_silent_and_not_gone() -> None:
     made = history([*SLOWER, broken])
     assert [one.points[-1].missing for one in silent(made)] == ["skipped: cargo failed"]
     assert len(regressions(made)) == 1
-    mended = replace(seen(13, "unused"), cells={})
+    mended = replace(seen(13, "unused"), cells={}, suite_text="without it")
     assert not history([*SLOWER, broken, mended]).cells[0].current, "then the suite dropped it"
     instead = {"another": replace(seen(13, "unused").cells[CELL], told={})}
     assert not history([*SLOWER, broken, replace(mended, cells=instead)]).cells[0].current

@@ -66,7 +66,7 @@ class Followed(Frozen):
     role: Literal["subject", "ceiling"]
     metric: Metric
     threshold: float = Field(description="the smallest relative difference that is a change; of its last run's suite")
-    current: bool = Field(description="whether the last run of its suite still has it")
+    current: bool = Field(description="whether its suite, as it was last run, still has it")
     points: tuple[HistoryPoint, ...]
     changes: tuple[Change, ...] = ()
     regressed: bool = Field(

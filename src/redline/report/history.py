@@ -39,6 +39,7 @@ class Seen:
     threshold: float
     environment: Environment
     cells: Mapping[str, Sight] = field(default_factory=dict)
+    suite_text: str = ""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """By slug why a cell of the suite was not run, as where its server could not be built."""
 
@@ -55,6 +56,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
         threshold=manifest.plan.suite.threshold,
         environment=manifest.environment,
         cells={cell_id: _sight(one) for cell_id, one in judge_run(run).items() if wanted(one.cell)},
+        suite_text=manifest.suite_text,
         skipped=skipped_here(manifest.plan),
     )
 
@@ -225,8 +227,8 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
     places = [place for place, run in enumerate(runs) if cell_id in run.cells]
     last = runs[places[-1]]
     own = last.cells[cell_id]
-    later = [place for place in range(places[-1] + 1, len(runs)) if runs[place].suite == last.suite]
-    skipped = _skipped(own.slug, {place: runs[place] for place in later})
+    later = _that_say(own.slug, last, dict(enumerate(runs[places[-1] + 1 :], start=places[-1] + 1)))
+    skipped = _skipped(own.slug, later)
     for number, metric in enumerate(own.told):
         says = {place: runs[place].cells[cell_id].told.get(metric, "not told") for place in places} | skipped
         course = _Course(cell_id, metric, says, runs, era_of)
@@ -245,6 +247,15 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
             changes=changes,
             regressed=bool(final) and final[-1].verdict is Verdict.SLOWER,
         )
+
+
+def _that_say(slug: str, last: Seen, later: Mapping[int, Seen]) -> dict[int, Seen]:
+    """Of the runs after the last one that has the cell, those that tell why: they skipped it, or the suite is another.
+
+    A run of the same text that does not have it was made of a part of the suite, or a quick one.
+    """
+    own = {place: run for place, run in later.items() if run.suite == last.suite}
+    return {place: run for place, run in own.items() if slug in run.skipped or run.suite_text != last.suite_text}
 
 
 def _skipped(slug: str, later: Mapping[int, Seen]) -> dict[int, Told | str]:
