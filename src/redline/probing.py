@@ -61,15 +61,28 @@ def busy_workers(traffic: Traffic, workers: int) -> str:
     return f"the engine was busy {percent(min(busy, 1.0))} of the time: give -t more" if busy > SATURATED else ""
 
 
-def busy_connections(traffic: Traffic, connections: int, calm_ns: int | None) -> str:
+def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, room: int | None = None) -> str:
     """Says that requests waited for a connection though the server was no slower than it is when it is calm.
 
     An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
     than `calm_ns`, the median when it was calm. Where that is not known, nothing is said.
     """
-    if not _waits(traffic) or calm_ns is None or traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns:
+    if not _waits(traffic) or calm_ns is None or _slower(traffic, room or connections, calm_ns):
         return ""
     return f"all {connections} connections were busy: give -c more"
+
+
+def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
+    """Whether the server was slower than when it is calm.
+
+    What was due before the window may have been all that was sent in it. Then the answers that came tell the mean time
+    of service, by Little's law, since there was always as much under way as there is room for. A mean may be twice a
+    median. Where nothing came, the server was.
+    """
+    if traffic.service.count >= _FEWEST_TIMES:
+        return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns
+    answered = traffic.counts.completed
+    return answered == 0 or room * traffic.seconds * 1e9 / answered > 2 * UNMOVED * calm_ns
 
 
 def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: bool) -> str:
@@ -88,9 +101,13 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
     return ""
 
 
-def unserved_s(traffic: Traffic, most_s: float) -> float:
-    """For how long a server may go on with what nobody waits for any more, at the rate at which it answered."""
-    left, answered = traffic.counts.outcomes.in_flight + traffic.counts.outcomes.timeout, traffic.counts.completed
+def unserved_s(traffic: Traffic, room: int, most_s: float) -> float:
+    """For how long a server may go on with what nobody waits for any more, at the rate at which it answered.
+
+    Where requests were never sent there was no room: then as many as there is room for were under way, whenever due.
+    """
+    outcomes, answered = traffic.counts.outcomes, traffic.counts.completed
+    left = outcomes.timeout + max(outcomes.in_flight, room if outcomes.unsent else 0)
     if left == 0 or answered == 0:
         return most_s if left else 0.0
     return min(left * traffic.seconds / answered, most_s)
@@ -126,8 +143,8 @@ class Prober:
         cell = self._at(proposal.rate_per_s)
         interval_ns = max(cell.load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
         traffic = self._drive(cell, number, interval_ns, watch)
-        self.traffic, self._unserved_s = traffic, unserved_s(traffic, self.cell.timeout_ns / 1e9)
-        client = self._client(traffic, cell.load.connections, cut=watch.cut)
+        self.traffic, self._unserved_s = traffic, unserved_s(traffic, _room(cell), self.cell.timeout_ns / 1e9)
+        client = self._client(traffic, cell, cut=watch.cut)
         evidence = evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, client=client)
         return replace(evidence, start=self.start)
 
@@ -193,14 +210,21 @@ class Prober:
         load = self.cell.load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": rate_per_s})})
         return self.cell.model_copy(update={"load": load})
 
-    def _client(self, traffic: Traffic, connections: int, *, cut: bool) -> str:
+    def _client(self, traffic: Traffic, cell: Cell, *, cut: bool) -> str:
         """Why the client was the limit in this probe, and what to do about it; empty when it was not."""
         self._calm_ns = _calmest_ns(traffic, self._calm_ns)
         busy = self.too_busy(traffic)
         if busy or _failing(traffic):
             return busy
         late = late_engine(traffic, self.objectives, cut=cut)
-        return late or busy_connections(traffic, connections, self._calm_ns)
+        return late or busy_connections(traffic, cell.load.connections, self._calm_ns, _room(cell))
+
+
+def _room(cell: Cell) -> int:
+    """How many requests may be under way at once."""
+    shape = cell.load.shape
+    assert isinstance(shape, Open), "probes are open loads"
+    return shape.connections * shape.depth
 
 
 def _failing(traffic: Traffic) -> bool:

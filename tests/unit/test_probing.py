@@ -124,6 +124,7 @@ def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[byte
         (Outcomes(ok=500), 500, []),
         (Outcomes(ok=500, in_flight=200, unsent=900), 500, [0.4]),
         (Outcomes(ok=500, timeout=100, in_flight=100), 500, [0.4]),
+        (Outcomes(ok=500, unsent=900), 500, [0.016]),
         (Outcomes(in_flight=8), 0, [5.0]),
         (Outcomes(ok=10, in_flight=1000), 10, [5.0]),
     ],
@@ -187,6 +188,18 @@ def test_busy_connections_are_the_limit_where_the_server_is_as_fast_as_ever() ->
     assert not busy_connections(waited, 8, calm_ns // 2), "an overloaded server"
     assert not busy_connections(waited, 8, None), "nobody knows how fast it is when it is calm"
     assert not busy_connections(traffic(waited=1), 8, calm_ns), "too few"
+
+
+@pytest.mark.parametrize(
+    ("answered", "room", "says"),
+    [(100, 8, ""), (0, 8, ""), (7000, 8, "all 8 connections were busy: give -c more"), (7000, 80, "")],
+)
+def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_tells(answered: int, room: int, says: str) -> None:
+    """8 connections that are always busy and answer 100 in a second take 80 ms for each, and 7,000 take 1.1 ms."""
+    waited = traffic(waited=traffic().counts.due)
+    counts = waited.counts.model_copy(update={"completed": round(answered * waited.seconds)})
+    waited = waited.model_copy(update={"service": Histogram(), "counts": counts})
+    assert busy_connections(waited, 8, 1e6, room) == says
 
 
 @dataclass
