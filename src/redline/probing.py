@@ -12,25 +12,12 @@ from types import FrameType
 
 from redline.model import Cell, Interval, Load, Objective, Open, Traffic
 from redline.ports import Drive, Driver, Endpoint
-from redline.quantities import duration, percent
 from redline.search import Evidence, Proposal, Slice, hopeless
 from redline.search.beyond import BeyondPlan
-from redline.search.steps import QUANTILES
+from redline.search.client import busy_connections, busy_workers, calmest_ns, failing, lacking, late_engine
 
 SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
-SATURATED = 0.95
-"""Of the time of its workers: an engine that is so busy may be what holds the rate down."""
-WAITED = 0.05
-"""Of the requests that fell due: so many found all connections busy."""
-UNMOVED = 1.5
-"""Service times of so many times the calmest: a server that is overloaded has far longer ones."""
-LATE = 0.1
-"""Of a limit of latency: an engine that is as late at p99 may be why it is not met."""
-FAILING = 0.05
-"""Of the requests that fell due."""
-_FEWEST_TIMES = 50
-_LATENCY = {**QUANTILES, "max": 1.0}
 
 
 def slice_of(interval: Interval, *, cut: bool = False) -> Slice:
@@ -53,52 +40,6 @@ def evidence_of(rate_per_s: float, traffic: Traffic, *, cut: bool, client: str =
     """What a probe showed; `cut`: it was ended since it was hopeless; `client`: why it tells nothing of a server."""
     slices = tuple(slice_of(each, cut=cut) for each in traffic.intervals if each.phase != "warmup")
     return Evidence(rate_per_s, slices, hopeless=cut and not client, client=client)
-
-
-def busy_workers(traffic: Traffic, workers: int) -> str:
-    """Says that the engine's workers had no time left; empty when they had."""
-    busy = traffic.engine_cpu_ns / 1e9 / max(traffic.seconds * workers, 1e-9)
-    return f"the engine was busy {percent(min(busy, 1.0))} of the time: give -t more" if busy > SATURATED else ""
-
-
-def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, room: int | None = None) -> str:
-    """Says that requests waited for a connection though the server was no slower than it is when it is calm.
-
-    An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
-    than `calm_ns`, the median when it was calm. Where that is not known, nothing is said.
-    """
-    if not _waits(traffic) or calm_ns is None or _slower(traffic, room or connections, calm_ns):
-        return ""
-    return f"all {connections} connections were busy: give -c more"
-
-
-def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
-    """Whether the server was slower than when it is calm.
-
-    What was due before the window may have been all that was sent in it. Then the answers that came tell the mean time
-    of service, by Little's law, since there was always as much under way as there is room for. A mean may be twice a
-    median. Where nothing came, the server was.
-    """
-    if traffic.service.count >= _FEWEST_TIMES:
-        return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns
-    answered = traffic.counts.completed
-    return answered == 0 or room * traffic.seconds * 1e9 / answered > 2 * UNMOVED * calm_ns
-
-
-def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: bool) -> str:
-    """Says that the engine was late by what matters to a limit that was missed, and that the server alone met.
-
-    Lateness only ever adds to a response time: a limit that is met is met in spite of it.
-    """
-    late_ns = traffic.lateness.quantile_ns(0.99)
-    for each in objectives:
-        if each.metric not in _LATENCY or late_ns <= LATE * each.limit:
-            continue
-        q = _LATENCY[each.metric]
-        missed = cut or traffic.response.quantile_ns(q) >= each.limit
-        if missed and traffic.service.quantile_ns(q) < each.limit:
-            return f"the engine was late (p99 {duration(late_ns)}): pin it or free a core"
-    return ""
 
 
 def unserved_s(traffic: Traffic, room: int, most_s: float) -> float:
@@ -212,9 +153,9 @@ class Prober:
 
     def _client(self, traffic: Traffic, cell: Cell, *, cut: bool) -> str:
         """Why the client was the limit in this probe, and what to do about it; empty when it was not."""
-        self._calm_ns = _calmest_ns(traffic, self._calm_ns)
-        busy = self.too_busy(traffic)
-        if busy or _failing(traffic):
+        self._calm_ns = calmest_ns(traffic, self._calm_ns)
+        busy = lacking(traffic) or self.too_busy(traffic)
+        if busy or failing(traffic):
             return busy
         late = late_engine(traffic, self.objectives, cut=cut)
         return late or busy_connections(traffic, cell.load.connections, self._calm_ns, _room(cell))
@@ -225,28 +166,6 @@ def _room(cell: Cell) -> int:
     shape = cell.load.shape
     assert isinstance(shape, Open), "probes are open loads"
     return shape.connections * shape.depth
-
-
-def _failing(traffic: Traffic) -> bool:
-    """Whether so many requests ended wrong that service times say nothing: a refusal is fast."""
-    outcomes = traffic.counts.outcomes
-    not_by_waiting = outcomes.errors - outcomes.in_flight - outcomes.unsent - outcomes.timeout
-    return not_by_waiting > FAILING * traffic.counts.due
-
-
-def _calmest_ns(traffic: Traffic, before_ns: int | None) -> int | None:
-    """The least median service time of the probes so far in which hardly a request waited; None where all did.
-
-    The first moments of one that is overloaded are no calm: its connections fill up meanwhile.
-    """
-    if _waits(traffic) or traffic.service.count < _FEWEST_TIMES:
-        return before_ns
-    median_ns = traffic.service.quantile_ns(0.5)
-    return median_ns if before_ns is None else min(median_ns, before_ns)
-
-
-def _waits(traffic: Traffic) -> bool:
-    return traffic.counts.waited > WAITED * traffic.counts.due
 
 
 @contextlib.contextmanager

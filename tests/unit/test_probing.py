@@ -25,9 +25,10 @@ from redline.model import (
     Variant,
 )
 from redline.ports import Drive, Endpoint
-from redline.probing import Prober, busy_connections, busy_workers, late_engine, slice_of
+from redline.probing import Prober, slice_of
 from redline.report.limits import probe as published
 from redline.search import Converged, Evidence, Proposal, Search, Slice
+from redline.search.client import busy_connections, busy_workers, late_engine
 from redline.suite import parse_objectives
 from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
 
@@ -200,6 +201,15 @@ def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_tells(answe
     counts = waited.counts.model_copy(update={"completed": round(answered * waited.seconds)})
     waited = waited.model_copy(update={"service": Histogram(), "counts": counts})
     assert busy_connections(waited, 8, 1e6, room) == says
+
+
+def test_what_the_engine_could_not_connect_is_no_fault_of_the_server() -> None:
+    told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", 1)
+    told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=1000)
+    evidence = prober(told).probe(Proposal(1000, ""), 0)
+    assert evidence.client.startswith("no port, descriptor or memory was left on the engine's side for 1,000 requests")
+    told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=5)
+    assert not prober(told).probe(Proposal(1000, ""), 0).client, "hardly any"
 
 
 @dataclass
