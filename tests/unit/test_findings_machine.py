@@ -61,6 +61,25 @@ def test_a_neighbour_of_the_server_is_told(others: float, waited: float, grade: 
     assert raised(told) == ({NOISY: grade} if grade else {})
 
 
+def with_interrupts(behaviour: Behaviour, share: float) -> Recording:
+    """Where the kernel keeps interrupts apart from whom they interrupt: a trial with such a share of each core."""
+    recording = on_cores(replace(behaviour, others_busy=behaviour.others_busy + 2 * share), others=share, waited=9.0)
+    for side in ("server", "engine"):
+        recording = counting(recording, "server" if side == "server" else "engine", cores_interrupts_ns=share * 1e9)
+    return counting(recording, "machine", interrupts_ns=2 * share * 1e9)
+
+
+def test_interrupts_are_the_work_of_the_load_and_no_neighbour() -> None:
+    assert judge(CELL, with_interrupts(replace(GOOD, server_busy=0.8, pressure=0.9), 0.18)) == ()
+
+
+@pytest.mark.parametrize(("server", "grade"), [(0.5, Grade.INVALID), (0.7, Grade.WARN), (0.8, Grade.NOTE)])
+def test_a_core_that_interrupts_fill_is_full(server: float, grade: Grade) -> None:
+    told = with_interrupts(replace(GOOD, server_busy=server, engine_busy=0.8), 0.18)
+    found = {finding.kind: finding.grade for finding in judge(CELL, told)}
+    assert found == {FindingKind.CLIENT_SATURATED: grade}
+
+
 def test_who_shares_cores_anyway_has_no_neighbour() -> None:
     assert NOISY not in raised(on_cores(replace(GOOD, run_delay=0.2, pinned=False), others=0.4, waited=0.4))
 

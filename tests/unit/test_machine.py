@@ -113,7 +113,7 @@ def test_a_machine_that_tells_all(tmp_path: Path) -> None:
     assert host.port_range() == (32768, 60999)
     assert host.load_average_1m() == 1.25
     tick = procfs.TICK_NS
-    assert host.cpu_times() == CpuTimes(total_ns=1185 * tick, busy_ns=128 * tick, steal_ns=7 * tick)
+    assert host.cpu_times() == CpuTimes(1185 * tick, busy_ns=128 * tick, steal_ns=7 * tick, interrupts_ns=7 * tick)
     assert host.cpu_pressure_ns() == 4_711_000
 
 

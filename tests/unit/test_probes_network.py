@@ -245,6 +245,17 @@ def test_the_time_of_the_cores_that_a_process_began_on() -> None:
     assert Share((7,), ()).sample(stat) == {}
 
 
+def test_interrupts_are_told_where_the_kernel_keeps_them_apart(tmp_path: Path) -> None:
+    told = "cpu  40 0 0 60 0 {irq} 9 0\ncpu0 10 0 0 5 0 0 2 1\ncpu1 20 0 0 5 0 {irq} 7 0\n"
+    surroundings = Surroundings(Host(tmp_path), Namespace(7, tmp_path))
+    tick = 10**9 // os.sysconf("SC_CLK_TCK")
+    by_ticks, apart = told.format(irq=0), told.format(irq=3)
+    assert "cores_interrupts_ns" not in Share((1,), ()).sample(by_ticks)
+    assert "interrupts_ns" not in surroundings.busy(by_ticks)
+    assert Share((0, 1), ()).sample(apart)["cores_interrupts_ns"] == (2 + 7 + 3) * tick
+    assert surroundings.busy(apart)["interrupts_ns"] == (3 + 9) * tick
+
+
 def test_a_pinned_process_has_cores_and_another_has_not() -> None:
     core = min(os.sched_getaffinity(0))
     if (os.cpu_count() or 1) < 2:

@@ -20,8 +20,11 @@ def client_saturated(cell: Cell, recording: Recording, traffic: Traffic) -> tupl
 def engine_share(recording: Recording, traffic: Traffic) -> float:
     """Share of the window for which the engine's workers ran or waited for a core."""
     # Time for which a worker wanted a core and had none is time in which it could not send, as if it had been busy.
-    waited = recording.increase("run_delay_ns", "engine") or 0.0
-    return (traffic.engine_cpu_ns + waited) / (traffic.engine.workers * traffic.seconds * 1e9)
+    held_ns = recording.increase("run_delay_ns", "engine") or 0.0
+    if traffic.engine.cpus:
+        on_each = interrupts_ns(recording, "engine") / len(traffic.engine.cpus)
+        held_ns += on_each * min(traffic.engine.workers, len(traffic.engine.cpus))
+    return (traffic.engine_cpu_ns + held_ns) / (traffic.engine.workers * traffic.seconds * 1e9)
 
 
 def server_share(recording: Recording) -> float | None:
@@ -32,7 +35,15 @@ def server_share(recording: Recording) -> float | None:
     cpu = recording.increase("cpu_ns", "server")
     if cpu is None or set(server.cpus) & set(traffic.engine.cpus):
         return None
-    return cpu / (len(server.cpus) * traffic.seconds * 1e9)
+    return (cpu + interrupts_ns(recording, "server")) / (len(server.cpus) * traffic.seconds * 1e9)
+
+
+def interrupts_ns(recording: Recording, subject: Subject) -> float:
+    """Time that interrupts took on the cores of one side, where the kernel leaves it out of that of processes.
+
+    On cores of one's own they are the load's: the kernel delivers packets in them.
+    """
+    return recording.increase("cores_interrupts_ns", subject) or 0.0
 
 
 def cpu_steal(recording: Recording) -> tuple[Finding, ...]:
@@ -53,7 +64,8 @@ def cpu_pressure(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
     server = recording.increase("cpu_ns", "server")
     if waiting is None or busy is None or server is None or busy <= 0:
         return ()
-    others = (busy - server - traffic.engine_cpu_ns) / busy
+    interrupts = recording.increase("interrupts_ns", "machine") or 0.0
+    others = (busy - interrupts - server - traffic.engine_cpu_ns) / busy
     if others < OTHERS_BUSY:
         return ()
     share = waiting / (traffic.seconds * 1e9)
@@ -96,7 +108,7 @@ def _server_held_up(recording: Recording, traffic: Traffic) -> float:
     if waited is None or used is None or busy is None or recording.server is None:
         return 0.0
     cores = len(recording.server.cpus)
-    others = max(busy - used - 2 * cores * TICK_NS, 0.0)
+    others = max(busy - interrupts_ns(recording, "server") - used - 2 * cores * TICK_NS, 0.0)
     return min(waited, others) / (cores * traffic.seconds * 1e9)
 
 

@@ -23,9 +23,11 @@ class Series(Frozen):
       involuntary ones of threads that do not give way to others), `run_delay_ns` (of the same threads; counters),
       `processes_started`, `processes_ended` (since it was first looked at; counters),
       `rss_bytes`, `threads`, `processes` (gauges); where it began on some of the cores, `cores_busy_ns` (CPU time of
-      those that was not idle, whoever used it; counter); where a quota of CPU time holds for it, `quota_periods`,
-      `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
-    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters);
+      those that was not idle, whoever used it) and, where the kernel leaves it out of what it says of processes,
+      `cores_interrupts_ns` (the part of that in interrupts; counters); where a quota of CPU time holds for it,
+      `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
+    - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),
+      and `interrupts_ns` where the kernel leaves it out of what it says of processes (part of `busy_ns`; counter);
       of the network namespace of the server, or of the engine where no server is watched: `tcp_segments_sent`,
       `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
       `time_wait` (sockets; gauge), `local_ports` (how many there are to connect from; gauge); and where

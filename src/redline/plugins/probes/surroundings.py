@@ -37,6 +37,9 @@ class Share:
         times = [told for cpu in self.cores if (told := cpu_times(stat, cpu)) is not None]
         if times:
             values["cores_busy_ns"] = sum(told.busy_ns for told in times)
+        interrupts = [told.interrupts_ns for told in times if told.interrupts_ns is not None]
+        if interrupts:
+            values["cores_interrupts_ns"] = sum(interrupts)
         quota = throttling(self.groups) if self.groups else None
         if quota is not None:
             values |= {
@@ -67,7 +70,10 @@ class Surroundings:
     def busy(self, stat: str) -> Values:
         """How busy all cores together were, given that text."""
         times = cpu_times(stat)
-        return {} if times is None else {"busy_ns": times.busy_ns, "steal_ns": times.steal_ns}
+        if times is None:
+            return {}
+        apart = {} if times.interrupts_ns is None else {"interrupts_ns": times.interrupts_ns}
+        return {"busy_ns": times.busy_ns, "steal_ns": times.steal_ns, **apart}
 
     def sample(self) -> Iterator[Values]:
         """What the machine tells besides: each file is read once."""
