@@ -43,7 +43,7 @@ def test_a_regression_fails_and_is_told(nights: Path) -> None:
     assert done.exit_code == 3, done.output
     assert "2 metrics followed: 2 changed for the worse, 0 for the better, 0 did not change" in done.stdout
     assert "since run 6 of 7, run-05" in done.stdout
-    assert "regression: rust.hyper.SimpleGet.saturate: throughput\n" in done.stderr
+    assert "regression: rust.hyper.SimpleGet.saturate: throughput, since run-05\n" in done.stderr
     assert f"warn: left out: {nights / 'damaged'}: " in done.stderr
     assert "note: no run is in notes\n" in done.stderr
     assert "latest" not in done.output

@@ -53,6 +53,19 @@ def test_a_regression_stands_until_it_is_mended_or_accepted() -> None:
     assert regressions(history(mended)) == ()
 
 
+def test_half_of_what_was_lost_mends_nothing() -> None:
+    half = history(nightly([1000.0] * 8 + [900.0] * 4 + [940.0] * 4))
+    (cell,) = half.cells
+    assert [change.verdict for change in cell.changes] == [Verdict.SLOWER, Verdict.FASTER]
+    assert (cell.regressed, cell.regressed_since) == (True, 8)
+    assert len(regressions(half, recent=8)) == 1
+    assert regressions(half, recent=7) == ()
+    assert ": 1 changed for the worse, 0 for the better" in lines.counted(half)
+    assert "since run 9 of 16" in render_history(half).decode()
+    twice = history(nightly([1000.0] * 6 + [950.0] * 5 + [900.0] * 5 + [955.0] * 5)).cells[0]
+    assert (len(twice.changes), twice.regressed_since) == (3, 6), "the first loss stands, the second is mended"
+
+
 def test_another_world_begins_an_era() -> None:
     made = history(nightly([1000.0] * 8 + [900.0] * 4, {8: THERE}))
     assert [run.era for run in made.runs] == [0] * 8 + [1] * 4

@@ -75,7 +75,8 @@ def gate(found: History, recent: int | None) -> None:
     """
     worse = regressions(found, recent)
     for one in worse:
-        sys.stderr.write(f"regression: {one.slug}: {one.metric}\n")
+        since = found.runs[one.regressed_since or 0].name
+        sys.stderr.write(f"regression: {one.slug}: {one.metric}, since {since}\n")
     if worse:
         raise typer.Exit(exits.MISSED)
     if not found.runs:

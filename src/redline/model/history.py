@@ -70,7 +70,10 @@ class Followed(Frozen):
     points: tuple[HistoryPoint, ...]
     changes: tuple[Change, ...] = ()
     regressed: bool = Field(
-        default=False, description="whether the last change in its last era is for the worse, so nothing mended it"
+        default=False, description="whether it became slower in its last era, and still is: nothing mended it"
+    )
+    regressed_since: int | None = Field(
+        default=None, description="the place of the run whose change for the worse stands; null where none does"
     )
 
     @property

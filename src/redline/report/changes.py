@@ -8,7 +8,7 @@ Three questions, all of which must be answered with yes; docs/guide/history.md e
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -74,6 +74,20 @@ def steps(told: Sequence[Told], metric: Metric, threshold: float) -> tuple[Step,
     return ()
 
 
+def standing(told: Sequence[Told], made: Sequence[Step], metric: Metric, threshold: float) -> Step | None:
+    """The last change for the worse that nothing mended: the present level is still slower than the one before it.
+
+    An improvement by less than what was lost mends nothing. `made` are the `steps` of `told`.
+    """
+    for step in reversed(made):
+        if step.verdict is Verdict.SLOWER:
+            ratio = _ratio(told[made[-1].at :], told[step.since : step.at])
+            present = replace(step, ratio=ratio, verdict=verdict(ratio, metric, threshold))
+            if present.verdict is Verdict.SLOWER and _matters(present, threshold):
+                return step
+    return None
+
+
 def noise(logs: Floats, told: Sequence[Told]) -> float:
     """The standard deviation of the log from run to run, where nothing changes.
 
@@ -104,11 +118,15 @@ def _split(logs: Floats, sigma: float) -> list[int]:
 
 def _step(told: Sequence[Told], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:
     since, at, until = place
-    after, before = (pooled([one.sample for one in part]) for part in (told[at:until], told[since:at]))
-    ratio = unpaired_ratio(after, before)
+    ratio = _ratio(told[at:until], told[since:at])
+    return Step(since, at, until, ratio, verdict(ratio, metric, threshold))
+
+
+def _ratio(after: Sequence[Told], before: Sequence[Told]) -> Estimate:
+    ratio = unpaired_ratio(*(pooled([one.sample for one in part]) for part in (after, before)))
     if ratio is None:
         raise ValueError("a level of zero has no ratio")  # `steps` asks for positive values only
-    return Step(since, at, until, ratio, verdict(ratio, metric, threshold))
+    return ratio
 
 
 def _matters(step: Step, threshold: float) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
-from redline.model import Cell, Environment, Estimate, Metric, Run, Verdict
+from redline.model import Cell, Environment, Estimate, Metric, Run
 from redline.model.history import Change, Era, Followed, History, HistoryPoint, HistoryRun, LeftOut
-from redline.report.changes import Told, steps
+from redline.report.changes import Step, Told, standing, steps
 from redline.report.environments import differences, grave
 from redline.report.judged import JudgedCell, judge_run
 from redline.report.precision import telling_metric
@@ -79,7 +80,7 @@ def build_history(
 
 
 def regressions(history: History, recent: int | None = None) -> tuple[Followed, ...]:
-    """The subjects whose last change is for the worse, in plans that are still run.
+    """The subjects that became slower and still are, in plans that are still run.
 
     With `recent`, only changes that so many of the last runs hold, or fewer: those before are accepted.
     """
@@ -89,14 +90,15 @@ def regressions(history: History, recent: int | None = None) -> tuple[Followed, 
         if one.regressed
         and one.current
         and one.role == "subject"
-        and (recent is None or _standing(one, history).runs <= recent)
+        and (recent is None or _held_by(one, history) <= recent)
     )
 
 
-def _standing(one: Followed, history: History) -> Change:
-    """The last change of its last era: machines may take turns, and a later one may be another's."""
+def _held_by(one: Followed, history: History) -> int:
+    """How many runs of its last era say what they say since the change that stands."""
     era = history.runs[one.points[-1].run].era
-    return next(change for change in reversed(one.changes) if history.runs[change.run].era == era)
+    since = one.regressed_since or 0
+    return sum(point.run >= since and history.runs[point.run].era == era for point in one.known)
 
 
 def silent(history: History) -> tuple[Followed, ...]:
@@ -198,14 +200,32 @@ class _Course:
 
     def changes(self) -> tuple[Change, ...]:
         """Of each era by itself, in the order of the runs."""
-        eras = dict.fromkeys(self.era_of[place] for place in self.told)
-        found = [change for era in eras for change in self._of_era(era)]
+        found = [change for era in self._steps for change in self._of_era(era)]
         return tuple(sorted(found, key=lambda one: one.run))
 
-    def _of_era(self, era: int) -> Iterator[Change]:
+    def regressed_since(self) -> int | None:
+        """The place of the run since which it is slower than before, in its last era; None where it is not."""
+        era = self.era_of[self.last]
+        own, levels = self._levels(era)
+        found = standing(levels, self._steps.get(era, ()), self.metric, self._threshold)
+        return own[found.at] if found else None
+
+    @cached_property
+    def _steps(self) -> dict[int, tuple[Step, ...]]:
+        eras = dict.fromkeys(self.era_of[place] for place in self.told)
+        return {era: steps(self._levels(era)[1], self.metric, self._threshold) for era in eras}
+
+    def _levels(self, era: int) -> tuple[list[int], list[Told]]:
         own = [place for place in self.told if self.era_of[place] == era]
-        levels = [self.told[place] for place in own]
-        for step in steps(levels, self.metric, self.runs[self.last].threshold):
+        return own, [self.told[place] for place in own]
+
+    @property
+    def _threshold(self) -> float:
+        return self.runs[self.last].threshold
+
+    def _of_era(self, era: int) -> Iterator[Change]:
+        own, levels = self._levels(era)
+        for step in self._steps[era]:
             yield Change(
                 run=own[step.at],
                 ratio=step.ratio,
@@ -234,8 +254,7 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
         course = _Course(cell_id, metric, says, runs, era_of)
         if number and not course.told:
             continue
-        changes = course.changes()
-        final = [one for one in changes if era_of[one.run] == era_of[course.last]]
+        since = course.regressed_since()
         yield Followed(
             cell_id=cell_id,
             slug=own.slug,
@@ -244,8 +263,9 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
             threshold=last.threshold,
             current=not later or bool(skipped),
             points=tuple(course.points()),
-            changes=changes,
-            regressed=bool(final) and final[-1].verdict is Verdict.SLOWER,
+            changes=course.changes(),
+            regressed=since is not None,
+            regressed_since=since,
         )
 
 

@@ -77,8 +77,13 @@ def changed(history: History) -> tuple[Followed, ...]:
     return tuple(sorted(found, key=lambda one: (not (one.regressed and one.current), -one.changes[-1].run)))
 
 
+def main_change(one: Followed) -> Change:
+    """The one to tell where there is room for one: the loss that stands, or else the last."""
+    return next((each for each in one.changes if each.run == one.regressed_since), one.changes[-1])
+
+
 def counted(history: History) -> str:
-    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`, by their last change.
+    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`: where they stand.
 
     Only the last era of each counts; where that has too few runs nothing is said of change.
     """
@@ -98,7 +103,9 @@ def _of_last_era(one: Followed, history: History) -> tuple[HistoryPoint, ...]:
 
 
 def _stands(one: Followed, history: History) -> Verdict | None:
-    """Where its last change left it, if that is in its last era."""
+    """Where its last change left it, if that is in its last era; slower as long as a loss is not made good."""
+    if one.regressed:
+        return Verdict.SLOWER
     era = history.runs[one.points[-1].run].era
     return next((each.verdict for each in reversed(one.changes) if history.runs[each.run].era == era), None)
 

@@ -37,10 +37,10 @@ def _blocks(history: History) -> Iterator[str]:
 
 
 def _table(cells: tuple[Followed, ...], history: History) -> Iterator[str]:
-    yield "| cell | metric | last change | since | now |"
+    yield "| cell | metric | change | since | now |"
     yield "|---|---|---|---|---:|"
     for one in cells:
-        change = one.changes[-1]
+        change = lines.main_change(one)
         role = " (ceiling)" if one.role == "ceiling" else ""
         when = "<br>".join(safe(part) for part in (lines.since(change, history), *lines.beside(change, history)))
         row = (
