@@ -58,8 +58,8 @@ def unserved_s(traffic: Traffic, room: int, most_s: float) -> float:
 class Prober:
     """Puts a search's proposals on a server. `cell` says all but the rate and the arrivals' seed.
 
-    `objectives` are all that is searched for: how late the engine may be depends on them. `endpoint`, `log` and
-    `start` may change between probes: to another start of the same server, with its number.
+    `objectives` are all that is searched for: how late the engine may be depends on them. `start` is the number of
+    the server's start.
     """
 
     driver: Driver
@@ -79,7 +79,6 @@ class Prober:
 
     def probe(self, proposal: Proposal, number: int) -> Evidence:
         """Of the `number`-th probe. Raises KeyboardInterrupt when it was ended from outside, and DriveError."""
-        self._let_drain()
         watch = _Watch(self.on_interval, cuts=not proposal.whole, patience_s=self.cell.timeout_ns / 1e9)
         cell = self._at(proposal.rate_per_s)
         interval_ns = max(cell.load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
@@ -88,6 +87,10 @@ class Prober:
         client = self._client(traffic, cell, cut=watch.cut)
         evidence = evidence_of(proposal.rate_per_s, traffic, cut=watch.cut, client=client)
         return replace(evidence, start=self.start)
+
+    def move_to(self, endpoint: Endpoint, log: Path, start: int) -> None:
+        """Probe another start from now on, which has nothing to do yet."""
+        self.endpoint, self.log, self.start, self._unserved_s = endpoint, log, start, 0.0
 
     def gone(self, evidence: Evidence) -> str:
         """Why the server answers no more: after a probe without one right answer it is asked once, without load.
@@ -127,6 +130,7 @@ class Prober:
         return self._drive(cell, number, round(interval_ns), watch)
 
     def _drive(self, cell: Cell, number: int, interval_ns: int, watch: "_Watch") -> Traffic:
+        self._let_drain()
         drive = Drive(
             cell=cell,
             endpoint=self.endpoint,

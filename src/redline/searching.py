@@ -161,7 +161,7 @@ class CellSearch:
         endpoint = self.starts.fresh().endpoint
         self._driver.server, self._cold = self.starts.facts, True
         prober = self._prober = self._prober or self._new_prober(endpoint)
-        prober.endpoint, prober.log, prober.start = endpoint, self.starts.log, self.starts.number
+        prober.move_to(endpoint, self.starts.log, self.starts.number)
 
     def _new_prober(self, endpoint: Endpoint) -> Prober:
         cpus = self.tools.placement.engine_cpus

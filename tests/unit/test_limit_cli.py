@@ -97,6 +97,14 @@ def test_ctrl_c_keeps_what_is_known(redline: Callable[..., Result]) -> None:
     assert (result.ended, len(result.probes)) == ("interrupted", 2)
 
 
+def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Result]) -> None:
+    done = redline(Server(after={1: interrupt}), "--json")
+    assert done.exit_code == 130
+    (result,) = LimitReport.model_validate_json(done.stdout).cells
+    assert (result.ended, result.limits, result.probes) == ("interrupted", (), ())
+    assert "interrupted: this is what was known by then" in redline(Server(after={1: interrupt})).stdout
+
+
 def test_a_server_that_dies_leaves_what_is_known(redline: Callable[..., Result]) -> None:
     done = redline(Server(after={3: die}), "--json")
     assert done.exit_code == 1

@@ -124,6 +124,16 @@ def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
     assert len(bench.driver.drives) - before == loads // 2
 
 
+def test_ctrl_c_before_the_first_probe_can_be_gone_on_with(bench: Bench) -> None:
+    bench.driver.on_drive = interrupt_at(1)
+    done = bench.begin("-s", "good.one")
+    assert done.exit_code == 130
+    assert [(cell.ended, cell.probes) for cell in bench.report.cells] == [("interrupted", ())]
+    bench.driver.on_drive = lambda _number: None
+    assert bench("--resume", bench.run_folder).exit_code == 0
+    assert [cell.ended for cell in bench.report.cells] == ["converged"]
+
+
 def test_a_cell_that_has_its_end_is_kept_before_the_next_one_begins(bench: Bench) -> None:
     """What ends the command without a word, such as a full disk, costs the cell that it hit."""
     bench.begin("-s", "good.one")
