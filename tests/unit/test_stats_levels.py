@@ -11,7 +11,7 @@ from scipy import stats
 from redline.model import Histogram, Metric
 from redline.stats import CONFIDENCE, Quantiles, Ratios, estimate, paired, requests_needed, unpaired
 from redline.stats.order import ranks_around
-from redline.stats.samples import block_sums
+from redline.stats.samples import block_sums, plain
 from redline.stats.spread import over_trials, within_trials
 from redline.stats.trials import enough_beyond, sample_of
 from tests.fakes.recordings import GOOD, STEADY, simulated_cell, simulated_recording
@@ -156,6 +156,21 @@ def test_recordings_are_cut_into_blocks() -> None:
         assert scores.sum() == pytest.approx(0, abs=1e-9)
     for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY):
         assert sample_of(recordings, metric).scores() is None
+
+
+@pytest.mark.parametrize("q", [0.5, 0.99])
+def test_blocks_tell_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
+    """The variance that the blocks of one cell tell is, on average, that of the quantile from cell to cell."""
+    logs, told = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        parts = tuple(tuple(Histogram.of(rng.lognormal(13, 0.5, 300)) for _ in range(10)) for _ in range(3))
+        sample = Quantiles(tuple(map(Histogram.merged, parts)), q, parts=parts)
+        spread = within_trials(sample)
+        assert spread is not None
+        logs.append(math.log(plain(sample)))
+        told.append(spread.variance)
+    assert np.mean(told) == pytest.approx(np.var(logs, ddof=1), rel=0.5)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50), st.integers(1, 10**9))
