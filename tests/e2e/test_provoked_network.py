@@ -1,6 +1,7 @@
 """What is wrong with the network, a quota or a neighbour, provoked for real: each is told, and a clean load is not."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,8 @@ servers:
 
 def alone(redline: Redline, habit: str, *flags: str, ports: str = "32768 60999") -> set[str]:
     """The kinds of findings of a load on a server with this habit, in a network that has nobody else in it."""
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare is not installed")
     command = [str(REDLINE), "load", f"http://127.0.0.1:{PORT}/", "--json", *flags]
     script = (
         f"ip link set lo up && echo {ports} > /proc/sys/net/ipv4/ip_local_port_range"

@@ -63,7 +63,8 @@ def link(device: str, root: Path = Path("/")) -> Link | None:
 
 def _device_towards(host: str) -> str | None:
     """The device whose address packets to this host are sent from. Nothing is sent to find out."""
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    # A name that is none is a TypeError or a ValueError of the library.
+    with suppress(OSError, TypeError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, _ANY_PORT))
         own, peer = probe.getsockname()[0], probe.getpeername()[0]
         if own == peer or own.startswith("127."):
