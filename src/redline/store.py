@@ -40,6 +40,8 @@ class RunStore:
             raise StoreError(
                 f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}"
             )
+        if (self.folder / "search.json").exists():
+            raise StoreError(f"{self.folder} holds a search", hint="choose another place with -o DIR")
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         with told(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from redline.errors import RedlineError, StoreError, UsageError
 from redline.limit_store import LimitStore
 from redline.model.limits import LimitReport
 from redline.ports import BuildOutcome, Placement
+from redline.store import RunStore
 from redline.trial import Tools
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
@@ -214,6 +215,8 @@ def test_a_directory_holds_one_search(bench: Bench) -> None:
     assert "limit --resume" in done.exception.hint
     done = bench("--resume", bench.folder / "nowhere")
     assert isinstance(done.exception, StoreError)
+    with pytest.raises(StoreError, match="holds a search"):
+        RunStore(bench.run_folder).check_free()
 
 
 def test_a_search_is_not_gone_on_with_on_another_build(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

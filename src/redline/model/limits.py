@@ -23,7 +23,8 @@ class LimitAnswer(Frozen):
     passed_per_s: float | None
     failed_per_s: float | None
     confidence: float | None = Field(
-        description="null where it is by single rates: how often that is right is not known"
+        description="of the model, studied for a queue with one worker (docs/concepts/limit.md: with several it holds "
+        "a little less often); null where it is by single rates: how often that is right is not known"
     )
     decided: bool = Field(description="whether it is as narrow as was asked")
     method: Literal["queue", "single rates"] = Field(description="from the model of a queue, or from rates one by one")
