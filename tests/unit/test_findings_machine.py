@@ -112,6 +112,13 @@ def test_a_quota_that_ran_out_is_told(subject: str, throttled_per_s: float, grad
     assert raised(told) == ({THROTTLED: grade} if grade else {})
 
 
+@pytest.mark.parametrize(("lost_ms", "neighbour"), [(300, False), (100, True)])
+def test_who_waits_for_its_quota_has_no_neighbour(lost_ms: float, *, neighbour: bool) -> None:
+    told = quota(on_cores(replace(GOOD, run_delay=0.3)), "engine", 5.0)
+    told = counting(told, "engine", throttled_ns=lost_ms * 1e6)
+    assert raised(told) == {THROTTLED: Grade.WARN} | ({NOISY: Grade.WARN} if neighbour else {})
+
+
 def test_of_two_quotas_the_one_that_ran_out_more_often_is_told() -> None:
     both = quota(quota(simulated_recording(CELL), "server", 1.0), "engine", 5.0)
     assert message(both, THROTTLED).startswith("The engine had used up its CPU quota in 50% of")

@@ -95,7 +95,9 @@ def _engine_held_up(recording: Recording, traffic: Traffic) -> float:
     waited = recording.increase("run_delay_ns", "engine")
     if waited is None or traffic.engine.workers > len(traffic.engine.cpus):
         return 0.0
-    return waited / (traffic.engine.workers * traffic.seconds * 1e9)
+    # Who waits for the next period of a quota may count as waiting for a core; that is told by itself.
+    by_others = max(waited - (recording.increase("throttled_ns", "engine") or 0.0), 0.0)
+    return by_others / (traffic.engine.workers * traffic.seconds * 1e9)
 
 
 def _server_held_up(recording: Recording, traffic: Traffic) -> float:
