@@ -75,6 +75,26 @@ def test_what_has_no_interval_keeps_nobody_waiting_but_is_told() -> None:
     assert [cell_id.rpartition("-")[0] for cell_id in found.without] == ["rust.broken.SimpleGet.saturate"]
 
 
+def test_two_that_share_a_single_usable_round_want_more_rounds() -> None:
+    """A pair is of one round: where each side lost other ones, it has no interval yet, and more rounds will give it."""
+    servers = dict.fromkeys(("rust.hyper", "rust.axum", "rust.other"), GOOD)
+    made = simulated_run(servers, trials=5, loads=(SATURATE,), ceiling=None, trial_effect=0.002)
+    lost = {"rust.hyper": (0, 1), "rust.axum": (2, 3)}
+    recordings = tuple(
+        one.model_copy(update={"traffic": None})
+        if one.round in lost.get(made.manifest.plan.cells[one.cell_id].variant.slug, ())
+        else one
+        for one in made.recordings
+    )
+    auto = AutoTrials(precision=0.9, at_least=5)
+    assert enough(deciding(made, auto)) == Enough(rounds=5, why="precision")
+    left = deciding(made.model_copy(update={"recordings": recordings}), auto)
+    assert enough(left) is None
+    told = precision(left)
+    assert told is not None
+    assert [cell_id.rpartition("-")[0] for cell_id in told.without] == ["rust.axum.SimpleGet.saturate"]
+
+
 def test_nothing_is_enough_where_nothing_can_be_compared() -> None:
     run = deciding(simulated_run(trials=5, loads=(SATURATE,)), AutoTrials(precision=0.9, at_least=2))
     empty = tuple(one.model_copy(update={"traffic": None}) for one in run.recordings)

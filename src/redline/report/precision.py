@@ -20,15 +20,17 @@ def enough(run: Run) -> Enough | None:
     """Why no more rounds are to be made, asked between two rounds; None to go on, as for a suite that fixes them.
 
     Enough is when every main comparison is as narrow as asked. One that cannot be made (an invalid cell, a p99 of too
-    few requests) does not keep the others going, but a run in which none can be made goes on.
+    few requests) does not keep the others going; one of too few rounds with both sides usable does, and a run in which
+    none can be made goes on.
     """
     auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
     if auto is None or rounds < auto.at_least:
         return None
     if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
         return Enough(rounds=rounds, why="budget")
-    found = [half for _, half in _half_widths(run) if half is not None]
-    return Enough(rounds=rounds, why="precision") if found and max(found) <= auto.precision else None
+    found = [_relative(known) for _, known in _main(run) if known]
+    narrow = found and all(half is not None and half <= auto.precision for half in found)
+    return Enough(rounds=rounds, why="precision") if narrow else None
 
 
 def precision(run: Run) -> Precision | None:
@@ -36,7 +38,7 @@ def precision(run: Run) -> Precision | None:
     plan = run.manifest.plan
     if plan.suite.auto is None:
         return None
-    rounds, halves = whole_rounds(run), list(_half_widths(run))
+    rounds, halves = whole_rounds(run), [(cell_id, _relative(known)) for cell_id, known in _main(run)]
     widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
     planned = {trial.round for trial in plan.trials}
     at_most = "at most" if rounds == len(planned) else "not yet"
@@ -62,8 +64,8 @@ def _spent_ns(run: Run) -> int:
     return sum(sum(recording.stages_ns.values()) for recording in run.recordings)
 
 
-def _half_widths(run: Run) -> Iterator[tuple[str, float | None]]:
-    """By cell id: of its main comparison, or of its own estimate where it has none and is no baseline of any other."""
+def _main(run: Run) -> Iterator[tuple[str, Estimate | None]]:
+    """By cell id its main comparison, or its own estimate where it has none and is no baseline of any other."""
     suite = run.manifest.plan.suite
     judged = judge_run(run)
     subjects = {
@@ -75,7 +77,7 @@ def _half_widths(run: Run) -> Iterator[tuple[str, float | None]]:
     for (slug, scenario, load), one in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None or slug not in references:
-            yield one.cell.id, _relative(_known(one, baseline, suite))
+            yield one.cell.id, _known(one, baseline, suite)
 
 
 def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite) -> Estimate | None:
