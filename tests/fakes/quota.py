@@ -14,7 +14,7 @@ PERIOD_US = 100_000
 @contextmanager
 def group_with_a_quota(share: float) -> Iterator[Path]:
     """A group whose processes may use so much of a core, and have to end before it does; or the test is skipped."""
-    group = (V1 if V1.is_dir() else V2) / f"redline-test-{os.getpid()}"
+    group = (V1.resolve() if V1.is_dir() else V2) / f"redline-test-{os.getpid()}"
     quota_us = round(share * PERIOD_US)
     try:
         group.mkdir()

@@ -46,6 +46,13 @@ def test_a_neighbour_of_the_engine_is_told(share: float, grade: Grade | None) ->
         assert "interrupted 300 times a second" in message(told, NOISY)
 
 
+def test_what_an_older_recording_does_not_tell_is_not_said_to_be_none() -> None:
+    told = message(simulated_recording(CELL, replace(GOOD, run_delay=0.2)), NOISY)
+    assert "the engine's workers waited 20% of the time" in told
+    assert "interrupted" not in told
+    assert "server" not in told
+
+
 @pytest.mark.parametrize(
     ("others", "waited", "grade"),
     [

@@ -82,10 +82,13 @@ def noisy_neighbour(recording: Recording, traffic: Traffic) -> tuple[Finding, ..
     if server is None or not server.cpus or not traffic.engine.cpus or set(server.cpus) & set(traffic.engine.cpus):
         return ()
     engine, of_server = _engine_held_up(recording, traffic), _server_held_up(recording, traffic)
-    preempted = (recording.increase("preemptions", "engine") or 0.0) / traffic.seconds
+    preempted = recording.increase("preemptions", "engine")
+    often = "" if preempted is None else f" and were interrupted {preempted / traffic.seconds:,.0f} times a second"
+    looked = recording.find("cores_busy_ns", "server") is not None
+    held_up = f", the server was held up {percent(min(of_server, 1.0))}" if looked else ""
     message = (
-        f"Others were on cores of their own: the engine's workers waited {percent(min(engine, 1.0))} of the time and "
-        f"were interrupted {preempted:,.0f} times a second, the server was held up {percent(min(of_server, 1.0))}."
+        f"Others were on cores of their own: the engine's workers waited {percent(min(engine, 1.0))} of the time"
+        f"{often}{held_up}."
     )
     return doubt(FindingKind.NOISY_NEIGHBOUR, max(engine, of_server), message, recording)
 
