@@ -20,6 +20,7 @@ from redline.quantities import rate
 from redline.report.limits import probe as published
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
 from redline.search.beyond import BeyondPlan, beyond_plan
+from redline.search.client import lacking
 from redline.search.curve import curve, rates_for_curve
 from redline.search.past_edge import judged
 from redline.store import told
@@ -237,7 +238,7 @@ class CellSearch:
         try:
             with self.starts.loaded(plan.overload_per_s) as traffics:
                 traffics.append(prober.staged(plan, self._next()))
-                client = prober.too_busy(traffics[0])
+                client = lacking(traffics[0]) or prober.too_busy(traffics[0])
         except DriveError as error:
             failed = error.problems[0].message
         finally:

@@ -133,7 +133,7 @@ def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[byte
 def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, answered: int, waits: list[float]) -> None:
     """Answered 500 in a second, 200 that were sent take 0.4 s more; never is it longer than the timeout."""
     told = Told([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
-    made, waited = prober(told), []
+    made, waited = prober(told), list[float]()
     made.pause = waited.append
     one = Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=S)
     made.cell = made.cell.model_copy(update={"load": one})

@@ -35,6 +35,7 @@ class Driver:
     losing: bool = False
     silent: bool = False
     late: int = 0
+    exhausted: bool = False
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -65,6 +66,10 @@ class Driver:
             return traffic.model_copy(
                 update={"intervals": tuple(each.model_copy(update={"counts": counts}) for each, counts in pairs)}
             )
+        if self.exhausted and shape.stages:
+            due = traffic.counts.due
+            lacked = {"exhausted": due // 10, "outcomes": Outcomes(ok=due - due // 10, connect=due // 10)}
+            return traffic.model_copy(update={"counts": traffic.counts.model_copy(update=lacked)})
         if not self.losing:
             return traffic
         counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=traffic.counts.due - 1, reset=1)})
@@ -256,6 +261,15 @@ def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None
     assert isinstance(made.beyond, Beyond)
     assert made.beyond.recovery == "does not come back"
     assert "killed by SIGKILL" in made.beyond.reason
+
+
+def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(bench: Bench) -> None:
+    bench.driver.exhausted = True
+    made = past(bench)
+    assert isinstance(made.run(), Converged)
+    assert isinstance(made.beyond, Beyond)
+    assert made.beyond.goodput == made.beyond.recovery == "not known"
+    assert "no port, descriptor or memory" in made.beyond.reason
 
 
 def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
