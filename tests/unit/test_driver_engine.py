@@ -5,6 +5,7 @@ import hashlib
 import os
 import subprocess
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -51,6 +52,24 @@ def test_a_machine_without_room_for_a_process_is_told(tmp_path: Path, monkeypatc
     with pytest.raises(DriveError, match="cannot be started: Resource temporarily unavailable") as caught:
         EngineDriver(tmp_path / "engine").drive(drive(tmp_path / "engine.log"))
     assert "processes" in caught.value.hint
+
+
+def test_an_engine_is_on_its_cores_before_anybody_watches_it(tmp_path: Path) -> None:
+    """It takes them itself as well, but who looks at once would take those of the lab for its own."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("there is one core only")
+    engine, seen = tmp_path / "engine", list[set[int]]()
+    engine.write_text("#!/bin/sh\nexec sleep 0.2\n")
+    engine.chmod(0o700)
+    told = replace(
+        drive(tmp_path / "engine.log"),
+        cpus=(cores[-1],),
+        on_start=lambda pid: seen.append(os.sched_getaffinity(pid)),
+    )
+    with pytest.raises(DriveError, match="no result"):
+        EngineDriver(engine).drive(told)
+    assert seen == [{cores[-1]}]
 
 
 def test_an_engine_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ class EngineDriver:
         watchdog.daemon = True
         try:
             watchdog.start()
+            with contextlib.suppress(OSError):  # it takes them itself as well, and says so when it may not
+                os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
             _send(process, json.dumps(job(drive)), more=drive.is_warm is not None)
             yield process
             process.wait()
