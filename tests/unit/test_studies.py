@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
-FIGURE = re.compile(r"[\u2212+]\d[\d,.]*%(?: \[[^\]]*\])?|\d[\d.]* k/s ±\d+%")
+FIGURE = re.compile(r"[\u2212+]\d[\d,.]*%(?: \[[^\]]*\])?|\d[\d.]* k/s ±[\d.]+%")
 
 
 @pytest.mark.parametrize("page", sorted(STUDIES.glob("*.md")), ids=lambda page: page.stem)
