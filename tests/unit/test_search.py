@@ -174,7 +174,7 @@ def test_a_set_without_an_answer_does_not_take_it_from_the_others() -> None:
     assert tried.count(25) == 1
 
 
-def test_a_load_generator_at_its_end_is_not_asked_again() -> None:
+def test_a_load_generator_that_was_late_twice_is_not_asked_again() -> None:
     def server(rate: float) -> Evidence:
         return Evidence(rate, probe(rate).slices, client="it was late") if 3000 < rate < 5000 else cliff(5500)(rate)
 
@@ -185,8 +185,26 @@ def test_a_load_generator_at_its_end_is_not_asked_again() -> None:
     assert "it was late" in limit.reason
     assert limit.high_per_s is not None
     assert limit.low_per_s is not None
-    assert sum(3000 < rate < 5000 for rate in tried) == 1
-    assert len(tried) < 10
+    assert sum(3000 < rate < 5000 for rate in tried) == 2
+    assert len(tried) < 11
+
+
+def test_a_load_generator_that_was_late_once_is_asked_again() -> None:
+    late: list[float] = []
+
+    def server(rate: float) -> Evidence:
+        if 3000 < rate < 5000 and not late:
+            late.append(rate)
+            return Evidence(rate, probe(rate).slices, client="it was late")
+        return cliff(5500)(rate)
+
+    tried, end = walked(Search({"good": GOOD}, Settings(start_per_s=8000, probes=20)), server)
+    assert isinstance(end, Converged)
+    (limit,) = end.limits
+    assert not limit.reason
+    assert limit.low_per_s is not None
+    assert limit.low_per_s > 5000
+    assert tried.count(late[0]) == 2
 
 
 def test_errors_below_a_far_edge_do_not_drive_the_search_there() -> None:

@@ -75,6 +75,8 @@ class Search:
                 step = self._step(name, known[name])
                 if not (limited := self._client_limited(step.rate_per_s)):
                     return step
+                if len(self._at(limited.rate_per_s)) == 1:
+                    return Proposal(limited.rate_per_s, "once more: the load generator may have been late by chance")
                 self._reasons[name] = f"the load generator is the limit at {limited.rate_per_s:g}/s: {limited.client}"
         return self._confirm(known)
 
@@ -97,9 +99,14 @@ class Search:
         return None
 
     def _client_limited(self, rate_per_s: float) -> Evidence | None:
-        """The lowest probe at such a rate, or below it, in which the load generator was the limit."""
+        """The lowest probe at such a rate, or below it, in which the load generator was the limit, each time."""
         limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
-        return min(limited, key=lambda each: each.rate_per_s, default=None)
+        always = [each for each in limited if all(other.client for other in self._at(each.rate_per_s))]
+        return min(always, key=lambda each: each.rate_per_s, default=None)
+
+    def _at(self, rate_per_s: float) -> list[Evidence]:
+        """The probes at about this rate."""
+        return [each for each in self.evidence if _SAME_RATE <= each.rate_per_s / rate_per_s <= 1 / _SAME_RATE]
 
     def _told(self, name: str) -> list[tuple[float, Verdict]]:
         """The rates that were tried, ascending, and whether each meets the whole set."""
