@@ -1,9 +1,9 @@
 """How often real trials of one server are told apart from themselves, and from themselves made slower by a known share.
 
 `python -m tests.studies.same_server RUN SLUG`: the trials of one cell of a stored run, in the run's order, are taken in
-pairs of neighbours, as if each pair were one round of two servers. Of these rounds as many as a run would have are drawn,
-either of a pair is the baseline by lot, and of the other a share of its answers is taken away. The more trials, the
-better: `redline run suites/quickstart.yaml -s rust.hyper -m SimpleGet --trials 60 -d 1s` makes sixty.
+pairs of neighbours, as if each pair were one round of two servers. Of these rounds as many as a run would have are
+drawn, either of a pair is the baseline by lot, and of the other a share of its answers is taken away. The more trials,
+the better: `redline run suites/quickstart.yaml -s rust.hyper -m SimpleGet --trials 60 -d 1s` makes sixty.
 """
 
 import sys
