@@ -50,7 +50,8 @@ def test_a_p_value_is_a_chance_and_agrees_with_the_interval(blocks: list[list[fl
         assert 0 <= found.p <= 1
         assert found.ratio.low is not None
         assert found.ratio.high is not None
-        if abs(found.p - 0.05) > 1e-6:
+        # Of the same trials in another order, only what rounding leaves is left to be told apart.
+        if abs(found.p - 0.05) > 1e-6 and abs(found.ratio.value - 1) > 1e-12:
             assert (found.p < 0.05) == (not found.ratio.low <= 1 <= found.ratio.high)
         equal = found.p_equivalent(0.02)
         assert equal is not None
