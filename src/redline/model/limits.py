@@ -149,11 +149,6 @@ class Beyond(Frozen):
     reason: str = Field(default="", description="why something is not known")
     course: tuple[BeyondMoment, ...]
 
-    @property
-    def hysteresis(self) -> bool:
-        """Whether the same rate that it bore before the overload is not the same after it."""
-        return self.recovery in ("stays slow", "does not come back")
-
 
 class CellLimit(Frozen):
     """The search on one server and scenario, and what it showed."""
