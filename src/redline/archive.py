@@ -39,6 +39,16 @@ def open_archive(folder: Path) -> Archive:
     )
 
 
+def left_out(folder: Path, reason: str, store: RunStore) -> LeftOut:
+    """The run in the folder, with what the manifest of the store says of it, where that can be read."""
+    try:
+        manifest = store.manifest()
+    except StoreError:
+        return LeftOut(folder=str(folder), reason=reason)
+    suite = manifest.plan.suite.name
+    return LeftOut(folder=str(folder), reason=reason, suite=suite, started_unix_ns=manifest.created_unix_ns)
+
+
 def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
     try:
         here = list(_at(folder))
@@ -56,7 +66,7 @@ def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
     if (folder / "run.json").is_file():
         yield RunStore(folder)
     elif (folder / "capacity" / "run.json").is_file():
-        yield LeftOut(folder=str(folder), reason="has been measured no further than its capacity")
+        yield left_out(folder, "has been measured no further than its capacity", RunStore(folder / "capacity"))
 
 
 def _children(folder: Path) -> list[Path]:

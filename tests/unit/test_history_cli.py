@@ -12,8 +12,8 @@ from redline.archive import open_archive
 from redline.cli.history import gate
 from redline.cli.main import app
 from redline.errors import RedlineError, StoreError, UsageError
-from redline.model.history import History
-from redline.report.history import build_history
+from redline.model.history import History, LeftOut
+from redline.report.history import build_history, overlooked
 from tests.fakes.histories import seen, stored_run, told_series
 from tests.fakes.recordings import STEADY, simulated_environment
 
@@ -48,7 +48,13 @@ def test_a_regression_fails_and_is_told(nights: Path) -> None:
     assert "note: no run is in notes\n" in done.stderr
     assert "latest" not in done.output
     assert redline(nights).exit_code == 0
-    assert redline(nights, "--fail-on", "regression", "--recent", "1").exit_code == 0
+
+
+def test_an_older_change_is_accepted(tmp_path: Path) -> None:
+    for place, speed in enumerate(SPEEDS):
+        stored_run(tmp_path, place, speed=speed)
+    assert redline(tmp_path, "--fail-on", "regression").exit_code == 3
+    assert redline(tmp_path, "--fail-on", "regression", "--recent", "1").exit_code == 0
 
 
 def test_json_is_of_the_published_schema(nights: Path) -> None:
@@ -120,8 +126,8 @@ def test_a_capacity_is_no_run_by_itself(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "run-00", part / "capacity")
     found = open_archive(tmp_path)
     assert [store.folder.name for store in found.runs] == ["run-00", "whole"]
-    assert [(Path(one.folder).name, one.reason) for one in found.left_out] == [
-        ("part", "has been measured no further than its capacity")
+    assert [(Path(one.folder).name, one.reason, one.suite) for one in found.left_out] == [
+        ("part", "has been measured no further than its capacity", "simulated")
     ]
 
 
@@ -162,6 +168,56 @@ def test_a_damaged_histogram_leaves_its_run_out(tmp_path: Path) -> None:
     done = redline(tmp_path)
     assert done.exit_code == 0, done.output
     assert "run-01" in done.stderr
+
+
+def broken(folder: Path) -> None:
+    """One recording of the run is cut off."""
+    file = min((folder / "recordings").iterdir())
+    file.write_text(file.read_text()[:100])
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_gate_does_not_pass_on_an_older_run_than_the_one_that_cannot_be_read(tmp_path: Path, place: int) -> None:
+    for day in range(5):
+        stored_run(tmp_path, day)
+    broken(tmp_path / f"run-{place:02}")
+    assert redline(tmp_path).exit_code == 0
+    done = redline(tmp_path, "--fail-on", "regression")
+    if place == 0:
+        assert done.exit_code == 0, done.output
+    else:
+        assert isinstance(done.exception, RedlineError)
+        assert done.exception.exit_code == 1
+        assert f"{tmp_path / 'run-04' / 'recordings'}" in str(done.exception)
+        assert "the newest run may not have been judged" in str(done.exception)
+
+
+def test_a_gate_does_not_pass_where_nobody_knows_when_the_damaged_run_was_made(nights: Path) -> None:
+    done = redline(nights, "--fail-on", "regression", "--recent", "1")
+    assert isinstance(done.exception, RedlineError)
+    assert (done.exception.exit_code, str(nights / "damaged") in str(done.exception)) == (1, True)
+
+
+def test_a_gate_does_not_pass_on_a_run_that_came_no_further_than_its_capacity(tmp_path: Path) -> None:
+    for day in range(3):
+        stored_run(tmp_path, day)
+    (tmp_path / "broken-off").mkdir()
+    stored_run(tmp_path, 3)
+    (tmp_path / "run-03").rename(tmp_path / "broken-off" / "capacity")
+    done = redline(tmp_path, "--fail-on", "regression")
+    assert isinstance(done.exception, RedlineError)
+    assert "has been measured no further than its capacity" in str(done.exception)
+
+
+def test_the_newest_run_is_the_newest_of_its_suite() -> None:
+    def day(place: int, suite: str) -> LeftOut:
+        return LeftOut(folder="runs/bad", reason="cut off", suite=suite, started_unix_ns=started[place])
+
+    runs = [seen(0, "no", suite="a"), seen(2, "no", suite="a"), seen(4, "no", suite="b")]
+    started = {place: run.started_unix_ns for place, run in zip((0, 2, 4), runs, strict=True)}
+    assert overlooked(build_history("runs", runs, [day(4, "a")]))
+    assert overlooked(build_history("runs", runs, [day(0, "c")]))
+    assert not overlooked(build_history("runs", runs, [day(0, "a"), day(2, "b")]))
 
 
 def test_an_open_load_is_followed_by_its_p99(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.archive import Archive, open_archive
+from redline.archive import Archive, left_out, open_archive
 from redline.cli import exits
 from redline.cli.history_view import print_history
 from redline.cli.one_line import OneLine
 from redline.cli.selection import AsJson, Scenarios, Servers, at_least_one, split
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell
-from redline.model.history import History, LeftOut
+from redline.model.history import History
 from redline.report.changes import FEWEST_RUNS
-from redline.report.history import Seen, build_history, regressions, see, silent
+from redline.report.history import Seen, build_history, overlooked, regressions, see, silent
 from redline.report.renderers.history_markdown import render_history
 
 
@@ -69,7 +69,7 @@ def history(
 
 
 def gate(found: History, recent: int | None) -> None:
-    """Exit with 3 for a regression that stands, and with 1 where the last run tells nothing: that has not passed.
+    """Exit with 3 for a regression that stands, and with 1 where the last run tells nothing or cannot be read.
 
     Too few runs are no failure, since every history begins with one; what is then not judged is said on stderr.
     """
@@ -81,6 +81,12 @@ def gate(found: History, recent: int | None) -> None:
         raise typer.Exit(exits.MISSED)
     if not found.runs:
         raise RedlineError(f"nothing could be judged: no run below {found.folder}", hint="name the folder of the runs")
+    unread = overlooked(found)
+    if unread:
+        raise RedlineError(
+            f"the newest run may not have been judged: {'; '.join(f'{one.folder}: {one.reason}' for one in unread)}",
+            hint="mend it, go on with it (redline run --resume DIR), or move it away, and ask again",
+        )
     missing = sorted({f"{one.slug}: {one.points[-1].missing}" for one in silent(found)})
     if missing:
         raise RedlineError(
@@ -108,18 +114,18 @@ def _any(names: tuple[str, ...], globs: tuple[str, ...]) -> bool:
 def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> History:
     """The history of what can be read; what cannot is left out, with the reason."""
     seen: list[Seen] = []
-    left_out = list(archive.left_out)
+    aside = list(archive.left_out)
     with OneLine(Console(stderr=True)) as line:
         for number, store in enumerate(archive.runs, start=1):
             line.show(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
             try:
                 seen.append(see(store.run(), str(store.folder), wanted))
             except StoreError as error:
-                left_out.append(LeftOut(folder=str(store.folder), reason=error.problems[0].message))
+                aside.append(left_out(store.folder, error.problems[0].message, store))
             except ValueError as error:  # a histogram is decoded when it is first asked
-                left_out.append(LeftOut(folder=str(store.folder), reason=f"its recordings are damaged: {error}"))
+                aside.append(left_out(store.folder, f"its recordings are damaged: {error}", store))
         line.show(Text("looking for changes"))
-        return build_history(str(folder), seen, left_out, archive.foreign)
+        return build_history(str(folder), seen, aside, archive.foreign)
 
 
 def _refuse_nothing(found: History, *, asked: bool) -> None:

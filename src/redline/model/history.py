@@ -92,6 +92,8 @@ class LeftOut(Frozen):
 
     folder: str
     reason: str
+    suite: str = Field(default="", description="empty where its manifest cannot be read")
+    started_unix_ns: int | None = Field(default=None, description="null where its manifest cannot be read")
 
 
 class History(Frozen):

@@ -106,6 +106,16 @@ def silent(history: History) -> tuple[Followed, ...]:
     return tuple(one for one in history.cells if one.current and one.role == "subject" and one.last is None)
 
 
+def overlooked(history: History) -> tuple[LeftOut, ...]:
+    """What was left out and is not known to be older than the last run of its suite, which then speaks in its place."""
+    last = {run.suite: run.started_unix_ns for run in history.runs}
+    return tuple(
+        one
+        for one in history.left_out
+        if one.started_unix_ns is None or one.started_unix_ns >= last.get(one.suite, one.started_unix_ns)
+    )
+
+
 def _sight(one: JudgedCell) -> Sight:
     metrics = (telling_metric(one.cell.load), Metric.CPU_PER_REQUEST)
     return Sight(
