@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
-from redline.model import Cell, Interval, Load, Objective, Open, Traffic
+from redline.findings.warming import Watch
+from redline.model import Cell, Interval, Objective, Open, Traffic
+from redline.model.limits import LimitStart
 from redline.ports import Drive, Driver, Endpoint
 from redline.search import Evidence, Proposal, Slice, hopeless
 from redline.search.beyond import BeyondPlan
@@ -18,6 +20,21 @@ from redline.search.client import busy_connections, busy_workers, calmest_ns, fa
 
 SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
+
+SETTLE_NS = 1_000_000_000
+"""Loaded before each probe counts, though the server is warm: its connections are new."""
+
+WARM_SHARE = 0.7
+"""Of the first rate that is probed on a start. There a server that is cold would fall behind, and next to its edge it
+is long until that is caught up."""
+
+_AFTER_NS = 500_000_000
+"""A load has to measure something, also where only its warm-up is wanted."""
+
+
+def template(cell: Cell) -> Cell:
+    """What every probe of a cell is like but for its rate: the server is warm by then."""
+    return cell.model_copy(update={"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False})
 
 
 def slice_of(interval: Interval, *, cut: bool = False) -> Slice:
@@ -56,8 +73,9 @@ def unserved_s(traffic: Traffic, room: int, most_s: float) -> float:
 
 @dataclass
 class Prober:
-    """Puts a search's proposals on a server. `cell` says all but the rate and the arrivals' seed.
+    """Puts a search's proposals on a server.
 
+    `cell` says all but the rate and the arrivals' seed; its warm-up is that of each start.
     `objectives` are all that is searched for: how late the engine may be depends on them. `start` is the number of
     the server's start.
     """
@@ -80,7 +98,7 @@ class Prober:
     def probe(self, proposal: Proposal, number: int) -> Evidence:
         """Of the `number`-th probe. Raises KeyboardInterrupt when it was ended from outside, and DriveError."""
         watch = _Watch(self.on_interval, cuts=not proposal.whole, patience_s=self.cell.timeout_ns / 1e9)
-        cell = self._at(proposal.rate_per_s)
+        cell = self._at(proposal.rate_per_s, template(self.cell))
         interval_ns = max(cell.load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
         traffic = self._drive(cell, number, interval_ns, watch)
         self.traffic, self._unserved_s = traffic, unserved_s(traffic, _room(cell), self.cell.timeout_ns / 1e9)
@@ -108,28 +126,36 @@ class Prober:
             self.pause(self._unserved_s)
         self._unserved_s = 0.0
 
-    def warm(self, rate_per_s: float, length_ns: int, number: int) -> None:
-        """Load that counts for nothing. Raises KeyboardInterrupt and DriveError."""
-        cell = self._at(rate_per_s)
-        self._put(cell.load.model_copy(update={"duration_ns": length_ns}), 0, number, length_ns)
+    def warm(self, first_per_s: float, number: int) -> LimitStart:
+        """Load a start below the first rate that it is to be probed at, which counts for nothing.
+
+        For as long as its cell says, or until it is steady. Raises KeyboardInterrupt and DriveError.
+        """
+        cell = self._at(WARM_SHARE * first_per_s, self.cell)
+        if not cell.warmup_detect:
+            load = cell.load.model_copy(update={"duration_ns": cell.warmup_ns})
+            self._put(cell.model_copy(update={"load": load, "warmup_ns": 0}), number)
+            return LimitStart(warmed_ns=cell.warmup_ns)
+        load = cell.load.model_copy(update={"duration_ns": _AFTER_NS})
+        began_ns = self._put(cell.model_copy(update={"load": load}), number).measure_start_ns
+        return LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns)
 
     def staged(self, plan: BeyondPlan, number: int) -> Traffic:
         """The load past the edge. Raises KeyboardInterrupt and DriveError."""
         shape = self.cell.load.shape
         assert isinstance(shape, Open)
         changed = {"shape": plan.shape(shape), "duration_ns": round(plan.seconds * 1e9)}
-        return self._put(self.cell.load.model_copy(update=changed), self.cell.warmup_ns, number, plan.slice_s * 1e9)
+        cell = template(self.cell).model_copy(update={"load": self.cell.load.model_copy(update=changed)})
+        return self._put(cell, number, round(plan.slice_s * 1e9))
 
     def too_busy(self, traffic: Traffic) -> str:
         """Says that the engine's workers had no time left; workers that spin are always busy."""
         return "" if self.cell.engine.spin else busy_workers(traffic, self.workers)
 
-    def _put(self, load: Load, warmup_ns: int, number: int, interval_ns: float) -> Traffic:
-        cell = self.cell.model_copy(update={"load": load, "warmup_ns": warmup_ns})
-        watch = _Watch(self.on_interval, cuts=False, patience_s=0.0)
-        return self._drive(cell, number, round(interval_ns), watch)
+    def _put(self, cell: Cell, number: int, interval_ns: int | None = None) -> Traffic:
+        return self._drive(cell, number, interval_ns, _Watch(self.on_interval, cuts=False, patience_s=0.0))
 
-    def _drive(self, cell: Cell, number: int, interval_ns: int, watch: "_Watch") -> Traffic:
+    def _drive(self, cell: Cell, number: int, interval_ns: int | None, watch: "_Watch") -> Traffic:
         self._let_drain()
         drive = Drive(
             cell=cell,
@@ -142,6 +168,7 @@ class Prober:
             interval_ns=interval_ns,
             on_start=watch.started,
             on_interval=watch.seen,
+            is_warm=Watch(cell).is_warm if cell.warmup_detect else None,
         )
         with _heard_interrupts() as heard:
             traffic = self.driver.drive(drive)
@@ -149,11 +176,11 @@ class Prober:
             raise KeyboardInterrupt
         return traffic
 
-    def _at(self, rate_per_s: float) -> Cell:
-        shape = self.cell.load.shape
+    def _at(self, rate_per_s: float, cell: Cell) -> Cell:
+        shape = cell.load.shape
         assert isinstance(shape, Open)
-        load = self.cell.load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": rate_per_s})})
-        return self.cell.model_copy(update={"load": load})
+        load = cell.load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": rate_per_s})})
+        return cell.model_copy(update={"load": load})
 
     def _client(self, traffic: Traffic, cell: Cell, *, cut: bool) -> str:
         """Why the client was the limit in this probe, and what to do about it; empty when it was not."""

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from redline.errors import DriveError
 from redline.model import Cell, Failure, Finding, Interval, ServerFacts, Traffic
-from redline.model.limits import Beyond, LimitProbe, ProbePhase
+from redline.model.limits import Beyond, LimitProbe, LimitStart, ProbePhase
 from redline.ports import Endpoint, RunningServer
-from redline.probing import Prober, slice_of
+from redline.probing import WARM_SHARE, Prober, slice_of
 from redline.quantities import rate
 from redline.report.limits import probe as published
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
@@ -27,18 +27,6 @@ from redline.store import told
 from redline.trial import Tools, death_soon, lost_connections
 from redline.watched import WatchedDriver
 
-SETTLE_NS = 1_000_000_000
-"""Loaded before each probe counts, though the server is warm: its connections are new."""
-
-WARM_SHARE = 0.7
-"""Of the first rate that is probed on a start. There a server that is cold would fall behind, and next to its edge it
-is long until that is caught up."""
-
-
-def template(cell: Cell) -> Cell:
-    """What every probe of a cell is like but for its rate: the server is warm by then."""
-    return cell.model_copy(update={"warmup_ns": min(SETTLE_NS, cell.warmup_ns)})
-
 
 class Watcher(Protocol):
     """Is told how it goes, to show and to keep it."""
@@ -49,6 +37,10 @@ class Watcher(Protocol):
 
     def seen(self, interval: Interval) -> None:
         """The engine reported one more interval."""
+        ...
+
+    def warmed(self, start: LimitStart) -> None:
+        """The server that was started last is warm, or has been loaded for as long as it may be."""
         ...
 
     def probed(self, evidence: Evidence, why: str) -> None:
@@ -131,6 +123,7 @@ class CellSearch:
     watcher: Watcher
     past_the_edge: bool = True
     probes: list[LimitProbe] = field(default_factory=list)
+    warm_ups: list[LimitStart] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     beyond: Beyond | str = "nobody asked for it"
     _prober: Prober | None = None
@@ -168,7 +161,7 @@ class CellSearch:
         cpus = self.tools.placement.engine_cpus
         return Prober(
             driver=self._driver,
-            cell=template(self.cell),
+            cell=self.cell,
             endpoint=endpoint,
             workers=min(max(1, len(cpus)), self.cell.load.connections),
             seed=self.seed,
@@ -182,9 +175,9 @@ class CellSearch:
         """A probe, on a server that is warm. Raises DriveError, also when the server died of it."""
         assert self._prober is not None, "a server was started"
         if self._cold and self.cell.warmup_ns:
-            warm_per_s = WARM_SHARE * step.rate_per_s
-            with self.starts.loaded(warm_per_s):
-                self._prober.warm(warm_per_s, self.cell.warmup_ns, self._next())
+            with self.starts.loaded(WARM_SHARE * step.rate_per_s):
+                self.warm_ups.append(self._prober.warm(step.rate_per_s, self._next()))
+            self.watcher.warmed(self.warm_ups[-1])
         self._cold = False
         with self.starts.loaded(step.rate_per_s) as seen:
             evidence = self._prober.probe(step, self._next())

@@ -14,7 +14,7 @@ from redline.cli.limit_view import ending, print_cell
 from redline.cli.main import app
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Interval, Open, Outcomes, Traffic
-from redline.model.limits import LimitAnswer, LimitReport
+from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint
 from redline.report.limits import Ending, Subject, answer, cell_limit
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
@@ -22,11 +22,12 @@ from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
 
 URL = "http://127.0.0.1:1/"
 CAPACITY = 3000
+SECOND = 1_000_000_000
 
 
 @dataclass
 class Server:
-    """A server of 3000/s, as the driver sees it; `after` happens at the probe of that number."""
+    """A server of 3000/s, as the driver sees it; `after` happens at the load of that number; the first warms it up."""
 
     wrong: str | None = None
     after: dict[int, Callable[[Drive], None]] = field(default_factory=dict)
@@ -91,10 +92,28 @@ def test_a_wrong_answer_is_not_measured(redline: Callable[..., Result]) -> None:
 
 
 def test_ctrl_c_keeps_what_is_known(redline: Callable[..., Result]) -> None:
-    done = redline(Server(after={3: interrupt}), "--json")
+    done = redline(Server(after={4: interrupt}), "--json")
     assert done.exit_code == 130
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, len(result.probes)) == ("interrupted", 2)
+
+
+def test_a_running_server_is_warmed_up_once_and_until_it_is_steady_when_asked(redline: Callable[..., Result]) -> None:
+    drives: list[Drive] = []
+    keep: Callable[[Drive], None] = drives.append
+    starts: list[tuple[LimitStart, ...]] = []
+    for flags in ((), ("--warmup", "auto"), ("--warmup", "0s")):
+        done = redline(Server(after=dict.fromkeys((1, 2), keep)), "--json", *flags)
+        assert done.exit_code == 0, done.stderr
+        starts.append(LimitReport.model_validate_json(done.stdout).cells[0].starts)
+    first, probe, watched, settled, cold, _ = drives
+    assert (first.cell.load.duration_ns, first.cell.warmup_ns, probe.cell.warmup_ns) == (SECOND, 0, SECOND)
+    assert watched.is_warm
+    assert (watched.cell.warmup_ns, settled.cell.warmup_ns, settled.is_warm) == (60 * SECOND, SECOND, None)
+    assert cold.cell.warmup_ns == 0
+    assert starts[0] == (LimitStart(warmed_ns=SECOND),)
+    assert starts[1][0].steady is not None
+    assert starts[2] == ()
 
 
 def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Result]) -> None:
@@ -106,13 +125,13 @@ def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Re
 
 
 def test_a_server_that_dies_leaves_what_is_known(redline: Callable[..., Result]) -> None:
-    done = redline(Server(after={3: die}), "--json")
+    done = redline(Server(after={4: die}), "--json")
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, result.reason, len(result.probes)) == ("broken", "the engine ended: reset by peer", 2)
     assert "reset by peer" in done.stderr
     assert "engine.log" not in done.stderr
-    assert "reset by peer; this is what was known" in redline(Server(after={3: die})).stdout
+    assert "reset by peer; this is what was known" in redline(Server(after={4: die})).stdout
 
 
 def test_one_that_is_dead_at_once_is_an_error(redline: Callable[..., Result]) -> None:
@@ -184,7 +203,7 @@ def test_a_server_that_answers_no_more_has_no_limit(redline: Callable[..., Resul
         return end
 
     server = Server()
-    server.after = {3: gone(server)}
+    server.after = {4: gone(server)}
     done = redline(server, "--json")
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.model.limits import LimitReport
+from redline.model.limits import LimitReport, LimitStart
 from redline.report.renderers import limit_words as words
 from redline.report.renderers.html.limit_page import RateAxis, limit_page, probe_note
 from redline.report.renderers.limits import LIMIT_RENDERERS
 from tests import golden
 from tests.fakes import limits
 from tests.unit.test_renderers_html import Page
+
+SECOND = 1_000_000_000
 
 ALL: list[Callable[[], LimitReport]] = [limits.by_hand, limits.whole, limits.alone, limits.nasty, limits.report]
 
@@ -153,6 +155,19 @@ def test_the_words_of_confirmation() -> None:
     confirmed = cell.model_copy(update={"confirmed": True, "probes": (*cell.probes, *fresh)})
     assert words.confirmed_told(confirmed) == "confirmed at both ends on 2 fresh starts of the server"
     assert words.confirmed_told(limits.bare()) == ""
+
+
+def test_the_words_of_warm_ups() -> None:
+    def told(*starts: LimitStart) -> str:
+        return words.starts_told(limits.busy().model_copy(update={"starts": starts}))
+
+    fixed, late = LimitStart(warmed_ns=60 * SECOND), LimitStart(warmed_ns=90 * SECOND, steady=False)
+    assert told() == ""
+    assert told(LimitStart(warmed_ns=12_500_000_000, steady=True)) == "steady after 12.5 s"
+    assert told(fixed, fixed) == "each of 2 starts warmed up for 1 min"
+    assert told(LimitStart(warmed_ns=9 * SECOND, steady=True), late) == (
+        "start 1 steady after 9.00 s; start 2 still changing after all of 1 min 30 s"
+    )
 
 
 def test_a_client_that_was_the_limit_is_told() -> None:

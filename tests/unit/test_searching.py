@@ -9,10 +9,11 @@ import pytest
 
 from redline.errors import DriveError, LaunchError
 from redline.model import Cell, FindingKind, Interval, Load, Open, Outcomes, Traffic, Variant
-from redline.model.limits import Beyond
+from redline.model.limits import Beyond, LimitStart
 from redline.ports import Drive, Endpoint, Placement
+from redline.probing import SETTLE_NS, WARM_SHARE
 from redline.search import Converged, Doomed, Evidence, Search, Settings
-from redline.searching import SETTLE_NS, WARM_SHARE, CellSearch
+from redline.searching import CellSearch
 from redline.suite import parse_objectives
 from redline.trial import Tools
 from tests.fakes.plugins import DEATH, FakeLauncher, FakeServer
@@ -36,6 +37,7 @@ class Driver:
     silent: bool = False
     late: int = 0
     exhausted: bool = False
+    warm_after_ns: int = 0
 
     def refuses(self, cell: Cell) -> str | None:
         return None
@@ -46,7 +48,7 @@ class Driver:
 
     def drive(self, drive: Drive) -> Traffic:
         self.drives.append(drive)
-        self.events.append("warm" if drive.cell.warmup_ns == 0 else "probe")
+        self.events.append("warm" if drive.cell.warmup_ns == 0 or drive.is_warm else "probe")
         self.on_drive(len(self.drives))
         shape = drive.cell.load.shape
         assert isinstance(shape, Open)
@@ -59,6 +61,8 @@ class Driver:
         assert traffic is not None
         for interval in traffic.intervals:
             drive.on_interval(interval)
+        if drive.is_warm:
+            return traffic.model_copy(update={"measure_start_ns": self.warm_after_ns})
         if self.silent:
             wrong = {"completed": 0, "outcomes": Outcomes(closed=1)}
             silent = [each.counts.model_copy(update=wrong) for each in traffic.intervals]
@@ -81,6 +85,7 @@ class Seen:
     """A watcher that keeps what it was told."""
 
     starts: list[int] = field(default_factory=list)
+    warmed_up: list[LimitStart] = field(default_factory=list)
     whys: list[str] = field(default_factory=list)
 
     def started(self, number: int) -> None:
@@ -88,6 +93,9 @@ class Seen:
 
     def seen(self, interval: Interval) -> None:
         pass
+
+    def warmed(self, start: LimitStart) -> None:
+        self.warmed_up.append(start)
 
     def probed(self, evidence: Evidence, why: str) -> None:
         self.whys.append(why)
@@ -154,6 +162,19 @@ def test_the_warm_up_is_the_suites_below_the_rate_and_each_probe_settles(bench: 
     assert {drive.cpus for drive in bench.driver.drives} == {(1,)}
     seeds = [drive.seed for drive in bench.driver.drives]
     assert seeds == list(range(7, 7 + len(seeds)))
+    assert bench.made.warm_ups == bench.watcher.warmed_up == [LimitStart(warmed_ns=20 * SECOND)] * 3
+
+
+@pytest.mark.parametrize(("at_most", "steady"), [(20 * SECOND, True), (SECOND, False)])
+def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(bench: Bench, at_most: int, steady: bool) -> None:
+    bench.made.cell = bench.made.cell.model_copy(update={"warmup_ns": at_most, "warmup_detect": True})
+    bench.driver.warm_after_ns = SECOND
+    bench.made.run()
+    watched = [drive for drive in bench.driver.drives if drive.is_warm]
+    assert len(watched) == 3
+    assert {drive.cell.warmup_ns for drive in watched} == {at_most}
+    assert bench.made.warm_ups == bench.watcher.warmed_up == [LimitStart(warmed_ns=SECOND, steady=steady)] * 3
+    assert not any(drive.cell.warmup_detect for drive in bench.driver.drives if drive not in watched)
 
 
 def test_without_a_warm_up_there_is_none(bench: Bench) -> None:

@@ -47,7 +47,7 @@ def limit(
     ] = None,
     warmup: Annotated[
         str | None,
-        typer.Option("--warmup", metavar="TIME", help="Before the first probe of a start; for a URL of each, 1s."),
+        typer.Option("--warmup", metavar="TIME|auto", help="Before its first probe; auto: until steady. 1s for a URL."),
     ] = None,
     start: Annotated[
         str | None, typer.Option("--start", metavar="N", help="The first rate, per second; 1000 for a URL.")

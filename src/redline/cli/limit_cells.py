@@ -8,17 +8,18 @@ from rich.text import Text
 
 from redline.cli.building import Built
 from redline.cli.limit_asked import load_told, lowest_per_s
-from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line
+from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line, warm_line
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.errors import DriveError, LaunchError
 from redline.limit_store import LimitStore
 from redline.model import Cell, Interval, Open
 from redline.model.limit_plan import LimitPlan
-from redline.model.limits import CellLimit, LimitReport
+from redline.model.limits import CellLimit, LimitReport, LimitStart
+from redline.probing import template
 from redline.report.limits import Subject, cell_limit
 from redline.search import Evidence, Search, Settings
-from redline.searching import CellSearch, template
+from redline.searching import CellSearch
 from redline.trial import Tools
 
 
@@ -76,6 +77,10 @@ class CellSearcher:
         if self._line is not None:
             self._line.show(Text(live_line(self.cell, interval)))
 
+    def warmed(self, start: LimitStart) -> None:
+        """Show how a start was warmed up."""
+        self._console.print(Text(warm_line(start), style="dim"), soft_wrap=True)
+
     def probed(self, evidence: Evidence, why: str) -> None:
         """Show a probe, and keep it."""
         self._console.print(Text(probe_line(evidence, why, len(self._made.probes))), soft_wrap=True)
@@ -115,4 +120,4 @@ class CellSearcher:
             runtime_version=self.built.runtimes.get(variant.slug, ""),
         )
         told = cell_limit(subject, ending(end), answers(made.search, end), made.probes, made.beyond)
-        return told.model_copy(update={"findings": tuple(made.findings)})
+        return told.model_copy(update={"findings": tuple(made.findings), "starts": tuple(made.warm_ups)})

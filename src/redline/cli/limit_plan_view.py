@@ -8,9 +8,9 @@ from rich.table import Table
 
 from redline.cli.limit_asked import load_told
 from redline.model import Cell, Open, Plan
+from redline.probing import template
 from redline.quantities import duration, rate
 from redline.search.curve import SHARES
-from redline.searching import template
 from redline.suite import expected_trial_ns
 
 _PAST_THE_EDGE = 8
@@ -31,7 +31,7 @@ def show_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyond: bool
             cell.load.name,
             rate(_first_per_s(cell)),
             load_told(template(cell)),
-            duration(cell.warmup_ns),
+            f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )
     console.print(table)
     for skipped in plan.skipped:

@@ -13,24 +13,25 @@ from rich.text import Text
 
 from redline.cli import exits
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
-from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line
+from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, warm_line
 from redline.cli.load_shape import Arrivals
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.cli.passing_log import passing_log, without_log
-from redline.cli.selection import at_least_one, duration_ns
+from redline.cli.selection import DETECTED, at_least_one, duration_ns
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Finding, Interval, Load, Open, Scenario, Variant
-from redline.model.limits import LimitProbe, LimitReport
+from redline.model.limits import LimitProbe, LimitReport, LimitStart
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
-from redline.probing import Prober
+from redline.probing import Prober, template
 from redline.quantities import rate
 from redline.report.limits import Subject, cell_limit, probe
 from redline.search import Converged, Evidence, Proposal, Search
+from redline.suite import DETECTION_NS
 from redline.watched import WatchedDriver
 
 
@@ -59,6 +60,7 @@ class _Searched:
     prober: Prober
     driver: WatchedDriver
     probes: list[LimitProbe] = field(default_factory=list)
+    warm_ups: list[LimitStart] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -82,7 +84,7 @@ def limit_url(asked: Asked, over: Over) -> None:
         made = _Searched(search, prober, watched)
         end = _run(made, console)
     asked_of = f"{cell.scenario.request.method} {cell.scenario.request.path}"
-    subject = Subject(asked.target, asked.target, asked_of, load_told(cell))
+    subject = Subject(asked.target, asked.target, asked_of, load_told(template(cell)))
     beyond = "that is for suites, whose servers are Redline's own"
     told = cell_limit(subject, ending(end), answers(search, end), made.probes, beyond)
     report = LimitReport(
@@ -92,7 +94,7 @@ def limit_url(asked: Asked, over: Over) -> None:
         seed=seed,
         precision=search.settings.precision,
         environment=environment,
-        cells=(told.model_copy(update={"findings": tuple(made.findings)}),),
+        cells=(told.model_copy(update={"findings": tuple(made.findings), "starts": tuple(made.warm_ups)}),),
     )
     _tell(report, end, json=asked.json)
 
@@ -104,13 +106,15 @@ def _cell(asked: Asked, over: Over) -> Cell:
     request = read_request(
         path, over.method, over.headers or [], over.body, 200 if over.status is None else over.status
     )
+    detected = asked.warmup == DETECTED
     connections = 256 if over.connections is None else at_least_one("-c", over.connections)
     shape = Open(rate_per_s=1.0, arrivals=(over.arrivals or Arrivals.POISSON).value, connections=connections)
     return Cell(
         variant=Variant(entry=running_server(endpoint, tls), http="2" if over.http2 else "1.1", tls=tls),
         scenario=Scenario(name="limit", request=request, picks=read_picks(request)),
         load=Load(name="probe", shape=shape, duration_ns=probe_ns("-d", asked.duration or "5s")),
-        warmup_ns=duration_ns("--warmup", asked.warmup or "1s", least_ns=0),
+        warmup_ns=DETECTION_NS if detected else duration_ns("--warmup", asked.warmup or "1s", least_ns=0),
+        warmup_detect=detected,
         timeout_ns=duration_ns("--timeout", over.timeout or "5s"),
     )
 
@@ -144,9 +148,11 @@ def _run(made: _Searched, console: Console) -> Ended:
     search, prober = made.search, made.prober
     try:
         while isinstance(step := search.next(), Proposal):
+            if prober.cell.warmup_ns and not made.warm_ups:
+                _warm(made, step, console)
             with OneLine(console) as line:
                 prober.on_interval = _shown(line, prober.cell)
-                evidence = prober.probe(step, len(search.evidence))
+                evidence = prober.probe(step, 1 + len(search.evidence))
             search.saw(evidence)
             made.findings.extend(made.driver.findings(prober.cell.id, len(made.probes)))
             made.probes.append(probe(evidence, step.why))
@@ -160,6 +166,14 @@ def _run(made: _Searched, console: Console) -> Ended:
             raise broken.error from error
         return broken
     return step
+
+
+def _warm(made: _Searched, first: Proposal, console: Console) -> None:
+    """Before its first probe. Raises KeyboardInterrupt and DriveError."""
+    with OneLine(console) as line:
+        made.prober.on_interval = _shown(line, made.prober.cell)
+        made.warm_ups.append(made.prober.warm(first.rate_per_s, 0))
+    console.print(Text(warm_line(made.warm_ups[-1]), style="dim"), soft_wrap=True)
 
 
 def _raise_if_gone(prober: Prober, evidence: Evidence) -> None:

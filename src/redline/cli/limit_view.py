@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.errors import RedlineError
-from redline.model.limits import CellLimit, LimitAnswer, LimitReport
+from redline.model.limits import CellLimit, LimitAnswer, LimitReport, LimitStart
 from redline.quantities import duration, rate, significant
 from redline.report.limits import Ending, answer
 from redline.report.renderers import limit_words as words
@@ -36,6 +36,11 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
         (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
     )
     return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {saw}{told}  ({why})"
+
+
+def warm_line(start: LimitStart) -> str:
+    """`     warm: steady after 12.5 s`, under the number of the probes."""
+    return f"     {words.warm_up_told(start)}"
 
 
 def ending(end: Ended) -> Ending:
@@ -97,7 +102,7 @@ def _around(cell: CellLimit) -> list[str]:
     """What is beside the answer: whether it was confirmed, the knee, and what is past the edge."""
     knee = words.knee_of(cell) if cell.knee else ""
     beyond = words.beyond_told(cell) if cell.beyond else ()
-    lines = (words.confirmed_told(cell), f"knee: {knee}" if knee else "", *beyond)
+    lines = (words.starts_told(cell), words.confirmed_told(cell), f"knee: {knee}" if knee else "", *beyond)
     return [line for line in lines if line]
 
 

@@ -41,6 +41,15 @@ class LimitAnswer(Frozen):
     )
 
 
+class LimitStart(Frozen):
+    """How a start of the server was warmed up before its first probe."""
+
+    warmed_ns: int = Field(ge=0, description="for so long")
+    steady: bool | None = Field(
+        default=None, description="whether it was steady by then; null where it was warmed up for a fixed time"
+    )
+
+
 class LimitProbe(Frozen):
     """One probe: some seconds of load at one rate, in the phase of a limit that asked for it.
 
@@ -166,6 +175,9 @@ class CellLimit(Frozen):
     confirmed: bool = Field(description="whether fresh probes at both ends agreed")
     limits: tuple[LimitAnswer, ...]
     probes: tuple[LimitProbe, ...] = Field(description="in the order in which they were made")
+    starts: tuple[LimitStart, ...] = when_said(
+        (), description="of the server, in their order, as they were warmed up; empty where they were not"
+    )
     curve: tuple[CurvePoint, ...] = Field(default=(), description="ascending; without probes that the client limited")
     knee: Knee | None = None
     no_knee: str = Field(default="", description="why the curve shows none")

@@ -68,6 +68,7 @@ def _cell(cell: CellLimit) -> str:
     told = [
         words.ended_told(cell),
         words.confirmed_told(cell),
+        words.starts_told(cell),
         words.client_told(cell),
         *words.doubts_told(cell),
         f"knee {knee}" if knee else "",

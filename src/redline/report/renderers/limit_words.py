@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.model import Finding, FindingKind, Grade
-from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitReport
+from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitReport, LimitStart
 from redline.quantities import duration, percent, rate, significant
 
 
@@ -73,6 +73,22 @@ def confirmed_told(cell: CellLimit) -> str:
     starts = len({probe.start for probe in cell.probes if probe.phase == "confirm" and probe.fresh})
     where = f" on {starts} fresh start{'s' if starts > 1 else ''} of the server" if starts else ""
     return f"{'confirmed' if cell.confirmed else 'not confirmed'} at both ends{where}"
+
+
+def warm_up_told(start: LimitStart) -> str:
+    """How one start was warmed up: `steady after 12.5 s`."""
+    after = duration(start.warmed_ns)
+    if start.steady is None:
+        return f"warmed up for {after}"
+    return f"steady after {after}" if start.steady else f"still changing after all of {after}"
+
+
+def starts_told(cell: CellLimit) -> str:
+    """How its starts were warmed up; empty where none was."""
+    told = [warm_up_told(start) for start in cell.starts]
+    if len(set(told)) <= 1:
+        return "".join(told[:1]) if len(told) <= 1 else f"each of {len(told)} starts {told[0]}"
+    return "; ".join(f"start {number} {one}" for number, one in enumerate(told, 1))
 
 
 def knee_told(knee: Knee) -> str:

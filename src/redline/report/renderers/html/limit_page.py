@@ -109,6 +109,7 @@ class CellSection:
         told = [
             ("search", words.ended_told(self.cell)),
             ("search", words.confirmed_told(self.cell)),
+            ("warm-up", words.starts_told(self.cell)),
             ("client", words.client_told(self.cell)),
             *(("doubtful", each) for each in words.doubts_told(self.cell)),
             ("knee", words.knee_of(self.cell)),
