@@ -95,10 +95,42 @@ def test_two_that_share_a_single_usable_round_want_more_rounds() -> None:
     assert [cell_id.rpartition("-")[0] for cell_id in told.without] == ["rust.axum.SimpleGet.saturate"]
 
 
-def test_nothing_is_enough_where_nothing_can_be_compared() -> None:
-    run = deciding(simulated_run(trials=5, loads=(SATURATE,)), AutoTrials(precision=0.9, at_least=2))
-    empty = tuple(one.model_copy(update={"traffic": None}) for one in run.recordings)
-    assert enough(run.model_copy(update={"recordings": empty})) is None
+def without(run: Run, server: str, rounds: range) -> Run:
+    """The trials of a server in these rounds gave no traffic."""
+    cells = run.manifest.plan.cells
+    lost = tuple(
+        one.model_copy(update={"traffic": None})
+        if cells[one.cell_id].variant.slug == server and one.round in rounds
+        else one
+        for one in run.recordings
+    )
+    return run.model_copy(update={"recordings": lost})
+
+
+@pytest.mark.parametrize("server", ["rust.hyper", "rust.axum"])
+@pytest.mark.parametrize("baseline", ["rust.hyper", None])
+def test_where_no_comparison_can_be_made_any_more_it_ends(server: str, baseline: str | None) -> None:
+    """Without a baseline the other server counts by itself, and may still become narrower."""
+    made = simulated_run(trials=5, loads=(SATURATE,), baseline=baseline, trial_effect=0.1)
+    run = without(deciding(made, AutoTrials(precision=0.001, at_least=4)), server, range(5))
+    assert enough(run) == (Enough(rounds=5, why="no valid trial") if baseline else None)
+    found = precision(run.model_copy(update={"enough": enough(run)}))
+    assert found is not None
+    assert [cell_id.rpartition("-")[0] for cell_id in found.lost] == [f"{server}.SimpleGet.saturate"]
+    if baseline:
+        assert rounds_told(found) == (
+            f"5 rounds: no valid trial of {server}.SimpleGet.saturate, so more rounds would not tell more; "
+            f"±0.1% was asked for"
+        )
+
+
+def test_one_valid_trial_is_a_reason_to_go_on() -> None:
+    made = simulated_run(trials=5, loads=(SATURATE,), trial_effect=0.002)
+    run = deciding(made, AutoTrials(precision=0.02, at_least=5))
+    assert enough(without(run, "rust.axum", range(4))) is None
+    assert enough(without(run, "rust.axum", range(5))) == Enough(rounds=5, why="no valid trial")
+    early = deciding(made, AutoTrials(precision=0.02, at_least=6))
+    assert enough(without(early, "rust.axum", range(5))) is None
 
 
 def test_a_suite_with_a_number_of_trials_decides_nothing() -> None:
@@ -116,6 +148,15 @@ def test_a_round_is_whole_when_all_of_it_is_there(done: int) -> None:
 def test_what_users_wait_for_is_throughput_and_a_schedule_tells_p99() -> None:
     assert telling_metric(SATURATE) is Metric.THROUGHPUT
     assert telling_metric(STEADY) is Metric.P99
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_reports_tell_that_nothing_was_valid(form: str) -> None:
+    made = simulated_run(trials=4, loads=(SATURATE,))
+    run = without(deciding(made, AutoTrials(precision=0.02, at_least=4)), "rust.axum", range(4))
+    report = build_report(run.model_copy(update={"enough": enough(run)}))
+    text = RENDERERS[form].render(report).decode()
+    assert "4 rounds: no valid trial of rust.axum.SimpleGet.saturate" in text.replace("\\", "")
 
 
 @pytest.mark.parametrize("form", ["md", "html"])

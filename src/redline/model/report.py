@@ -119,7 +119,8 @@ class Precision(Frozen):
     """How well a run that decides by itself knows its main comparisons, after `rounds` whole rounds.
 
     `half_width` is the widest of them, relative, and `cell_id` whose it is; both are None where none has an interval.
-    `without` are the cells that have none: more trials may not help them.
+    `without` are the cells that have none: more trials may not help them. Of the cells in `lost`, which are compared or
+    compared with, every trial is invalid.
     """
 
     asked: float
@@ -127,7 +128,8 @@ class Precision(Frozen):
     half_width: float | None
     cell_id: str | None
     without: tuple[str, ...] = ()
-    ended: Literal["precision", "budget", "at most", "not yet"]
+    lost: tuple[str, ...] = ()
+    ended: Literal["precision", "budget", "no valid trial", "at most", "not yet"]
 
 
 class RunReport(Frozen):

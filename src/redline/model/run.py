@@ -28,7 +28,7 @@ class Enough(Frozen):
 
     format: Literal["redline.enough/1"] = "redline.enough/1"
     rounds: int
-    why: Literal["precision", "budget"]
+    why: Literal["precision", "budget", "no valid trial"]
 
 
 class Run(Frozen):

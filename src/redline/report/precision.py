@@ -1,6 +1,7 @@
 """Whether a run knows its main comparisons well enough to stop. Pure: the same recordings give the same answer."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import takewhile
 
 from redline.model import Closed, Enough, Estimate, Load, Metric, Precision, Run, Suite
@@ -16,19 +17,43 @@ def telling_metric(load: Load) -> Metric:
     return Metric.THROUGHPUT if saturates else Metric.P99
 
 
+@dataclass(frozen=True)
+class _Main:
+    """A main comparison, or a cell that counts by itself, and how well it is known."""
+
+    cell: JudgedCell
+    baseline: JudgedCell | None
+    known: Estimate | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Relative; None where there is no interval."""
+        return self.known.relative_half_width if self.known else None
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Which of its cells had trials, and not one valid among them."""
+        sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
+        return tuple(one.cell.id for one in sides if one.trials and not one.used)
+
+
 def enough(run: Run) -> Enough | None:
     """Why no more rounds are to be made, asked between two rounds; None to go on, as for a suite that fixes them.
 
     Enough is when every main comparison is as narrow as asked. One that cannot be made (an invalid cell, a p99 of too
-    few requests) does not keep the others going; one of too few rounds with both sides usable does, and a run in which
-    none can be made goes on.
+    few requests) does not keep the others going; one of too few rounds with both sides usable does. A run in which none
+    can be made yet goes on, unless each has a side without one valid trial: `at_least` rounds are no bad moment of the
+    machine.
     """
     auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
     if auto is None or rounds < auto.at_least:
         return None
     if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
         return Enough(rounds=rounds, why="budget")
-    found = [_relative(known) for _, known in _main(run) if known]
+    all_ = tuple(_main(run))
+    if all_ and all(one.lost for one in all_):
+        return Enough(rounds=rounds, why="no valid trial")
+    found = [one.half_width for one in all_ if one.known]
     narrow = found and all(half is not None and half <= auto.precision for half in found)
     return Enough(rounds=rounds, why="precision") if narrow else None
 
@@ -38,7 +63,8 @@ def precision(run: Run) -> Precision | None:
     plan = run.manifest.plan
     if plan.suite.auto is None:
         return None
-    rounds, halves = whole_rounds(run), [(cell_id, _relative(known)) for cell_id, known in _main(run)]
+    rounds, all_ = whole_rounds(run), tuple(_main(run))
+    halves = [(one.cell.cell.id, one.half_width) for one in all_]
     widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
     planned = {trial.round for trial in plan.trials}
     at_most = "at most" if rounds == len(planned) else "not yet"
@@ -48,6 +74,7 @@ def precision(run: Run) -> Precision | None:
         half_width=widest[0],
         cell_id=widest[1],
         without=tuple(cell_id for cell_id, half in halves if half is None),
+        lost=tuple(dict.fromkeys(cell_id for one in all_ for cell_id in one.lost)),
         ended=run.enough.why if run.enough else at_most,
     )
 
@@ -64,8 +91,8 @@ def _spent_ns(run: Run) -> int:
     return sum(sum(recording.stages_ns.values()) for recording in run.recordings)
 
 
-def _main(run: Run) -> Iterator[tuple[str, Estimate | None]]:
-    """By cell id its main comparison, or its own estimate where it has none and is no baseline of any other."""
+def _main(run: Run) -> Iterator[_Main]:
+    """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other."""
     suite = run.manifest.plan.suite
     judged = judge_run(run)
     subjects = {
@@ -77,7 +104,7 @@ def _main(run: Run) -> Iterator[tuple[str, Estimate | None]]:
     for (slug, scenario, load), one in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None or slug not in references:
-            yield one.cell.id, _known(one, baseline, suite)
+            yield _Main(one, baseline, _known(one, baseline, suite))
 
 
 def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite) -> Estimate | None:
@@ -89,7 +116,3 @@ def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite) -> Estima
     if not one.valid or not told or (metric in SHARES and not enough_beyond(requests, SHARES[metric])):
         return None
     return estimate(sample_of(told, metric), metric)
-
-
-def _relative(known: Estimate | None) -> float | None:
-    return known.relative_half_width if known else None
