@@ -21,6 +21,7 @@ from redline.search.together import (
     ends_of,
     first_to_fail,
     fits,
+    handed_on,
     high_of,
     plausible,
     texts,
@@ -66,7 +67,7 @@ class Search:
         """The next load to try, or the end."""
         if not self.evidence:
             return Proposal(self._within(self.settings.start_per_s), "to begin with")
-        known = {name: self._bounds(name) for name in self.sets}
+        known = self._known()
         open_sets = [name for name in self.sets if not self._decided(known[name])]
         for name in sorted(open_sets, key=lambda each: width(known[each]), reverse=True):
             if reason := self._ended(name) or self._reasons.get(name):
@@ -82,11 +83,14 @@ class Search:
 
     def limits(self) -> tuple[Limit, ...]:
         """What is known now."""
-        return self._limits({name: self._bounds(name) for name in self.sets})
+        return self._limits(self._known())
 
-    def _bounds(self, name: str) -> dict[str, Bounds]:
-        confidence = self.settings.confidence
-        return {each.text: bounds_of(self.evidence, each, confidence) for each in self.sets[name]}
+    def _known(self) -> dict[str, dict[str, Bounds]]:
+        """The bounds of every condition of every set."""
+        conditions = {each.text: each for of_set in self.sets.values() for each in of_set}
+        found = [(each, bounds_of(self.evidence, each, self.settings.confidence)) for each in conditions.values()]
+        allowed = handed_on(found)
+        return {name: {each.text: allowed[each.text] for each in of_set} for name, of_set in self.sets.items()}
 
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set."""

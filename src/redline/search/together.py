@@ -1,11 +1,12 @@
 """All conditions of a set of objectives, taken together."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from redline.model import Objective
 from redline.search.answer import Bounds
-from redline.search.steps import Verdict
+from redline.search.steps import QUANTILES, Verdict
 from redline.search.waiting import Fit
 
 NEAR_SHARE = 0.15
@@ -17,6 +18,31 @@ def high_of(known: Bounds) -> float:
     if known.high_per_s is not None:
         return known.high_per_s
     return float("inf")
+
+
+def implies(strict: Objective, loose: Objective) -> bool:
+    """Whether whatever meets one meets the other: a percentile at least as deep, below a limit at most as long."""
+    if strict.metric not in QUANTILES or loose.metric not in QUANTILES:
+        return False
+    return QUANTILES[strict.metric] >= QUANTILES[loose.metric] and strict.limit <= loose.limit
+
+
+def handed_on(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
+    """The bounds of each condition, by its text, as the others allow them.
+
+    What passed a stricter condition passed this one, and what failed a looser one failed this one. Bounds that
+    contradict each other stay as they are, and so do those that come from single rates: there that is so already.
+    """
+    return {condition.text: _allowed(condition, bounds, found) for condition, bounds in found}
+
+
+def _allowed(condition: Objective, bounds: Bounds, found: Sequence[tuple[Objective, Bounds]]) -> Bounds:
+    told = [(other, each) for other, each in found if each.modelled]
+    lows = [each.low_per_s for other, each in told if implies(other, condition) and each.low_per_s is not None]
+    highs = [each.high_per_s for other, each in told if implies(condition, other) and each.high_per_s is not None]
+    if not bounds.modelled or max(lows) >= min(highs):
+        return bounds
+    return replace(bounds, low_per_s=max(lows), high_per_s=min(highs))
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:
