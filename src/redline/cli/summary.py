@@ -22,6 +22,7 @@ from redline.report.format import (
     ratio,
     spread,
 )
+from redline.report.renderers.pairs import lone_rounds, lone_rounds_of
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import (
     Doubt,
@@ -70,6 +71,8 @@ def print_report(report: Report, console: Console) -> None:
     if compared:
         console.print()
         console.print(_legend(report.run.threshold))
+    for told in lone_rounds(report):
+        console.print(Text(one_line(told), "dim"))
     print_layers(report, console)
     print_costs(report, console)
     _print_missed(report.cells, console)
@@ -93,6 +96,8 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console, *, ba
         console.print()
         console.print(Text.assemble((_slug(cell_id), "bold"), (against, "dim")))
         console.print(_inset(_ratios(found), 2))
+        for told in lone_rounds_of(found):
+            console.print(_inset(Text(one_line(told.partition(":")[0]), "dim"), 2))
 
 
 def _ratios(comparisons: Iterable[Comparison]) -> Table:

@@ -90,6 +90,9 @@ class Comparison(Frozen):
     threshold: float
     refused: str = ""
     caveat: str = when_said("")
+    rounds: int | None = when_said(
+        None, description="paired by round: of how many, where some have no valid trial of both; the ratio's n have one"
+    )
     p: float | None = when_said(None, description="how likely equal cells come out as far apart, by chance alone")
     p_adjusted: float | None = when_said(None, description="the same by Holm, for all comparisons of the family")
     family: int | None = when_said(None, description="how many comparisons were adjusted together")

@@ -102,6 +102,7 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
         threshold=threshold,
         refused=refused,
         caveat=caveat_of_rate(load, metric, ours, theirs) if found else "",
+        rounds=_rounds(cell, baseline, len(ours)) if found and pairing == "by round" else None,
         p=found.p if found else None,
         p_equivalent=found.p_equivalent(threshold) if found else None,
     )
@@ -116,6 +117,12 @@ def _same_rounds(ours: list[Recording], theirs: list[Recording]) -> tuple[list[R
     by_round = {recording.round: recording for recording in theirs}
     pairs = [(recording, by_round[recording.round]) for recording in ours if recording.round in by_round]
     return [one for one, _ in pairs], [two for _, two in pairs]
+
+
+def _rounds(cell: JudgedCell, baseline: JudgedCell, whole: int) -> int | None:
+    """In how many rounds either cell was run; None where all of them are among the whole ones."""
+    run = {trial.recording.round for one in (cell, baseline) for trial in one.trials}
+    return len(run) if whole < len(run) else None
 
 
 def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:

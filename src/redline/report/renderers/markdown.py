@@ -5,6 +5,7 @@ from redline.report import format as fmt
 from redline.report.format import GRADE_MARKS, MARKS
 from redline.report.renderers.escaping import safe as _safe
 from redline.report.renderers.markdown_boards import overview
+from redline.report.renderers.pairs import lone_rounds
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import (
     Built,
@@ -64,7 +65,7 @@ def _tables(report: Report) -> list[str]:
         )
     for caveat, metrics in caveats(report).items():
         blocks.append(f"{', '.join(fmt.label(metric) for metric in metrics)}: {_safe(caveat)}")
-    return blocks
+    return [*blocks, *(f"{_safe(told)}." for told in lone_rounds(report))]
 
 
 def _table(group: Group, compared: dict[str, dict[Metric, Comparison]]) -> str:

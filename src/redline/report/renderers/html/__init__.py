@@ -15,6 +15,7 @@ from redline.report.renderers.html.places import rankings
 from redline.report.renderers.html.plots import payload
 from redline.report.renderers.html.shell import TEMPLATES, asset, policy
 from redline.report.renderers.html.waterfall import layers
+from redline.report.renderers.pairs import lone_rounds
 from redline.report.renderers.rounds import rounds_told
 from redline.report.renderers.views import because, built, caveats, doubts, grave, groups, servers, tally
 from redline.report.renderers.warm_ups import trial_text, warm_ups
@@ -40,6 +41,7 @@ class HtmlRenderer:
                 tally=tally(report),
                 built=built(report),
                 caveats=caveats(report),
+                lone_rounds=lone_rounds(report),
                 machine=machine_facts(report.environment),
                 # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
                 data=Markup(payload(groups(report), servers(report))),  # noqa: S704
