@@ -2,7 +2,6 @@
 //!
 //! A backend owns the sockets of a worker, one for each connection that is not down, and tells of no socket that was closed.
 
-mod buffers;
 pub mod epoll;
 pub mod ready;
 pub mod uring;
