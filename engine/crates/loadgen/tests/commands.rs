@@ -4,8 +4,9 @@ mod support;
 
 use serde_json::{Value, json};
 
+use support::engine::limit_open_files;
 use support::server::{HELLO, Server};
-use support::{Engine, Told, job, limit_open_files, open_job, run, with};
+use support::{Engine, Told, job, open_job, run, with};
 
 const INTERVAL_NS: u64 = 20_000_000;
 const MEASURE_NS: u64 = 100_000_000;

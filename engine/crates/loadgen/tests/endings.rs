@@ -103,7 +103,7 @@ fn a_pause_does_not_end_the_measurement() {
     engine.wait_for_measured("/outcomes/ok");
     for _ in 0..3 {
         engine.signal(libc::SIGSTOP);
-        while !support::is_stopped(engine.pid()) {
+        while !support::engine::is_stopped(engine.pid()) {
             thread::sleep(Duration::from_millis(1));
         }
         engine.signal(libc::SIGCONT);

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 use support::server::{HELLO, HELLO_SHA256, Server};
-use support::{Outcome, Told, histogram, job, run, with};
+use support::told::histogram;
+use support::{Outcome, Told, job, run, with};
 use tls::{Certificates, TlsServer, certificates};
 
 /// A server of both versions, for 127.0.0.1.

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use support::engine::limit_open_files;
 use support::server::{HELLO, Server};
-use support::{Engine, Told, job, limit_open_files, open_job, with};
+use support::{Engine, Told, job, open_job, with};
 
 /// So few descriptors that 100 connections take three processes.
 const FEW: u64 = 60;

@@ -1,0 +1,151 @@
+//! The real engine, as a process of the test.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::Told;
+
+/// An engine that runs. It is killed if it is still there when this is dropped.
+pub struct Engine {
+    child: Child,
+    input: Option<ChildStdin>,
+    out: Option<BufReader<ChildStdout>>,
+    seen: Vec<Value>,
+}
+
+impl Engine {
+    pub fn start(job: &str) -> Self {
+        Self::start_with(job, |_| {})
+    }
+
+    pub fn start_with(job: &str, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut engine = Self::start_heeding(job, prepare);
+        engine.input = None;
+        engine
+    }
+
+    /// Its standard input stays open, for what is said to it later.
+    pub fn start_heeding(job: &str, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        prepare(&mut command);
+        let mut child = command.spawn().unwrap();
+        // It may refuse a job before it has read it all.
+        let mut input = child.stdin.take();
+        let _ = input.as_mut().unwrap().write_all(job.as_bytes());
+        let out = child.stdout.take().map(BufReader::new);
+        Self { child, input, out, seen: Vec::new() }
+    }
+
+    /// Say one line to it.
+    pub fn say(&mut self, line: &str) {
+        self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    pub fn pid(&self) -> libc::pid_t {
+        libc::pid_t::try_from(self.child.id()).unwrap()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: no memory is passed; the process is our child and has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
+    }
+
+    /// Take its descriptors away: from now on it gets none that is not below `most`.
+    pub fn limit_open_files(&self, most: u64) {
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: the limit is valid for reads, and the old one is not asked for.
+        let set = unsafe { libc::prlimit(self.pid(), libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut()) };
+        assert_eq!(set, 0);
+    }
+
+    /// Let the pipe of its output hold as little as the kernel allows.
+    pub fn shrink_output(&self) {
+        let out = self.out.as_ref().unwrap().get_ref();
+        // SAFETY: no memory is passed; the descriptor is open.
+        assert!(unsafe { libc::fcntl(out.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) } > 0);
+    }
+
+    /// Nobody reads its output any more.
+    pub fn stop_reading(&mut self) {
+        drop(self.out.take());
+    }
+
+    fn read_event(&mut self) -> Option<&Value> {
+        let mut line = String::new();
+        if self.out.as_mut().unwrap().read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        self.seen.push(serde_json::from_str(&line).unwrap());
+        self.seen.last()
+    }
+
+    /// Wait for an event of which this is true.
+    pub fn wait_until(&mut self, mut wanted: impl FnMut(&Value) -> bool) {
+        while let Some(event) = self.read_event() {
+            if wanted(event) {
+                return;
+            }
+        }
+        panic!("the engine ended without telling what was waited for: {:#?}", self.seen.last());
+    }
+
+    /// Wait for an interval of the measurement in which this count, by its JSON pointer, is not 0.
+    pub fn wait_for_measured(&mut self, count: &str) {
+        self.wait_until(|event| event["phase"] == "measure" && event["counts"].pointer(count).unwrap() != 0);
+    }
+
+    /// Read to the end of its output and wait for its end.
+    pub fn finish(mut self) -> Told {
+        while self.read_event().is_some() {}
+        let mut log = String::new();
+        if let Some(mut err) = self.child.stderr.take() {
+            err.read_to_string(&mut log).unwrap();
+        }
+        let code = self.exit_code();
+        Told { code, events: std::mem::take(&mut self.seen), log }
+    }
+
+    /// Wait for its end; a minute is past every deadline of these tests.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(90) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the engine outlived its job");
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a process is stopped by a signal.
+pub fn is_stopped(pid: libc::pid_t) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.starts_with('T')
+}
+
+/// Let a command hold so many descriptors at most, whatever this host allows.
+pub fn limit_open_files(command: &mut Command, most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: the call that is made between fork and exec is async-signal-safe and touches no memory but the limit.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! What an engine told, held to the laws that all results obey.
+
+use redline_traffic::Histogram;
+use serde_json::Value;
+
+/// What an engine told, and how it ended.
+#[derive(Debug)]
+pub struct Told {
+    pub code: Option<i32>,
+    pub events: Vec<Value>,
+    /// What it said on standard error.
+    pub log: String,
+}
+
+impl Told {
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events.iter().filter(move |event| event["event"] == kind)
+    }
+
+    /// The result, after checking that nothing was lost on the way to it.
+    pub fn result(&self) -> Outcome {
+        let event = self.events.last().unwrap().clone();
+        assert_eq!(event["event"], "result", "{event:#}");
+        let result = Outcome { event };
+        result.is_conserved();
+        self.intervals_add_up_to(&result);
+        result
+    }
+
+    fn intervals_add_up_to(&self, result: &Outcome) {
+        let mut end = 0;
+        let mut measured = Vec::new();
+        for (index, interval) in self.of_kind("interval").enumerate() {
+            assert_eq!(interval["index"], index);
+            assert_eq!(interval["start_ns"], end);
+            end = interval["end_ns"].as_u64().unwrap();
+            assert!(interval["start_ns"].as_u64().unwrap() < end, "{interval}");
+            if interval["phase"] != "warmup" {
+                measured.push(interval);
+            }
+        }
+        for name in ["response", "service", "lateness"] {
+            let mut sum = Histogram::new();
+            for interval in &measured {
+                sum.add(&histogram(interval, name));
+            }
+            assert_eq!(sum, result.histogram(name), "{name}");
+        }
+        for counter in
+            ["due", "sent", "waited", "late", "retried", "reconnects", "handshakes", "saturated", "exhausted"]
+        {
+            let sum: u64 = measured.iter().map(|interval| interval["counts"][counter].as_u64().unwrap()).sum();
+            assert_eq!(sum, result.count(counter), "{counter}");
+        }
+        let window = measured.iter().filter(|interval| interval["phase"] == "measure");
+        let completed: u64 = window.map(|interval| interval["counts"]["completed"].as_u64().unwrap()).sum();
+        assert_eq!(completed, result.count("completed"));
+    }
+
+    /// The one event of a job that could not run.
+    pub fn error(&self) -> &Value {
+        assert_eq!(self.events.len(), 1, "{:#?}", self.events);
+        assert_eq!(self.events[0]["event"], "error");
+        assert_ne!(self.events[0]["hint"], "");
+        &self.events[0]
+    }
+}
+
+/// A `result`.
+pub struct Outcome {
+    pub event: Value,
+}
+
+impl Outcome {
+    pub fn count(&self, name: &str) -> u64 {
+        self.event["counts"][name].as_u64().unwrap()
+    }
+
+    pub fn outcome(&self, name: &str) -> u64 {
+        self.event["counts"]["outcomes"][name].as_u64().unwrap()
+    }
+
+    pub fn total(&self) -> u64 {
+        self.event["counts"]["outcomes"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
+    }
+
+    pub fn histogram(&self, name: &str) -> Histogram {
+        histogram(&self.event, name)
+    }
+
+    /// Every request that fell due is in the response histogram and has one outcome.
+    fn is_conserved(&self) {
+        assert_eq!(self.total(), self.count("due"), "{:#}", self.event["counts"]);
+        assert_eq!(self.histogram("response").count(), self.count("due"));
+        assert_eq!(self.histogram("lateness").count(), self.count("due"));
+        assert_eq!(self.histogram("service").count(), self.count("sent"));
+        assert!(self.count("exhausted") <= self.outcome("connect"));
+    }
+
+    /// All requests, some at least, ended so.
+    pub fn are_all(&self, outcome: &str) {
+        assert!(self.total() > 0);
+        assert_eq!(self.outcome(outcome), self.total(), "{:#}", self.event["counts"]);
+    }
+}
+
+pub fn histogram(event: &Value, name: &str) -> Histogram {
+    Histogram::decode(event[name].as_str().unwrap()).unwrap()
+}
