@@ -55,8 +55,10 @@ pub(crate) struct Agreed {
     pub(crate) resumed: bool,
 }
 
-// A session is open for nearly all of its life, so that a box would cost more than it saves.
-#[allow(clippy::large_enum_variant)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a session is open for nearly all of its life, so that a box would cost more than it saves"
+)]
 enum Stage {
     Handshake(Box<Handshake>),
     Open(Traffic),

@@ -38,7 +38,7 @@ pub enum Outcome {
 
 /// How many requests ended in each way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the variants of `Outcome` say what each counts")]
+#[expect(missing_docs, reason = "the variants of `Outcome` say what each counts")]
 pub struct Outcomes {
     pub ok: u64,
     pub unexpected_status: u64,

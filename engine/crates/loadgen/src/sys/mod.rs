@@ -1,4 +1,4 @@
-//! The few system calls that the standard library does not offer. Its `unsafe` stands here and in `io`.
+//! The few system calls that the standard library does not offer. The engine's `unsafe` stands here, in `io`, and in `pool` where it hands bytes to `io`.
 
 pub mod process;
 pub mod socket;

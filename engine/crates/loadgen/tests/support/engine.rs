@@ -112,7 +112,7 @@ impl Engine {
         Told { code, events: std::mem::take(&mut self.seen), log }
     }
 
-    /// Wait for its end; a minute is past every deadline of these tests.
+    /// Wait for its end; a minute and a half is past every deadline of these tests.
     pub fn exit_code(&mut self) -> Option<i32> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(90) {

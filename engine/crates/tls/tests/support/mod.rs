@@ -1,5 +1,5 @@
 //! A server in memory, and the bytes between it and a client.
-#![allow(dead_code)] // Each test file takes what it needs.
+#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::io::{Read, Write};
 use std::sync::Arc;
