@@ -108,6 +108,8 @@ class Behaviour:
     """Time for which the server's threads wanted a core and had none, over the time of one core."""
     replaced: int = 0
     """Processes of the server that end halfway and are replaced."""
+    helpers: int = 0
+    """Processes of the server that begin under load and end halfway."""
     log_bytes: int = 200
     lateness_ns: float = 3_000.0
     steal: float = 0.0
@@ -453,7 +455,11 @@ def _series(behaviour: Behaviour, traffic: Traffic) -> tuple[Series, ...]:
         counter("cpu_ns", "engine", behaviour.engine_busy),
         counter("run_delay_ns", "engine", behaviour.run_delay),
         counter("run_delay_ns", "server", behaviour.server_run_delay),
-        *(_steps(name, times, behaviour.replaced) for name in ("processes_started", "processes_ended")),
+        *(
+            _steps(name, times, behaviour.replaced + behaviour.helpers)
+            for name in ("processes_started", "processes_ended")
+        ),
+        _steps("processes_replaced", times, behaviour.replaced).model_copy(update={"kind": "gauge"}),
         gauge("rss_bytes", "B", "server", behaviour.rss_bytes),
         counter("busy_ns", "machine", busy),
         counter("steal_ns", "machine", behaviour.steal),

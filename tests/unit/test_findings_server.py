@@ -266,7 +266,18 @@ def test_an_older_recording_does_not_tell_of_logs_and_processes() -> None:
 def test_processes_that_are_replaced_are_told() -> None:
     (found,) = judge(CLOSED, simulated_recording(CLOSED, replace(GOOD, replaced=2)))
     assert (found.kind, found.grade) == (FindingKind.SERVER_RESTARTED, Grade.WARN)
-    assert "2 of the server's processes ended" in found.message
+    assert "2 of the server's processes ended during the load and others took their place" in found.message
+
+
+def test_helpers_that_live_for_a_request_are_no_restart() -> None:
+    assert judge(CLOSED, simulated_recording(CLOSED, replace(GOOD, helpers=500))) == ()
+
+
+def test_a_recording_that_only_counts_processes_is_judged_by_their_numbers() -> None:
+    recording = simulated_recording(CLOSED, replace(GOOD, helpers=3))
+    old = tuple(one for one in recording.series if one.name != "processes_replaced")
+    (found,) = judge(CLOSED, recording.model_copy(update={"series": old}))
+    assert (found.kind, found.message[:2]) == (FindingKind.SERVER_RESTARTED, "3 ")
 
 
 @pytest.mark.parametrize(

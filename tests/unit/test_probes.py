@@ -19,7 +19,7 @@ from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.host import Host
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.probes.tally import Tally
-from redline.plugins.probes.tree import ProcessTree, process_cpu_ns
+from redline.plugins.probes.tree import ProcessTree, Size, process_cpu_ns
 from redline.ports import Placement
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 
@@ -34,11 +34,12 @@ TREE_SERIES = {
     "rss_bytes": "gauge",
     "threads": "gauge",
     "processes": "gauge",
+    "processes_replaced": "gauge",
 }
 
 # Does what it is told, a line each, and answers with its CPU time when that is done.
 WORKER = """
-import os, sys, threading, time
+import os, subprocess, sys, threading, time
 hold = threading.Event()
 for line in sys.stdin:
     word, number = line.split()
@@ -51,6 +52,10 @@ for line in sys.stdin:
         for _ in range(int(number)):
             if os.fork() == 0:
                 os.setsid(); time.sleep(600)
+    if word == "helper":
+        for _ in range(int(number)): subprocess.run(["true"])
+    if word == "linger":
+        for _ in range(int(number)): subprocess.Popen(["sleep", "600"])
     if word == "switch":
         for _ in range(int(number)): time.sleep(0.0001)
     print(time.process_time_ns(), flush=True)
@@ -152,20 +157,48 @@ def test_a_tree_counts_the_processes_that_took_the_place_of_others(worker: Worke
     tree.look_around()
     first = tree.size()
     assert first is not None
-    assert (first.started, first.ended) == (0, 0)
-    gone = procfs.tree(worker.pid)[-1]
-    os.kill(gone, signal.SIGKILL)
+    assert (first.started, first.ended, first.replaced) == (0, 0, 0)
+    end(procfs.tree(worker.pid)[-1])
     worker.do("fork 1")
+    then = looked(tree)
+    assert (then.started, then.ended, then.replaced, then.processes) == (1, 1, 1, 3)
+
+
+def test_helpers_that_come_and_go_take_nobodys_place(worker: Worker) -> None:
+    """What was there before the load is there still, whatever else began and ended; and a helper is no worker."""
+    worker.do("fork 1")
+    tree = ProcessTree(worker.pid)
+    looked(tree)
+    for _ in range(3):
+        worker.do("helper 2")
+        worker.do("linger 1")
+        looked(tree)
+        end(procfs.tree(worker.pid)[-1])
+    then = looked(tree)
+    assert (then.started, then.ended, then.replaced) == (3, 3, 0)
+    end(procfs.tree(worker.pid)[1])
+    worker.do("linger 1")
+    gone = looked(tree)
+    assert (gone.ended, gone.replaced) == (4, 0), "its worker ended, and what began is another program"
+
+
+def end(pid: int) -> None:
+    """Kill it, and wait until it is over."""
+    os.kill(pid, signal.SIGKILL)
 
     def is_over() -> bool:
-        stat = procfs.read_stat(gone)
+        stat = procfs.read_stat(pid)
         return stat is None or stat.state == "Z"
 
     assert eventually(is_over)
+
+
+def looked(tree: ProcessTree) -> Size:
+    """After another look."""
     tree.look_around()
-    then = tree.size()
-    assert then is not None
-    assert (then.started, then.ended, then.processes) == (1, 1, 3)
+    size = tree.size()
+    assert size is not None
+    return size
 
 
 def test_voluntary_switches_are_those_of_the_process(worker: Worker) -> None:

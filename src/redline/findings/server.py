@@ -72,13 +72,18 @@ def debug_logging(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[F
 
 
 def server_restarted(recording: Recording) -> tuple[Finding, ...]:
-    """Whether processes of the server ended during the load and others took their place."""
-    ended, began = (_counted(recording, name) for name in ("processes_ended", "processes_started"))
+    """Whether processes of the server ended during the load and others took their place.
+
+    A helper that came under load and went is none of them, as far as the recording can tell: older ones only count.
+    """
+    known = recording.find("processes_replaced", "server")
+    counted = min(_counted(recording, name) for name in ("processes_ended", "processes_started"))
+    replaced = counted if known is None else max(known.values)
     message = (
-        f"{ended:,.0f} of the server's processes ended during the load and {began:,.0f} began: it restarts them, and "
-        f"went on."
+        f"{replaced:,.0f} of the server's processes ended during the load and others took their place: it restarts "
+        f"them, and went on."
     )
-    return doubt(FindingKind.SERVER_RESTARTED, min(ended, began), message, recording)
+    return doubt(FindingKind.SERVER_RESTARTED, replaced, message, recording)
 
 
 def _always_enough(cell: Cell, recording: Recording, traffic: Traffic) -> bool:

@@ -22,8 +22,9 @@ class Series(Frozen):
     - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `preemptions` (the
       involuntary ones of threads that do not give way to others), `run_delay_ns` (of the same threads; counters),
       `processes_started`, `processes_ended` (since it was first looked at; counters),
-      `rss_bytes`, `threads`, `processes` (gauges); where it began on some of the cores, `cores_busy_ns` (CPU time of
-      those that was not idle, whoever used it) and, where the kernel leaves it out of what it says of processes,
+      `rss_bytes`, `threads`, `processes`, `processes_replaced` (those that were there at first and have ended, and in
+      whose place there are others of their name; gauges); where it began on some of the cores, `cores_busy_ns` (CPU
+      time of those that was not idle, whoever used it) and, where the kernel leaves it out of processes' times,
       `cores_interrupts_ns` (the part of that in interrupts; counters); where a quota of CPU time holds for it,
       `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),

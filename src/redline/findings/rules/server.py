@@ -24,7 +24,8 @@ SERVER = (
     ),
     Rule(
         FindingKind.SERVER_RESTARTED,
-        "processes of the server that ended during the load while others began",
+        "processes that the server had before the load and that ended during it, while others of the same name took "
+        "their place",
         note=None,
         warn=0.0,
         invalid=None,

@@ -11,8 +11,9 @@ TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Stat:
-    """Of /proc/PID/stat: the state letter, the parent, the number of threads and the resident memory in bytes."""
+    """Of /proc/PID/stat: the command's name, the state letter, the parent, the number of threads, resident memory."""
 
+    name: bytes
     state: str
     parent: int
     threads: int
@@ -40,10 +41,12 @@ def read_bytes(path: str) -> bytes:
 
 def read_stat(pid: int) -> Stat | None:
     """What the process is doing. The command's name may hold spaces and brackets, so fields count from the last one."""
-    fields = read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    head, _, tail = read_bytes(f"/proc/{pid}/stat").rpartition(b")")
+    fields = tail.split()
     if len(fields) < 22:
         return None
-    return Stat(fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES)
+    name = head.partition(b"(")[2]
+    return Stat(name, fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES)
 
 
 def process_ids() -> list[int]:

@@ -153,6 +153,7 @@ class ProcessTreeProbe:
         if size is not None:
             self._keep(subject, now, rss_bytes=size.rss_bytes, threads=size.threads, processes=size.processes)
             self._keep(subject, now, processes_started=size.started, processes_ended=size.ended)
+            self._keep(subject, now, processes_replaced=size.replaced)
         if last or watched.threads.is_due():
             with watched.threads.spending():
                 self._sample_scheduling(subject, tree)

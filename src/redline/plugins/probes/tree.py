@@ -2,6 +2,8 @@
 
 import re
 import time
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from redline.plugins.linux import cgroup, procfs
@@ -15,7 +17,8 @@ _CPUCLOCK_SCHED = 2
 class Size:
     """How big the tree is now, and how many of its processes began and ended since it was first looked at.
 
-    Those that began and ended between two looks are not among them.
+    Those that began and ended between two looks are not among them. `replaced` are those that were there at the first
+    look and have ended, as far as there are now so many of the same command's name that were not there then.
     """
 
     rss_bytes: int
@@ -23,6 +26,7 @@ class Size:
     processes: int
     started: int
     ended: int
+    replaced: int
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class ProcessTree:
         self._members = procfs.tree(root)
         self._cpu, self._voluntary, self._involuntary = Tally(), Tally(), Tally()
         self._preemptions, self._delay = Tally(), Tally()
-        self._alive: frozenset[int] | None = None
+        self._first: Mapping[int, bytes] | None = None
+        self._alive: frozenset[int] = frozenset()
         self._started = self._ended = 0
 
     def look_around(self) -> None:
@@ -70,16 +75,22 @@ class ProcessTree:
         stats = [stat for stat in found.values() if stat.state != "Z"]
         if not stats:
             return None
-        self._compare(frozenset(pid for pid, stat in found.items() if stat.state != "Z"))
+        replaced = self._compare({pid: stat.name for pid, stat in found.items() if stat.state != "Z"})
         rss_bytes, threads = sum(stat.rss_bytes for stat in stats), sum(stat.threads for stat in stats)
-        return Size(rss_bytes, threads, len(stats), self._started, self._ended)
+        return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
 
-    def _compare(self, alive: frozenset[int]) -> None:
-        """Count who came and who went since the last time."""
-        if self._alive is not None:
+    def _compare(self, names: Mapping[int, bytes]) -> int:
+        """Count who came and who went since the last time; gives how many of the first ones are replaced."""
+        alive = frozenset(names)
+        if self._first is None:
+            self._first = names
+        else:
             self._started += len(alive - self._alive)
             self._ended += len(self._alive - alive)
         self._alive = alive
+        gone = Counter(name for pid, name in self._first.items() if pid not in alive)
+        new = Counter(name for pid, name in names.items() if pid not in self._first)
+        return (gone & new).total()
 
     def scheduling(self) -> Scheduling | None:
         """Context switches and time spent waiting for a core, of all threads, or None when none is left.

@@ -29,6 +29,7 @@ GAUGES = {
     "rss_bytes": "B",
     "threads": "1",
     "processes": "1",
+    "processes_replaced": "1",
     "time_wait": "1",
     "local_ports": "1",
     "link_bits_per_s": "bit/s",
