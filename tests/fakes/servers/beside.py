@@ -13,7 +13,8 @@ import time
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: %b\r\n\r\nok"
 ACCEPTED_EVERY_S = 0.1
 DIALS_AFTER_S = 0.5  # of each connection: not before whoever watches has begun to
-BACKLOGS = {"healthy": 128, "dials": 128, "turns_away": 1}
+BACKLOGS = {"healthy": 128, "crowded": 128, "dials": 128, "turns_away": 1}
+CROWD = 12
 
 
 def serve(listener: socket.socket, habit: str) -> None:
@@ -49,10 +50,14 @@ def dial(behind: socket.socket) -> None:
 
 
 def main(habit: str, port: str, *command: str) -> int:
-    """Serve, run the command, and end."""
+    """Serve, run the command, and end. With the habit `crowded` others hold their connections, and ports, already."""
     listener = socket.create_server(("127.0.0.1", int(port)), backlog=BACKLOGS[habit])
     threading.Thread(target=serve, args=(listener, habit), daemon=True).start()
-    return subprocess.run(command, check=False).returncode
+    others = [socket.create_connection(("127.0.0.1", int(port))) for _ in range(CROWD * (habit == "crowded"))]
+    with contextlib.ExitStack() as held:
+        for other in others:
+            held.enter_context(other)
+        return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

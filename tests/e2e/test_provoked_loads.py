@@ -1,0 +1,124 @@
+"""What a load of its own tells, provoked for real: failures, a rate that is missed, a cut, a ceiling that is near."""
+
+import json
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from redline.cli.contracts import LoadResult
+from redline.model import FindingKind, Report
+from tests.e2e.conftest import Redline
+from tests.e2e.lab import BUILD, Lab
+from tests.e2e.test_provoked_network import alone
+from tests.fakes import targets
+from tests.fakes.certificates import Certificate
+
+pytestmark = pytest.mark.e2e
+
+FAULTS = {
+    FindingKind.ERRORS,
+    FindingKind.TRIAL_FAILED,
+    FindingKind.WRONG_ANSWERS,
+    FindingKind.RATE_MISSED,
+    FindingKind.CUT_SHORT,
+    FindingKind.TLS_INSECURE,
+    FindingKind.STEADINESS_UNKNOWN,
+    FindingKind.EXHAUSTED,
+}
+WAITING = """\
+about: what answers after a while, however many ask
+runtime: native
+{build}
+ready: {{path: /, within: 10s}}
+servers:
+  one: {{about: one, {start}}}
+  two: {{about: two, {start}}}
+"""
+
+
+def dawdles(connection: socket.socket) -> None:
+    """Answers each request after 20 ms."""
+    while connection.recv(65536):
+        time.sleep(0.02)
+        connection.sendall(targets.ANSWER)
+
+
+def kinds(told: str) -> set[FindingKind]:
+    """Those of what `redline load --json` told."""
+    return {finding.kind for finding in LoadResult.model_validate(json.loads(told)).findings}
+
+
+@pytest.mark.parametrize(
+    ("habit", "flags", "expected"),
+    [
+        (targets.resets, "-c 4", {FindingKind.ERRORS, FindingKind.TRIAL_FAILED}),
+        (targets.fails, "-c 4", {FindingKind.WRONG_ANSWERS, FindingKind.TRIAL_FAILED}),
+        (dawdles, "-c 2 -R 400", {FindingKind.RATE_MISSED, FindingKind.CLIENT_QUEUEING}),
+        (dawdles, "-c 4", set()),
+    ],
+    ids=["resets", "fails", "overloaded", "good"],
+)
+def test_what_is_wrong_with_answers_is_told(
+    redline: Redline, habit: targets.Habit, flags: str, expected: set[FindingKind]
+) -> None:
+    with targets.target(habit) as url:
+        done = redline("load", url, *flags.split(), "-d", "900ms", "--warmup", "100ms", "--timeout", "5s", "--json")
+    found = kinds(done.out)
+    assert expected <= found
+    assert expected or not found & FAULTS
+
+
+def test_a_short_load_of_a_server_that_nobody_vouches_for_is_told(redline: Redline, tmp_path: Path) -> None:
+    with targets.target(targets.speaks_http2, Certificate(tmp_path).context("h2")) as url:
+        done = redline("load", url, "--http2", "--insecure", "-c", "2", "-d", "200ms", "--warmup", "50ms", "--json")
+    assert {FindingKind.TLS_INSECURE, FindingKind.STEADINESS_UNKNOWN} <= kinds(done.out)
+
+
+@pytest.mark.parametrize(("habit", "lacks"), [("crowded", True), ("healthy", False)])
+def test_ports_that_others_hold_are_told(redline: Redline, habit: str, lacks: bool) -> None:
+    flags = ("-c", "8", "-d", "600ms", "--warmup", "50ms")
+    assert (FindingKind.EXHAUSTED in alone(redline, habit, *flags, ports="40000 40015")) is lacks
+
+
+def test_a_measurement_that_is_cut_is_told(redline: Redline) -> None:
+    asked: list[float] = []
+
+    def dawdles_and_tells(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            asked.append(time.monotonic())
+            time.sleep(0.02)
+            connection.sendall(targets.ANSWER)
+
+    with targets.target(dawdles_and_tells) as url:
+        lab = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "0s", "--json")
+        try:
+            deadline = time.monotonic() + 60
+            while len(asked) < 50 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            lab.send_signal(signal.SIGINT)
+            out, err = lab.communicate(timeout=60)
+        finally:
+            lab.kill()
+            lab.wait()
+    assert out, err
+    assert FindingKind.CUT_SHORT in kinds(out)
+
+
+def test_a_server_as_fast_as_the_ceiling_is_told_and_that_one_short_trial_is_little(
+    redline: Redline, oracle: Path
+) -> None:
+    lab = Lab(redline.folder, oracle)
+    family = lab.folder / "catalogue" / "waiting"
+    family.mkdir()
+    start = f"start: {{command: ['{oracle}', fixed, --delay, 20ms, --port, '{{port}}']}}"
+    (family / "server.yaml").write_text(WAITING.format(build=BUILD, start=start))
+    suite = lab.suite("waiting.one", trials=1, more="ceiling: waiting.two")
+    done = redline("run", suite, "-o", "out", "--json")
+    assert "Traceback" not in done.err, done.err
+    cells = {cell.server: cell for cell in Report.model_validate(done.json).cells}
+    found = {one.kind for one in cells["waiting.one"].findings}
+    assert {FindingKind.NEAR_CEILING, FindingKind.TOO_FEW_TRIALS, FindingKind.TOO_FEW_SAMPLES} <= found
+    assert FindingKind.NEAR_CEILING not in {one.kind for one in cells["waiting.two"].findings}
