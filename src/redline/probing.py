@@ -29,7 +29,7 @@ WARM_SHARE = 0.7
 is long until that is caught up."""
 
 _AFTER_NS = 500_000_000
-"""A load has to measure something, also where only its warm-up is wanted."""
+"""A load has to measure something, also where only its warm-up is wanted: one more of the intervals that are watched."""
 
 
 def template(cell: Cell) -> Cell:
@@ -137,7 +137,7 @@ class Prober:
             self._put(cell.model_copy(update={"load": load, "warmup_ns": 0}), number)
             return LimitStart(warmed_ns=cell.warmup_ns)
         load = cell.load.model_copy(update={"duration_ns": _AFTER_NS})
-        began_ns = self._put(cell.model_copy(update={"load": load}), number).measure_start_ns
+        began_ns = self._put(cell.model_copy(update={"load": load}), number, _AFTER_NS).measure_start_ns
         return LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns)
 
     def staged(self, plan: BeyondPlan, number: int) -> Traffic:

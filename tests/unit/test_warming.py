@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redline.findings import judge, warm_up
+from redline.findings import judge, warm_up, warming
 from redline.findings.changes import FEWEST_POINTS, clipped, noise, segments
-from redline.findings.warming import LEAST_S, SAME, Watch, course_of, last_stretch
-from redline.model import Cell, Closed, FindingKind, Grade, Load, Open
+from redline.findings.warming import LEAST_S, SAME, Course, Watch, course_of, last_stretch
+from redline.model import Cell, Closed, FindingKind, Grade, Interval, Load, Open
 from redline.suite.forms import SHORTEST_DETECTION_NS
 from tests.fakes.courses import (
     BUDGET_S,
@@ -102,6 +102,33 @@ def test_a_watch_says_when_it_is_warm(load: Load) -> None:
     said = [watch.is_warm(interval) for interval in traffic.intervals if interval.phase == "warmup"]
     first = said.index(True)
     assert LEAST_S <= traffic.intervals[first].end_ns / S <= 2 * LEAST_S
+
+
+def test_a_watch_looks_at_each_interval_once_and_does_not_judge_after_each_short_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, judged = list[int](), list[int]()
+    speed = warming._speed
+
+    def look(intervals: list[Interval], *, by_rate: bool) -> float:
+        looked.extend(each.index for each in intervals)
+        return speed(intervals, by_rate=by_rate)
+
+    def judge_it(course: Course) -> bool:
+        judged.append(course.n)
+        return False
+
+    monkeypatch.setattr(warming, "_speed", look)
+    monkeypatch.setattr(warming, "is_warm", judge_it)
+    short = detected(OPEN.model_copy(update={"duration_ns": S // 2}))
+    traffic = simulated_recording(short).traffic
+    assert traffic
+    warm_up_of = [interval for interval in traffic.intervals if interval.phase == "warmup"]
+    watch = Watch(short)
+    assert not any(watch.is_warm(interval) for interval in warm_up_of)
+    assert len(warm_up_of) == 100
+    assert looked == [interval.index for interval in warm_up_of]
+    assert 10 <= len(judged) <= (10 - LEAST_S) / 0.4 + 1
 
 
 def test_few_requests_make_few_points() -> None:

@@ -47,6 +47,10 @@ BLIP = 0.1
 """Of the steady stretch after it: a disturbance that lasted no longer, and left all as it was, is passed over."""
 
 
+JUDGED_EVERY_NS = 400_000_000
+"""While it warms up, and not sooner: so after every interval of half a second, and not after all that are shorter."""
+
+
 @dataclass(frozen=True)
 class Course:
     """How fast a server was, from the first request on: the log of its rate, or of 1 / p50, and when points ended."""
@@ -85,24 +89,39 @@ def judged_by_rate(cell: Cell) -> bool:
     return isinstance(shape, Closed) and shape.think is None and shape.pace_per_s is None
 
 
-def course_of(cell: Cell, intervals: Iterable[Interval]) -> Course:
-    """The course of a trial so far; intervals of the drain are no part of it.
+class CourseSoFar:
+    """A course that grows interval by interval; each is looked at once."""
 
-    Where the p50 tells, intervals run together until they have enough requests for one.
-    """
-    ends: list[int] = []
-    speeds: list[float] = []
-    waiting: list[Interval] = []
-    by_rate = judged_by_rate(cell)
-    for interval in intervals:
+    def __init__(self, cell: Cell) -> None:
+        self._by_rate = judged_by_rate(cell)
+        self._waiting: list[Interval] = []
+        self._ends: list[int] = []
+        self._speeds: list[float] = []
+
+    def add(self, interval: Interval) -> None:
+        """One more; intervals of the drain are no part of it.
+
+        Where the p50 tells, intervals run together until they have enough requests for one.
+        """
         if interval.phase == "drain" or interval.end_ns <= interval.start_ns:
-            continue
-        waiting.append(interval)
-        if by_rate or sum(each.counts.outcomes.total for each in waiting) >= FEWEST_SAMPLES:
-            ends.append(interval.end_ns)
-            speeds.append(_speed(waiting, by_rate=by_rate))
-            waiting = []
-    return Course(tuple(ends), np.array(speeds))
+            return
+        self._waiting.append(interval)
+        if self._by_rate or sum(each.counts.outcomes.total for each in self._waiting) >= FEWEST_SAMPLES:
+            self._ends.append(interval.end_ns)
+            self._speeds.append(_speed(self._waiting, by_rate=self._by_rate))
+            self._waiting = []
+
+    def course(self) -> Course:
+        """As far as it is known."""
+        return Course(tuple(self._ends), np.array(self._speeds))
+
+
+def course_of(cell: Cell, intervals: Iterable[Interval]) -> Course:
+    """The course of a trial so far."""
+    growing = CourseSoFar(cell)
+    for interval in intervals:
+        growing.add(interval)
+    return growing.course()
 
 
 def last_stretch(course: Course, *, hasty: bool = False) -> Stretch:
@@ -152,16 +171,22 @@ def warm_up(cell: Cell, recording: Recording) -> WarmUp | None:
 
 
 class Watch:
-    """Follows a warm-up interval by interval, until it says that the measurement may begin."""
+    """Follows a warm-up interval by interval, until it says that the measurement may begin.
+
+    Judging takes the longer the more intervals there are, so where they are short it is not done after each.
+    """
 
     def __init__(self, cell: Cell) -> None:
-        self._cell = cell
-        self._seen: list[Interval] = []
+        self._seen = CourseSoFar(cell)
+        self._judge_from_ns = round(LEAST_S * 1e9)
 
     def is_warm(self, interval: Interval) -> bool:
         """Whether it is warm now, after one more interval of the warm-up."""
-        self._seen.append(interval)
-        return interval.end_ns >= LEAST_S * 1e9 and is_warm(course_of(self._cell, self._seen))
+        self._seen.add(interval)
+        if interval.end_ns < self._judge_from_ns:
+            return False
+        self._judge_from_ns = interval.end_ns + JUDGED_EVERY_NS
+        return is_warm(self._seen.course())
 
 
 def _speed(intervals: list[Interval], *, by_rate: bool) -> float:
