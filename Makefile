@@ -6,7 +6,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint test-engine test-lab fuzz bench clean
+.PHONY: help run build test lint lint-lab lint-engine test-engine test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -26,10 +26,15 @@ $(UV_STAMP):
 test: lint test-engine test-lab fuzz ## All tests: lint, engine, lab, a short fuzzing
 
 lint: build ## Formatting, lint, types and the walls between the rooms
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-lab lint-engine
+
+lint-lab: build
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+lint-engine: build
 	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 	cd engine/fuzz && cargo fmt --check
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
@@ -43,7 +48,8 @@ fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
 
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2
-	.venv/bin/pytest tests/e2e
+	.venv/bin/pytest tests/e2e -m together -n 2 --dist loadgroup
+	.venv/bin/pytest tests/e2e -m 'not together'
 
 bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
 	$(PY) -m bench.cost

@@ -24,6 +24,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests are alone on the machine unless they say that they need not be."""
+    config.addinivalue_line(
+        "markers", "together: judges nothing that a busy machine changes, so that another test may run beside it"
+    )
+
+
 @dataclass(frozen=True)
 class Done:
     """How a command ended."""
@@ -80,6 +87,13 @@ class Redline:
 @pytest.fixture
 def redline(tmp_path: Path) -> Redline:
     return Redline(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this session see, for what one of them does for all."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="session")

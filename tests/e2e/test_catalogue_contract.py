@@ -1,10 +1,12 @@
 """Every server of the catalogue, built and started by the lab's own launcher, held to catalogue/README.md's table."""
 
+import fcntl
+import json
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import cache
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from redline.ports import Endpoint, Placement
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.together]
 
 CATALOGUE = CHECKOUT / "catalogue"
 ENTRIES = load_catalogue(CATALOGUE).servers
@@ -30,13 +32,10 @@ LOG = "requests.log"
 UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they need is not in every mirror
 
 
-@pytest.fixture(scope="module")
-def launcher() -> ProcessLauncher:
-    return ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
-
-
 def marked(entry: ServerEntry) -> object:
-    return pytest.param(entry, id=entry.name, marks=[pytest.mark.jvm] if entry.runtime == "jvm" else [])
+    """All tests of one server are for one worker, which starts it once."""
+    runtime = [pytest.mark.jvm] if entry.runtime == "jvm" else []
+    return pytest.param(entry, id=entry.name, marks=[pytest.mark.xdist_group(entry.name), *runtime])
 
 
 SERVERS = [marked(entry) for entry in ENTRIES.values() if entry.name != CEILING]
@@ -52,23 +51,44 @@ def variant_of(entry: ServerEntry, **options: OptionValue) -> Variant:
     return Variant(entry=entry, options={**defaults, **options})
 
 
-@cache
-def built(launcher: ProcessLauncher) -> dict[str, BuildError | None]:
-    """By name of every server that can be built: why it could not be, or None. One command builds many."""
+@dataclass(frozen=True)
+class Workshop:
+    """The lab's launcher, after it has built all that it can; by name of a server, why that could not be built."""
+
+    launcher: ProcessLauncher
+    failures: dict[str, BuildError]
+
+
+@pytest.fixture(scope="session")
+def workshop(shared: Path) -> Workshop:
+    """One worker builds, by one command, and the others wait for it: what cannot be built would be tried by each."""
+    launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
+    told = shared / "builds.json"
+    with (shared / "builds.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            told.write_text(json.dumps(build_all(launcher)))
+    failures: dict[str, list[str]] = json.loads(told.read_text())
+    return Workshop(launcher, {name: BuildError(why, hint=hint) for name, (why, hint) in failures.items()})
+
+
+def build_all(launcher: ProcessLauncher) -> dict[str, tuple[str, str]]:
+    """By name of every server whose tools are there and that could not be built: why, and a hint."""
     entries = [entry for entry in ENTRIES.values() if launcher.availability(entry).state != "cannot be built"]
-    outcome = launcher.build([variant_of(entry) for entry in entries], print)
-    return {entry.name: outcome.failures.get(variant_of(entry).slug) for entry in entries}
+    failures = launcher.build([variant_of(entry) for entry in entries], print).failures
+    slugs = {entry.name: variant_of(entry).slug for entry in entries}
+    found = {name: failures[slug].problems[0] for name, slug in slugs.items() if slug in failures}
+    return {name: (problem.message, problem.hint) for name, problem in found.items()}
 
 
 @contextmanager
-def started(
-    launcher: ProcessLauncher, entry: ServerEntry, folder: Path, **options: OptionValue
-) -> Iterator[ProcessServer]:
+def started(workshop: Workshop, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[ProcessServer]:
     """The server with its defaults but for `options`; skips, saying why, where it cannot be built."""
+    launcher = workshop.launcher
     available = launcher.availability(entry)
     if available.state == "cannot be built":
         pytest.skip(f"{entry.name}: {available.reason}")
-    failed = built(launcher)[entry.name]
+    failed = workshop.failures.get(entry.name)
     if failed is not None:
         if excused(entry, failed):
             pytest.skip(str(failed))
@@ -79,9 +99,9 @@ def started(
 
 
 @contextmanager
-def running(launcher: ProcessLauncher, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[Endpoint]:
+def running(workshop: Workshop, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[Endpoint]:
     """Where it listens while it runs."""
-    with started(launcher, entry, folder, **options) as server:
+    with started(workshop, entry, folder, **options) as server:
         yield server.endpoint
 
 
@@ -91,9 +111,9 @@ def connected(endpoint: Endpoint) -> "closing[HTTPConnection]":
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(
-    request: pytest.FixtureRequest, launcher: ProcessLauncher, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, workshop: Workshop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ProcessServer]:
-    with started(launcher, request.param, tmp_path_factory.mktemp("server")) as server:
+    with started(workshop, request.param, tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
@@ -211,10 +231,10 @@ def lines_of(log: Path, at_least: int) -> list[str]:
 
 @pytest.mark.parametrize("entry", SERVERS)
 def test_one_route_is_one_route_and_a_log_has_a_line_for_each_request(
-    launcher: ProcessLauncher, tmp_path: Path, entry: ServerEntry
+    workshop: Workshop, tmp_path: Path, entry: ServerEntry
 ) -> None:
     asked = 20
-    with started(launcher, entry, tmp_path, routes=1, **logging(entry)) as server:
+    with started(workshop, entry, tmp_path, routes=1, **logging(entry)) as server:
         with connected(server.endpoint) as client:
             for _ in range(asked):
                 assert ask(client, "GET", "/path0") == (200, "path0")
@@ -236,11 +256,12 @@ def test_nothing_is_logged_unless_asked(server: ProcessServer, client: HTTPConne
 
 
 @pytest.fixture(scope="module")
-def ceiling(launcher: ProcessLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    with running(launcher, ENTRIES[CEILING], tmp_path_factory.mktemp("ceiling")) as endpoint:
+def ceiling(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    with running(workshop, ENTRIES[CEILING], tmp_path_factory.mktemp("ceiling")) as endpoint:
         yield endpoint
 
 
+@pytest.mark.xdist_group(CEILING)
 def test_the_ceiling_answers_any_name(ceiling: Endpoint) -> None:
     with connected(ceiling) as client:
         for name in ("path0", "path127", "a/b?c=d", ""):
@@ -256,6 +277,7 @@ REQUESTS = b"".join(b"GET /path%d HTTP/1.1\r\nHost: a\r\n\r\n" % n for n in rang
 BODIES = [f"path{n}" for n in range(20)] + ["bytes0 4"]
 
 
+@pytest.mark.xdist_group(CEILING)
 @pytest.mark.parametrize("piece", [len(REQUESTS), 7, 1], ids=["pipelined", "seven-by-seven", "byte-by-byte"])
 def test_the_ceiling_takes_requests_however_they_are_cut(ceiling: Endpoint, piece: int) -> None:
     with socket.create_connection((ceiling.host, ceiling.port), timeout=WAIT_S) as connection:

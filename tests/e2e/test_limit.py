@@ -54,6 +54,7 @@ def test_a_wrong_answer_is_not_measured(redline: Redline, url: str) -> None:
     redline("limit", url, "--objective", "p99 < 50ms", "--status", "201", *SHORT).refused(1, "answer is wrong", "201")
 
 
+@pytest.mark.together
 def test_a_wrong_objective_is_refused(redline: Redline) -> None:
     redline("limit", "http://127.0.0.1:1/", "--objective", "p98 < 1ms").refused(2, "--objective", "p98")
 

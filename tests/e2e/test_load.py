@@ -96,6 +96,7 @@ def test_a_target_that_refuses_is_told(redline: Redline) -> None:
     redline("load", url, *SHORT).refused(1, "refused")
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("args", "word"),
     [
@@ -120,6 +121,7 @@ def test_wrong_input_is_told(redline: Redline, args: tuple[str, ...], word: str)
     redline("load", *args).refused(2, word)
 
 
+@pytest.mark.together
 def test_more_connections_than_descriptors_is_told_before_it_starts(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
         redline("load", url, "-c", "5000000", "-d", "1s").refused(2, "5000000")
@@ -158,6 +160,7 @@ def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> 
     assert "throughput" not in done.out
 
 
+@pytest.mark.together
 def test_what_urls_may_hold_is_sent_encoded() -> None:
     endpoint, path = read_url("http://localhost/a b?q=caf\u00e9&x=%20")
     assert (endpoint.host, endpoint.port, path) == ("localhost", 80, "/a%20b?q=caf%C3%A9&x=%20")

@@ -160,6 +160,7 @@ def test_a_server_without_a_capacity_costs_its_group_the_rates_and_nothing_else(
     assert "404" in done.err
 
 
+@pytest.mark.together
 def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 2)
     done = redline("check", suite)
@@ -178,6 +179,7 @@ def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -
     assert not (redline.folder / "runs").exists()
 
 
+@pytest.mark.together
 def test_a_share_of_nothing_is_told_by_line(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one", 1)
     suite.write_text(suite.read_text().replace("of saturate", "of saturat"))

@@ -14,7 +14,7 @@ from redline.store import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.recordings import GOOD, SATURATE, simulated_run
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.together]
 
 SLOWER = {"rust.hyper": GOOD, "rust.axum": replace(GOOD, rate_per_s=15_000.0)}
 ALIKE = {"rust.hyper": GOOD, "rust.axum": GOOD}

@@ -137,6 +137,7 @@ def test_a_flood_of_output_does_not_fill_the_disk(redline: Redline, lab: Lab) ->
     assert logs < 40 * 1024 * 1024
 
 
+@pytest.mark.together
 def test_nothing_to_run_is_told(redline: Redline, lab: Lab) -> None:
     redline("run", lab.suite("good.unbuildable")).refused(1, "nothing is left to run")
 
@@ -147,6 +148,7 @@ def test_a_missed_objective_is_exit_code_3(redline: Redline, lab: Lab) -> None:
     assert [result.met for result in report.cells[0].objectives] == [False]
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -167,6 +169,7 @@ def test_a_wrong_suite_is_told_by_line(redline: Redline, lab: Lab, change: tuple
     assert not (redline.folder / "runs").exists()
 
 
+@pytest.mark.together
 def test_every_problem_is_told_at_once(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one, good.none", scenario="Missing")
     done = redline("check", suite)
@@ -174,11 +177,13 @@ def test_every_problem_is_told_at_once(redline: Redline, lab: Lab) -> None:
     assert done.err.count("hint:") == 2
 
 
+@pytest.mark.together
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_built(redline: Redline, lab: Lab) -> None:
     (redline.folder / "file").write_text("")
     redline("run", lab.suite("good.one"), "-o", "file/run").refused(1, "file", "-o DIR")
 
 
+@pytest.mark.together
 def test_a_read_only_place_is_told(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one")
     place = redline.folder / "sealed"
@@ -263,10 +268,12 @@ def test_a_run_of_other_servers_is_not_mixed_in(redline: Redline, lab: Lab) -> N
     redline("run", "--resume", "out").refused(1, "not what it was")
 
 
+@pytest.mark.together
 def test_resume_takes_nothing_beside_it(redline: Redline, lab: Lab) -> None:
     redline("run", lab.suite("good.one"), "--resume", "out").refused(2, "--resume")
 
 
+@pytest.mark.together
 def test_resume_of_nothing_is_told(redline: Redline, lab: Lab) -> None:
     redline("run", "--resume", "nowhere").refused(1, "holds no run")
 
