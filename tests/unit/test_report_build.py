@@ -1,4 +1,4 @@
-"""Run -> Report: every field filled, incomplete runs told as they are, comparisons refused with the reason."""
+"""Run -> Report: every field filled, incomplete runs told as they are."""
 
 from dataclasses import replace
 
@@ -16,14 +16,13 @@ from redline.model import (
     Histogram,
     Load,
     Metric,
-    Objective,
     Open,
     Report,
     Run,
     Series,
     Verdict,
 )
-from redline.report import build_report, compare_runs
+from redline.report import build_report
 from redline.report.load_words import load_text
 from redline.report.renderers.views import marks
 from redline.report.views import percentiles
@@ -40,16 +39,10 @@ from tests.fakes.recordings import (
 )
 
 SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
-SLOWER_BUT_FOR_MEMORY = dict.fromkeys(COMPARED, Verdict.SLOWER) | {Metric.MEMORY: Verdict.EQUIVALENT}
 
 
 def cell_of(report: Report, slug: str) -> CellReport:
     return next(cell for cell in report.cells if cell.slug == slug)
-
-
-def verdicts(report: Report, slug: str) -> dict[Metric, Verdict | None]:
-    cell = cell_of(report, slug)
-    return {made.metric: made.verdict for made in report.comparisons if made.cell_id == cell.cell_id}
 
 
 @pytest.fixture(scope="module")
@@ -99,37 +92,6 @@ def test_estimates_are_of_the_trials_put_together(run: Run, report: Report) -> N
     assert cell.estimates[Metric.MEMORY].value == pytest.approx(GOOD.rss_bytes, rel=0.01)
 
 
-def test_each_subject_is_compared_with_the_baseline_in_its_own_scenario_and_load(report: Report) -> None:
-    by_id = {cell.cell_id: cell for cell in report.cells}
-    assert len(report.comparisons) == 2 * 2 * len(COMPARED)
-    for made in report.comparisons:
-        cell, baseline = by_id[made.cell_id], by_id[made.baseline_id]
-        assert (cell.server, baseline.server) == ("rust.axum", "rust.hyper")
-        assert (cell.scenario, cell.load) == (baseline.scenario, baseline.load)
-        assert baseline.is_baseline
-        assert not cell.is_baseline
-        assert made.ratio is not None
-        assert made.ratio.value == pytest.approx(
-            cell.estimates[made.metric].value / baseline.estimates[made.metric].value
-        )
-    closed = verdicts(report, "rust.axum.SimpleGet.saturate")
-    assert closed == SLOWER_BUT_FOR_MEMORY
-    assert verdicts(report, "rust.axum.SimpleGet.steady") == {
-        Metric.THROUGHPUT: Verdict.EQUIVALENT,
-        Metric.P50: Verdict.SLOWER,
-        Metric.P90: Verdict.SLOWER,
-        Metric.P99: Verdict.SLOWER,
-        Metric.P999: Verdict.SLOWER,
-        Metric.CPU_PER_REQUEST: Verdict.EQUIVALENT,
-        Metric.MEMORY: Verdict.EQUIVALENT,
-    }
-
-
-def test_drift_over_the_run_is_cancelled_by_pairing() -> None:
-    drifted = simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, loads=(SATURATE,), drift=0.6, trial_effect=0.002)
-    assert verdicts(build_report(drifted), "rust.axum.SimpleGet.saturate") == SLOWER_BUT_FOR_MEMORY
-
-
 def test_percentiles_go_as_deep_as_the_requests_allow_and_end_with_the_maximum(report: Report) -> None:
     points = cell_of(report, "rust.hyper.SimpleGet.saturate").response_percentiles
     shares = [point.q for point in points]
@@ -160,7 +122,8 @@ def test_the_timeline_has_every_interval_in_which_something_happened(run: Run, r
 
 
 def test_the_timeline_has_no_trial_that_is_left_out() -> None:
-    cell = objectives_when(RESET)
+    run = simulated_run({"rust.hyper": GOOD}, loads=(STEADY,), ceiling=None)
+    cell = build_report(_with(run, {0: replace(GOOD, outcomes={"reset": 400})})).cells[0]
     assert [trial.position for trial in cell.trials if not trial.used] == [0]
     assert {moment.position for moment in cell.timeline} == {1, 2, 3, 4}
 
@@ -190,13 +153,6 @@ def test_an_invalid_cell_says_why_and_is_compared_with_nothing() -> None:
     assert [made.metric for made in refused] == list(COMPARED)
     assert all(made.verdict is None and made.ratio is None for made in refused)
     assert all("the cell is invalid" in made.refused for made in refused)
-
-
-def test_a_comparison_with_an_invalid_baseline_is_refused() -> None:
-    died = replace(GOOD, failure=Failure(stage="load", kind="died", message="killed by signal 9", hint="see its log"))
-    report = build_report(simulated_run({"rust.hyper": died, "rust.axum": GOOD}, loads=(SATURATE,)))
-    assert all("the baseline is invalid" in made.refused for made in report.comparisons)
-    assert "signal 9" in report.comparisons[0].refused
 
 
 def test_a_perturbed_cell_is_shown_but_not_compared() -> None:
@@ -264,10 +220,6 @@ def test_a_build_that_changed_within_the_run_shows() -> None:
     assert report.cells[0].build == "0123456789abcdef, fedcba"
 
 
-def test_without_a_baseline_nothing_is_compared() -> None:
-    assert build_report(simulated_run(baseline=None, loads=(SATURATE,))).comparisons == ()
-
-
 def test_a_server_near_the_ceiling_is_told_but_not_the_ceiling() -> None:
     report = build_report(simulated_run({"rust.hyper": replace(GOOD, rate_per_s=52_000.0)}))
     near = [cell.slug for cell in report.cells if FindingKind.NEAR_CEILING in {f.kind for f in cell.findings}]
@@ -293,133 +245,6 @@ def test_without_probes_there_is_no_cpu_and_the_rest_stands() -> None:
     report = build_report(blind)
     assert set(report.cells[0].estimates) == set(Metric) - {Metric.P9999, Metric.CPU_PER_REQUEST, Metric.MEMORY}
     assert {made.metric: made.refused for made in report.comparisons}[Metric.CPU_PER_REQUEST].startswith("no trials")
-
-
-def objective(metric: str, limit: float, *, below: bool = True) -> Objective:
-    text = f"{metric} {'<' if below else '>'} {limit}"
-    return Objective.model_validate({"metric": metric, "below": below, "limit": limit, "text": text})
-
-
-def test_objectives_are_judged_where_they_apply() -> None:
-    told = (
-        objective("p99", 1e6),
-        objective("p50", 1e3),
-        objective("max", 1e9),
-        objective("errors", 0.001),
-        objective("achieved", 0.99, below=False),
-    )
-    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, objectives=told))
-    steady = cell_of(report, "rust.axum.SimpleGet.steady")
-    assert [(r.objective.metric, r.met) for r in steady.objectives] == [
-        ("p99", True), ("p50", False), ("max", True), ("errors", True), ("achieved", True)
-    ]  # fmt: skip
-    assert steady.objectives[0].actual == steady.estimates[Metric.P99].value
-    assert steady.objectives[4].actual == 1.0
-    closed = cell_of(report, "rust.axum.SimpleGet.saturate")
-    assert [r.objective.metric for r in closed.objectives] == ["p99", "p50", "max", "errors"]
-    assert cell_of(report, "oracle.null.SimpleGet.steady").objectives == ()
-
-
-def test_an_objective_that_was_not_measured_is_not_met() -> None:
-    report = build_report(simulated_run(objectives=(objective("p99", 1e9),), done=0))
-    results = [result for cell in report.cells for result in cell.objectives]
-    assert results
-    assert all(result.actual is None and not result.met for result in results)
-    assert {result.reason for result in results} == {"the cell is invalid"}
-
-
-RESET = replace(GOOD, outcomes={"reset": 400})
-DIED = replace(GOOD, failure=Failure(stage="load", kind="died", message="killed by signal 9", hint="see its log"))
-GONE = replace(GOOD, failure=Failure(stage="launch", kind="start", message="exit code 1", hint="see its log"))
-
-
-def objectives_when(*lost: Behaviour, load: Load = STEADY) -> CellReport:
-    """The cell of five trials, the first of which went so, held to p99, errors and achieved."""
-    told = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
-    run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=told)
-    return build_report(_with(run, dict(enumerate(lost)))).cells[0]
-
-
-def test_failing_trials_do_not_vanish_from_the_objectives() -> None:
-    cell = objectives_when(RESET, RESET)
-    assert cell.valid
-    assert [trial.used for trial in cell.trials] == [False, False, True, True, True]
-    p99, errors, achieved = cell.objectives
-    assert not any(result.met for result in cell.objectives)
-    assert errors.actual == pytest.approx(2 * 400 / (5 * 5000))
-    assert achieved.actual == pytest.approx(1 - 2 * 400 / (5 * 5000))
-    assert p99.actual == cell.estimates[Metric.P99].value
-    assert p99.reason == "2 of 5 trials lost to errors, rate-missed"
-    assert cell.counts.outcomes.reset == 0
-
-
-@pytest.mark.parametrize(
-    ("lost", "why"),
-    [
-        (replace(GOOD, outcomes={"malformed": 1}), "wrong-answers"),
-        (replace(GOOD, achieved=0.9), "rate-missed"),
-        (DIED, "server-died"),
-        (GONE, "trial-failed"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_trial_that_the_server_lost_meets_no_objective(lost: Behaviour, why: str) -> None:
-    cell = objectives_when(lost)
-    assert cell.valid
-    assert [(result.met, result.reason) for result in cell.objectives] == [(False, f"1 of 5 trials lost to {why}")] * 3
-
-
-def test_a_trial_that_the_client_lost_is_not_held_against_the_server() -> None:
-    cell = objectives_when(replace(GOOD, lateness_ns=150_000.0))
-    assert [trial.used for trial in cell.trials].count(False) == 1
-    assert [(result.met, result.reason) for result in cell.objectives] == [(True, "")] * 3
-
-
-def test_an_invalid_cell_meets_no_objective() -> None:
-    cell = objectives_when(*[replace(GOOD, lateness_ns=150_000.0)] * 4)
-    assert not cell.valid
-    assert [(result.met, result.reason) for result in cell.objectives] == [(False, "the cell is invalid")] * 3
-
-
-def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> None:
-    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8, arrivals="uniform"), duration_ns=MEASURE_NS)
-    told = (objective("p90", 1e9), objective("p99", 1e9), objective("max", 1e9))
-    cell = build_report(simulated_run(loads=(slow,), objectives=told)).cells[0]
-    assert cell.response.count == 500
-    p90, p99, longest = cell.objectives
-    assert (p90.met, longest.met) == (True, True)
-    assert (p99.actual, p99.met, p99.reason) == (None, False, "500 requests are too few for p99")
-    assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}
-
-
-def test_two_runs_are_compared_cell_by_cell() -> None:
-    base = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE, STEADY), seed=1)
-    other = simulated_run({"rust.hyper": SLOWER, "rust.axum": GOOD}, loads=(SATURATE,), seed=2)
-    kernel = other.manifest.environment.model_copy(update={"kernel": "6.2.0"})
-    other = other.model_copy(
-        update={"manifest": other.manifest.model_copy(update={"environment": kernel, "name": "B"})}
-    )
-    compared = compare_runs(base, other)
-    hyper = {c.metric: c.verdict for c in compared.comparisons if c.cell_id.startswith("rust.hyper")}
-    assert hyper == SLOWER_BUT_FOR_MEMORY
-    assert {c.cell_id for c in compared.comparisons} == {c.baseline_id for c in compared.comparisons}
-    assert "only in B: rust.axum.SimpleGet.saturate" in compared.unmatched
-    assert any("rust.hyper.SimpleGet.steady" in line for line in compared.unmatched)
-    assert [str(one) for one in compared.environment_differs] == ["kernel: 6.1.0 -> 6.2.0"]
-
-
-def test_the_ceiling_is_no_competitor_across_runs_either() -> None:
-    run = simulated_run(loads=(SATURATE,))
-    assert "oracle.null" in {cell.variant.slug for cell in run.manifest.plan.cells.values()}
-    assert not [made for made in compare_runs(run, run).comparisons if made.cell_id.startswith("oracle.null")]
-
-
-def test_a_run_against_itself_shows_no_difference() -> None:
-    run = simulated_run(loads=(SATURATE,))
-    compared = compare_runs(run, run)
-    assert (compared.unmatched, compared.environment_differs) == ((), ())
-    assert {made.ratio.value for made in compared.comparisons if made.ratio} == {1.0}
-    assert not {made.verdict for made in compared.comparisons} & {Verdict.FASTER, Verdict.SLOWER}
 
 
 def test_a_trial_in_a_line(run: Run, report: Report) -> None:

@@ -1,0 +1,80 @@
+"""The finding `shrinking-answers`: answers that change their length, by their cause, and none on a clean trial."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from redline.findings import judge, judge_cell
+from redline.findings.answers import from_end_to_end
+from redline.model import (
+    Cell,
+    Expected,
+    FindingKind,
+    Grade,
+    Request,
+    Scenario,
+)
+from tests.fakes.recordings import (
+    GOOD,
+    SATURATE,
+    SIMPLE_GET,
+    Behaviour,
+    simulated_cell,
+    simulated_recording,
+)
+
+Raised = dict[FindingKind, Grade]
+
+
+CLOSED = simulated_cell(load=SATURATE)
+
+
+STATUS_ONLY = simulated_cell(scenario=Scenario(name="Status", request=Request(path="/")))
+
+
+def raised(cell: Cell, behaviour: Behaviour = GOOD, seed: int = 1) -> Raised:
+    return {finding.kind: finding.grade for finding in judge(cell, simulated_recording(cell, behaviour, seed=seed))}
+
+
+@pytest.mark.parametrize(
+    ("shrinks", "grade"), [(0.0, None), (0.005, None), (0.03, Grade.NOTE), (0.5, Grade.WARN), (-0.5, Grade.WARN)]
+)
+def test_answers_that_change_their_length_are_told(shrinks: float, grade: Grade | None) -> None:
+    found = raised(STATUS_ONLY, replace(GOOD, shrinks=shrinks))
+    assert found == ({FindingKind.SHRINKING_ANSWERS: grade} if grade else {})
+
+
+@pytest.mark.parametrize("at", range(3, 7))
+@pytest.mark.parametrize("mixed", [0.0, 0.3, 0.7])
+def test_a_change_in_the_middle_of_an_interval_is_seen(at: int, mixed: float) -> None:
+    sizes = [1100.0] * at + [1100 - 900 * mixed] + [200.0] * (9 - at)
+    assert from_end_to_end(sizes) == pytest.approx(200 / 1100 - 1)
+
+
+def test_lengths_that_vary_by_chance_are_left_alone() -> None:
+    rng = np.random.default_rng(5)
+    alarms = sum(from_end_to_end(list(rng.lognormal(5, 0.1, 10))) != 0 for _ in range(2_000))
+    assert alarms <= 9  # 0.001 of them are two
+
+
+def test_where_the_length_is_compared_or_answers_were_wrong_it_has_another_name() -> None:
+    assert raised(CLOSED, replace(GOOD, shrinks=0.5)) == {}
+    by_status = SIMPLE_GET.request.model_copy(update={"expect": Expected(body="path0", under_load="status")})
+    loose = simulated_cell(scenario=SIMPLE_GET.model_copy(update={"request": by_status}))
+    assert raised(loose, replace(GOOD, shrinks=0.5)) == {FindingKind.SHRINKING_ANSWERS: Grade.WARN}
+    shed = raised(STATUS_ONLY, replace(GOOD, shrinks=0.5, outcomes={"unexpected_status": 10}))
+    assert shed == {FindingKind.WRONG_ANSWERS: Grade.WARN}
+
+
+def test_answers_that_are_shorter_in_some_trials_are_told_of_the_cell() -> None:
+    trials = [simulated_recording(STATUS_ONLY, position=i, seed=i) for i in range(6)]
+    assert FindingKind.SHRINKING_ANSWERS not in {one.kind for one in judge_cell(STATUS_ONLY, trials, planned=6)}
+    for index in (1, 4):
+        traffic = trials[index].traffic
+        assert traffic is not None
+        counts = traffic.counts.model_copy(update={"bytes_received": traffic.counts.bytes_received // 2})
+        trials[index] = trials[index].model_copy(update={"traffic": traffic.model_copy(update={"counts": counts})})
+    found = [one for one in judge_cell(STATUS_ONLY, trials, planned=6) if one.kind is FindingKind.SHRINKING_ANSWERS]
+    assert [(one.grade, one.position) for one in found] == [(Grade.WARN, None)]
+    assert "in 4 trials" in found[0].message

@@ -1,0 +1,120 @@
+"""Comparisons in a report and of two runs: each with its own baseline, paired by round, or refused and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from redline.model import (
+    COMPARED,
+    CellReport,
+    Failure,
+    Metric,
+    Report,
+    Run,
+    Verdict,
+)
+from redline.report import build_report, compare_runs
+from tests.fakes.recordings import (
+    GOOD,
+    POST_BYTES,
+    SATURATE,
+    SIMPLE_GET,
+    STEADY,
+    simulated_run,
+)
+
+SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
+
+
+SLOWER_BUT_FOR_MEMORY = dict.fromkeys(COMPARED, Verdict.SLOWER) | {Metric.MEMORY: Verdict.EQUIVALENT}
+
+
+def cell_of(report: Report, slug: str) -> CellReport:
+    return next(cell for cell in report.cells if cell.slug == slug)
+
+
+def verdicts(report: Report, slug: str) -> dict[Metric, Verdict | None]:
+    cell = cell_of(report, slug)
+    return {made.metric: made.verdict for made in report.comparisons if made.cell_id == cell.cell_id}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, scenarios=(SIMPLE_GET, POST_BYTES))
+
+
+@pytest.fixture(scope="module")
+def report(run: Run) -> Report:
+    return build_report(run)
+
+
+def test_each_subject_is_compared_with_the_baseline_in_its_own_scenario_and_load(report: Report) -> None:
+    by_id = {cell.cell_id: cell for cell in report.cells}
+    assert len(report.comparisons) == 2 * 2 * len(COMPARED)
+    for made in report.comparisons:
+        cell, baseline = by_id[made.cell_id], by_id[made.baseline_id]
+        assert (cell.server, baseline.server) == ("rust.axum", "rust.hyper")
+        assert (cell.scenario, cell.load) == (baseline.scenario, baseline.load)
+        assert baseline.is_baseline
+        assert not cell.is_baseline
+        assert made.ratio is not None
+        assert made.ratio.value == pytest.approx(
+            cell.estimates[made.metric].value / baseline.estimates[made.metric].value
+        )
+    closed = verdicts(report, "rust.axum.SimpleGet.saturate")
+    assert closed == SLOWER_BUT_FOR_MEMORY
+    assert verdicts(report, "rust.axum.SimpleGet.steady") == {
+        Metric.THROUGHPUT: Verdict.EQUIVALENT,
+        Metric.P50: Verdict.SLOWER,
+        Metric.P90: Verdict.SLOWER,
+        Metric.P99: Verdict.SLOWER,
+        Metric.P999: Verdict.SLOWER,
+        Metric.CPU_PER_REQUEST: Verdict.EQUIVALENT,
+        Metric.MEMORY: Verdict.EQUIVALENT,
+    }
+
+
+def test_drift_over_the_run_is_cancelled_by_pairing() -> None:
+    drifted = simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, loads=(SATURATE,), drift=0.6, trial_effect=0.002)
+    assert verdicts(build_report(drifted), "rust.axum.SimpleGet.saturate") == SLOWER_BUT_FOR_MEMORY
+
+
+def test_a_comparison_with_an_invalid_baseline_is_refused() -> None:
+    died = replace(GOOD, failure=Failure(stage="load", kind="died", message="killed by signal 9", hint="see its log"))
+    report = build_report(simulated_run({"rust.hyper": died, "rust.axum": GOOD}, loads=(SATURATE,)))
+    assert all("the baseline is invalid" in made.refused for made in report.comparisons)
+    assert "signal 9" in report.comparisons[0].refused
+
+
+def test_without_a_baseline_nothing_is_compared() -> None:
+    assert build_report(simulated_run(baseline=None, loads=(SATURATE,))).comparisons == ()
+
+
+def test_two_runs_are_compared_cell_by_cell() -> None:
+    base = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE, STEADY), seed=1)
+    other = simulated_run({"rust.hyper": SLOWER, "rust.axum": GOOD}, loads=(SATURATE,), seed=2)
+    kernel = other.manifest.environment.model_copy(update={"kernel": "6.2.0"})
+    other = other.model_copy(
+        update={"manifest": other.manifest.model_copy(update={"environment": kernel, "name": "B"})}
+    )
+    compared = compare_runs(base, other)
+    hyper = {c.metric: c.verdict for c in compared.comparisons if c.cell_id.startswith("rust.hyper")}
+    assert hyper == SLOWER_BUT_FOR_MEMORY
+    assert {c.cell_id for c in compared.comparisons} == {c.baseline_id for c in compared.comparisons}
+    assert "only in B: rust.axum.SimpleGet.saturate" in compared.unmatched
+    assert any("rust.hyper.SimpleGet.steady" in line for line in compared.unmatched)
+    assert [str(one) for one in compared.environment_differs] == ["kernel: 6.1.0 -> 6.2.0"]
+
+
+def test_the_ceiling_is_no_competitor_across_runs_either() -> None:
+    run = simulated_run(loads=(SATURATE,))
+    assert "oracle.null" in {cell.variant.slug for cell in run.manifest.plan.cells.values()}
+    assert not [made for made in compare_runs(run, run).comparisons if made.cell_id.startswith("oracle.null")]
+
+
+def test_a_run_against_itself_shows_no_difference() -> None:
+    run = simulated_run(loads=(SATURATE,))
+    compared = compare_runs(run, run)
+    assert (compared.unmatched, compared.environment_differs) == ((), ())
+    assert {made.ratio.value for made in compared.comparisons if made.ratio} == {1.0}
+    assert not {made.verdict for made in compared.comparisons} & {Verdict.FASTER, Verdict.SLOWER}

@@ -1,0 +1,143 @@
+"""Objectives in a report: judged where they apply, and by what was lost too."""
+
+from dataclasses import replace
+
+import pytest
+
+from redline.model import (
+    CellReport,
+    Failure,
+    FindingKind,
+    Load,
+    Metric,
+    Objective,
+    Open,
+    Report,
+    Run,
+)
+from redline.report import build_report
+from tests.fakes.recordings import (
+    GOOD,
+    MEASURE_NS,
+    STEADY,
+    Behaviour,
+    simulated_recording,
+    simulated_run,
+)
+
+
+def cell_of(report: Report, slug: str) -> CellReport:
+    return next(cell for cell in report.cells if cell.slug == slug)
+
+
+def objective(metric: str, limit: float, *, below: bool = True) -> Objective:
+    text = f"{metric} {'<' if below else '>'} {limit}"
+    return Objective.model_validate({"metric": metric, "below": below, "limit": limit, "text": text})
+
+
+def test_objectives_are_judged_where_they_apply() -> None:
+    told = (
+        objective("p99", 1e6),
+        objective("p50", 1e3),
+        objective("max", 1e9),
+        objective("errors", 0.001),
+        objective("achieved", 0.99, below=False),
+    )
+    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, objectives=told))
+    steady = cell_of(report, "rust.axum.SimpleGet.steady")
+    assert [(r.objective.metric, r.met) for r in steady.objectives] == [
+        ("p99", True), ("p50", False), ("max", True), ("errors", True), ("achieved", True)
+    ]  # fmt: skip
+    assert steady.objectives[0].actual == steady.estimates[Metric.P99].value
+    assert steady.objectives[4].actual == 1.0
+    closed = cell_of(report, "rust.axum.SimpleGet.saturate")
+    assert [r.objective.metric for r in closed.objectives] == ["p99", "p50", "max", "errors"]
+    assert cell_of(report, "oracle.null.SimpleGet.steady").objectives == ()
+
+
+def test_an_objective_that_was_not_measured_is_not_met() -> None:
+    report = build_report(simulated_run(objectives=(objective("p99", 1e9),), done=0))
+    results = [result for cell in report.cells for result in cell.objectives]
+    assert results
+    assert all(result.actual is None and not result.met for result in results)
+    assert {result.reason for result in results} == {"the cell is invalid"}
+
+
+RESET = replace(GOOD, outcomes={"reset": 400})
+
+
+DIED = replace(GOOD, failure=Failure(stage="load", kind="died", message="killed by signal 9", hint="see its log"))
+
+
+GONE = replace(GOOD, failure=Failure(stage="launch", kind="start", message="exit code 1", hint="see its log"))
+
+
+def objectives_when(*lost: Behaviour, load: Load = STEADY) -> CellReport:
+    """The cell of five trials, the first of which went so, held to p99, errors and achieved."""
+    told = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
+    run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=told)
+    return build_report(_with(run, dict(enumerate(lost)))).cells[0]
+
+
+def test_failing_trials_do_not_vanish_from_the_objectives() -> None:
+    cell = objectives_when(RESET, RESET)
+    assert cell.valid
+    assert [trial.used for trial in cell.trials] == [False, False, True, True, True]
+    p99, errors, achieved = cell.objectives
+    assert not any(result.met for result in cell.objectives)
+    assert errors.actual == pytest.approx(2 * 400 / (5 * 5000))
+    assert achieved.actual == pytest.approx(1 - 2 * 400 / (5 * 5000))
+    assert p99.actual == cell.estimates[Metric.P99].value
+    assert p99.reason == "2 of 5 trials lost to errors, rate-missed"
+    assert cell.counts.outcomes.reset == 0
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [
+        (replace(GOOD, outcomes={"malformed": 1}), "wrong-answers"),
+        (replace(GOOD, achieved=0.9), "rate-missed"),
+        (DIED, "server-died"),
+        (GONE, "trial-failed"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_trial_that_the_server_lost_meets_no_objective(lost: Behaviour, why: str) -> None:
+    cell = objectives_when(lost)
+    assert cell.valid
+    assert [(result.met, result.reason) for result in cell.objectives] == [(False, f"1 of 5 trials lost to {why}")] * 3
+
+
+def test_a_trial_that_the_client_lost_is_not_held_against_the_server() -> None:
+    cell = objectives_when(replace(GOOD, lateness_ns=150_000.0))
+    assert [trial.used for trial in cell.trials].count(False) == 1
+    assert [(result.met, result.reason) for result in cell.objectives] == [(True, "")] * 3
+
+
+def test_an_invalid_cell_meets_no_objective() -> None:
+    cell = objectives_when(*[replace(GOOD, lateness_ns=150_000.0)] * 4)
+    assert not cell.valid
+    assert [(result.met, result.reason) for result in cell.objectives] == [(False, "the cell is invalid")] * 3
+
+
+def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> None:
+    slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8, arrivals="uniform"), duration_ns=MEASURE_NS)
+    told = (objective("p90", 1e9), objective("p99", 1e9), objective("max", 1e9))
+    cell = build_report(simulated_run(loads=(slow,), objectives=told)).cells[0]
+    assert cell.response.count == 500
+    p90, p99, longest = cell.objectives
+    assert (p90.met, longest.met) == (True, True)
+    assert (p99.actual, p99.met, p99.reason) == (None, False, "500 requests are too few for p99")
+    assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}
+
+
+def _with(run: Run, changed: dict[int, Behaviour]) -> Run:
+    """The run with the trials at these positions behaving otherwise."""
+    cells = run.manifest.plan.cells
+    recordings = tuple(
+        simulated_recording(cells[r.cell_id], changed[r.position], round_=r.round, position=r.position, seed=r.seed)
+        if r.position in changed
+        else r
+        for r in run.recordings
+    )
+    return run.model_copy(update={"recordings": recordings})
