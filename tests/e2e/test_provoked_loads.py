@@ -1,8 +1,11 @@
 """What a load of its own tells, provoked for real: failures, a rate that is missed, a cut, a ceiling that is near."""
 
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -122,3 +125,25 @@ def test_a_server_as_fast_as_the_ceiling_is_told_and_that_one_short_trial_is_lit
     found = {one.kind for one in cells["waiting.one"].findings}
     assert {FindingKind.NEAR_CEILING, FindingKind.TOO_FEW_TRIALS, FindingKind.TOO_FEW_SAMPLES} <= found
     assert FindingKind.NEAR_CEILING not in {one.kind for one in cells["waiting.two"].findings}
+
+
+def test_others_on_all_cores_are_told(redline: Redline, oracle: Path) -> None:
+    if not Path("/proc/pressure/cpu").exists():
+        pytest.skip("this kernel does not tell how long tasks waited for a core (/proc/pressure/cpu)")
+    if os.sched_getscheduler(0) == os.SCHED_IDLE:
+        pytest.skip("what is run here gives way to everybody, and would not be heard of again")
+    # They give way, so that the lab gets on; they are more than there are cores, so some of them always waits.
+    busy = "import os, time\nos.nice(15)\nend = time.time() + 120\nwhile time.time() < end: pass"
+    crowd = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        # A suite, since of a server that the lab did not start it is not known which of the CPU time is its own.
+        done = redline(
+            "run", Lab(redline.folder, oracle).suite("good.one", trials=1), "-d", "1s", "-o", "out", "--json"
+        )
+    finally:
+        for process in crowd:
+            process.kill()
+            process.wait()
+    assert "Traceback" not in done.err, done.err
+    (cell,) = Report.model_validate(done.json).cells
+    assert FindingKind.CPU_PRESSURE in {finding.kind for finding in cell.findings}
