@@ -29,7 +29,7 @@ WARM_SHARE = 0.7
 is long until that is caught up."""
 
 _AFTER_NS = 500_000_000
-"""A load has to measure something, also where only its warm-up is wanted: one more of the intervals that are watched."""
+"""A load has to measure something, also where only its warm-up is wanted: one more interval of what is watched."""
 
 
 def template(cell: Cell) -> Cell:

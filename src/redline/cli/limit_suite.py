@@ -5,12 +5,12 @@ import shlex
 import sys
 import time
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
 from redline.cli import places
+from redline.cli.beforehand import load_what_judges
 from redline.cli.building import Built, build_all, refuse_changed
 from redline.cli.limit_asked import Asked, read_sets, with_few_errors, within_timeout
 from redline.cli.limit_cells import CellSearcher, report_of
@@ -102,7 +102,7 @@ def reopen(folder: Path, console: Console) -> Opened:
 
 def go_on(opened: Opened, console: Console) -> tuple[LimitReport, bool]:
     """Search the cells that have no end yet. Returns what is known, and whether it was interrupted."""
-    import_module("scipy.stats")  # judging needs it; loading it takes CPU that the first probe should not feel
+    load_what_judges()
     if opened.bench.tools.placement.lab_cpus:
         os.sched_setaffinity(0, opened.bench.tools.placement.lab_cpus)
     store, interrupted = opened.store, False

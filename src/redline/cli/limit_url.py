@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
+from redline.cli.beforehand import load_what_judges
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
 from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, warm_line
 from redline.cli.load_shape import Arrivals
@@ -75,6 +76,7 @@ def limit_url(asked: Asked, over: Over) -> None:
     workers = min(at_least_one("-t", over.threads or 1), cell.load.connections)
     driver, console, started_unix_ns = EngineDriver(find_engine()), Console(stderr=True), time.time_ns()
     environment = read_environment(driver.version(), driver.sha256(), Placement())
+    load_what_judges()
     with passing_log() as log:
         objectives = tuple(each for one in sets.values() for each in one)
         endpoint = read_url(asked.target)[0]

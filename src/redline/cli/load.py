@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
+from redline.cli.beforehand import load_what_judges
 from redline.cli.load_shape import Arrivals, Backends, Pressure, read_load
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line, load_result, print_load
@@ -139,6 +140,7 @@ def load(
 
 def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Console) -> Recording:
     """Put the load on and keep what was seen; Ctrl-C ends it early and keeps it too."""
+    load_what_judges()
     probe = ProcessTreeProbe(peer=endpoint.host)
     started_unix_ns = time.time_ns()
     with passing_log() as log, OneLine(console) as line:

@@ -10,12 +10,12 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
 from redline.cli import places
+from redline.cli.beforehand import load_what_judges
 from redline.cli.building import Built, build_all, refuse_changed
 from redline.cli.check import show_plans
 from redline.cli.progress import Progress
@@ -124,7 +124,7 @@ def reopen(folder: Path, console: Console) -> Opened:
 
 def go_on(opened: Opened, console: Console) -> Progressed:
     """Run what is left of it, and write the views of what was measured."""
-    import_module("scipy.stats")  # judging needs it; loading it takes CPU that the first trial should not feel
+    load_what_judges()
     shown: list[tuple[RunStore, Report]] = []
     first, store = opened.first, opened.store
     if holds_run(first):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.findings.doubt import doubt
 from redline.findings.groups import two_groups
@@ -63,7 +63,7 @@ def from_end_to_end(sizes: Sequence[float]) -> float:
     first, last = np.log(sizes[:third]), np.log(sizes[-third:])
     change = float(last.mean() - first.mean())
     error = math.sqrt((float(first.var(ddof=1)) + float(last.var(ddof=1))) / third)
-    if error > 0 and not 2 * stats.t.sf(abs(change) / error, 2 * third - 2) < TREND_P:
+    if error > 0 and not 2 * scipy.stats.t.sf(abs(change) / error, 2 * third - 2) < TREND_P:
         return 0.0
     return math.expm1(change)
 

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+import scipy
 
 from redline.findings.doubt import doubt
 from redline.findings.rules import ARRIVALS_P
@@ -87,17 +87,17 @@ def poisson_fault(due: int, expected: float, slices: Sequence[Slice]) -> str:
     Their number is Poisson, and so are those of the intervals, whose squared distances in units of the variance sum to
     chi-square (the index of dispersion of counts; Cox and Lewis, The Statistical Analysis of Series of Events, 1966).
     """
-    if 2 * min(stats.poisson.cdf(due, expected), stats.poisson.sf(due - 1, expected)) < ARRIVALS_P:
+    if 2 * min(scipy.stats.poisson.cdf(due, expected), scipy.stats.poisson.sf(due - 1, expected)) < ARRIVALS_P:
         return f"{due:,} requests fell due where {expected:,.0f} ± {2 * expected**0.5:,.0f} should have"
     judged = [one for one in slices if one.expected >= FEWEST_DUE]
     if len(judged) < FEWEST_SLICES:
         return ""
     clumped = sum(one.off**2 / one.expected for one in judged)
-    if stats.chi2.sf(clumped, len(judged)) < ARRIVALS_P:
+    if scipy.stats.chi2.sf(clumped, len(judged)) < ARRIVALS_P:
         return _dispersed("in clumps", clumped, len(judged))
     # Lateness moves requests over the ends of intervals, which makes counts differ more, never less.
     regular = sum((one.due - one.expected) ** 2 / one.expected for one in judged)
-    if stats.chi2.cdf(regular, len(judged)) < ARRIVALS_P:
+    if scipy.stats.chi2.cdf(regular, len(judged)) < ARRIVALS_P:
         return _dispersed("too evenly", regular, len(judged))
     return ""
 

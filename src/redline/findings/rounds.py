@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.findings.doubt import doubt
 from redline.findings.groups import two_groups
@@ -89,13 +89,13 @@ def too_narrow(values: Sequence[float]) -> float:
     n = len(values)
     if n < FEWEST_IN_TURN:
         return 1.0
-    ranks = stats.rankdata(values) - (n + 1) / 2
+    ranks = scipy.stats.rankdata(values) - (n + 1) / 2
     squares = float((ranks**2).sum())
     if squares <= 0:
         return 1.0
     ratio = float((np.diff(ranks) ** 2).sum()) / squares
     shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n**2 - 2 * n - 9)) - 0.5
-    if not stats.beta.cdf(ratio / 4, shape, shape) < ALIKE_P:
+    if not scipy.stats.beta.cdf(ratio / 4, shape, shape) < ALIKE_P:
         return 1.0
     correlation = min(float((ranks[1:] * ranks[:-1]).sum()) / squares, 0.95)
     return float(np.sqrt((1 + correlation) / (1 - correlation)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from scipy import stats
+import scipy
 
 from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of
@@ -136,11 +136,11 @@ def _interval(
     """
     tail, free, least = (1 + confidence) / 2, len(points) - 1, found.chance_per_s
     scattered = scatter(points, known, aim)
-    if (scattered / least) ** 2 > stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
-        half = float(stats.t.ppf(tail, free)) * scattered
+    if (scattered / least) ** 2 > scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
+        half = float(scipy.stats.t.ppf(tail, free)) * scattered
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
-        half = float(stats.t.ppf(tail, free + _WORTH)) * max(both, least)
+        half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
     starts, edge = between_starts(points, known, aim, found, tail), found.edge_per_s
     differ = starts is not None and starts.half_per_s > half
     if starts is not None and differ:

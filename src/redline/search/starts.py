@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.search.waiting import Aim, Fit, Known, Point, fit
 
@@ -44,6 +44,6 @@ def between_starts(points: Sequence[Point], known: Known, aim: Aim, whole: Fit, 
     if len(alone) < FEWEST_STARTS:
         return None
     free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
-    if (error / whole.chance_per_s) ** 2 <= stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
+    if (error / whole.chance_per_s) ** 2 <= scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
         return None
-    return BetweenStarts(float(np.mean(alone)), float(stats.t.ppf(tail, free)) * error)
+    return BetweenStarts(float(np.mean(alone)), float(scipy.stats.t.ppf(tail, free)) * error)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.model import Histogram, Objective
 from redline.search.evidence import Evidence, Floats, batch_means
@@ -119,7 +119,7 @@ def _share(probes: Sequence[Evidence], objective: Objective) -> float:
     allowed = _allowed(objective)
     within = np.concatenate([_batches(each, objective) for each in probes])
     error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
-    return float((allowed - within.mean()) / (error * stats.t.ppf(_SURE, len(within) - 1)))
+    return float((allowed - within.mean()) / (error * scipy.stats.t.ppf(_SURE, len(within) - 1)))
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
@@ -132,7 +132,7 @@ def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
     left_over = sum(max(0.0, -float(each.backlog().min(initial=0.0))) for each in probes)
     missing = due - answered + left_over
     chance = np.sqrt(max(missing, _allowed(objective) * due, 1.0))
-    return float((_allowed(objective) * due - missing) / (chance * stats.norm.ppf(_SURE)))
+    return float((_allowed(objective) * due - missing) / (chance * scipy.stats.norm.ppf(_SURE)))
 
 
 def _batches(evidence: Evidence, objective: Objective) -> Floats:

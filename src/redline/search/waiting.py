@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from redline.search.evidence import Capacity, Evidence, Floats
 
@@ -259,7 +259,7 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
         return False
     scale = float(residual[0]) / free
     error = np.sqrt(scale * np.linalg.inv(design.T @ design)[0, 0])
-    return bool(error > 0 and 2 * stats.t.sf(abs(solved[0]) / error, free) < _BENT_P)
+    return bool(error > 0 and 2 * scipy.stats.t.sf(abs(solved[0]) / error, free) < _BENT_P)
 
 
 def scatter(points: Sequence[Point], known: Known, aim: Aim) -> float:
