@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from redline.findings.warming import Watch
-from redline.model import Cell, Interval, Objective, Open, Traffic
+from redline.model import Cell, Closed, Interval, Objective, Open, Traffic
 from redline.model.limits import LimitStart
 from redline.ports import Drive, Driver, Endpoint
 from redline.search import Evidence, Proposal, Slice, hopeless
@@ -23,10 +23,6 @@ LEAST_SLICE_NS = 20_000_000
 
 SETTLE_NS = 1_000_000_000
 """Loaded before each probe counts, though the server is warm: its connections are new."""
-
-WARM_SHARE = 0.7
-"""Of the first rate that is probed on a start. There a server that is cold would fall behind, and next to its edge it
-is long until that is caught up."""
 
 _AFTER_NS = 500_000_000
 """A load has to measure something, also where only its warm-up is wanted: one more interval of what is watched."""
@@ -126,12 +122,14 @@ class Prober:
             self.pause(self._unserved_s)
         self._unserved_s = 0.0
 
-    def warm(self, first_per_s: float, number: int) -> LimitStart:
-        """Load a start below the first rate that it is to be probed at, which counts for nothing.
+    def warm(self, number: int) -> LimitStart:
+        """Load a start with what counts for nothing, for as long as its cell says, or until it is steady.
 
-        For as long as its cell says, or until it is steady. Raises KeyboardInterrupt and DriveError.
+        By users who ask again at once, one on each connection: that is as much as it can do, and no more. A rate would
+        be too much for a server that is cold, or tell little of one that is warm: its answers are as quick long before
+        it can give as many of them. Raises KeyboardInterrupt and DriveError.
         """
-        cell = self._at(WARM_SHARE * first_per_s, self.cell)
+        cell = self.cell.model_copy(update={"load": self.cell.load.model_copy(update={"shape": self._users()})})
         if not cell.warmup_detect:
             load = cell.load.model_copy(update={"duration_ns": cell.warmup_ns})
             self._put(cell.model_copy(update={"load": load, "warmup_ns": 0}), number)
@@ -175,6 +173,11 @@ class Prober:
         if heard or (traffic.ended == "interrupted" and not watch.cut):
             raise KeyboardInterrupt
         return traffic
+
+    def _users(self) -> Closed:
+        shape = self.cell.load.shape
+        assert isinstance(shape, Open)
+        return Closed(users=shape.connections, depth=shape.depth, requests_per_connection=shape.requests_per_connection)
 
     def _at(self, rate_per_s: float, cell: Cell) -> Cell:
         shape = cell.load.shape

@@ -15,7 +15,7 @@ from redline.errors import DriveError
 from redline.model import Cell, Failure, Finding, Interval, ServerFacts, Traffic
 from redline.model.limits import Beyond, LimitProbe, LimitStart, ProbePhase
 from redline.ports import Endpoint, RunningServer
-from redline.probing import WARM_SHARE, Prober, slice_of
+from redline.probing import Prober, slice_of
 from redline.quantities import rate
 from redline.report.limits import probe as published
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
@@ -92,23 +92,23 @@ class Starts:
         self._running = None
 
     @contextlib.contextmanager
-    def loaded(self, rate_per_s: float) -> Iterator[list[Traffic]]:
+    def loaded(self, when: str) -> Iterator[list[Traffic]]:
         """Around a load, which puts its traffic into what it is given. Raises DriveError when the server died of it."""
-        server, at = self._running, f" at {rate(rate_per_s)}"
+        server = self._running
         seen: list[Traffic] = []
         assert server is not None, "a server was started"
         try:
             yield seen
         except DriveError:
-            self._raise_if(death_soon(server), at)
+            self._raise_if(death_soon(server), when)
             raise
         lost = any(map(lost_connections, seen))
-        self._raise_if(death_soon(server) if lost else server.death(), at)
+        self._raise_if(death_soon(server) if lost else server.death(), when)
 
-    def _raise_if(self, death: Failure | None, at: str) -> None:
+    def _raise_if(self, death: Failure | None, when: str) -> None:
         if death is not None:
             self.dead = True
-            raise DriveError(f"{self.cell.variant.slug} died{at}: {death.message}", hint=death.hint)
+            raise DriveError(f"{self.cell.variant.slug} died{when and f' {when}'}: {death.message}", hint=death.hint)
 
 
 @dataclass
@@ -175,11 +175,11 @@ class CellSearch:
         """A probe, on a server that is warm. Raises DriveError, also when the server died of it."""
         assert self._prober is not None, "a server was started"
         if self._cold and self.cell.warmup_ns:
-            with self.starts.loaded(WARM_SHARE * step.rate_per_s):
-                self.warm_ups.append(self._prober.warm(step.rate_per_s, self._next()))
+            with self.starts.loaded("while it was warmed up"):
+                self.warm_ups.append(self._prober.warm(self._next()))
             self.watcher.warmed(self.warm_ups[-1])
         self._cold = False
-        with self.starts.loaded(step.rate_per_s) as seen:
+        with self.starts.loaded(f"at {rate(step.rate_per_s)}") as seen:
             evidence = self._prober.probe(step, self._next())
             seen.extend(filter(None, [self._prober.traffic]))
             self.findings.extend(self._driver.findings(self.cell.id, len(self.probes)))
@@ -229,7 +229,7 @@ class CellSearch:
 
         prober.on_interval, client, failed = seen, "", ""
         try:
-            with self.starts.loaded(plan.overload_per_s) as traffics:
+            with self.starts.loaded(f"at {rate(plan.overload_per_s)}") as traffics:
                 traffics.append(prober.staged(plan, self._next()))
                 client = lacking(traffics[0]) or prober.too_busy(traffics[0])
         except DriveError as error:

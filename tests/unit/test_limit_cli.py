@@ -13,7 +13,7 @@ from redline.cli.limit_asked import read_sets
 from redline.cli.limit_view import ending, print_cell
 from redline.cli.main import app
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, Interval, Open, Outcomes, Traffic
+from redline.model import Cell, Closed, Interval, Open, Outcomes, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint
 from redline.report.limits import Ending, Subject, answer, cell_limit
@@ -51,8 +51,7 @@ class Server:
         if self.drives in self.after:
             self.after[self.drives](drive)
         shape = drive.cell.load.shape
-        assert isinstance(shape, Open)
-        slow = Behaviour(response_ns=1e9) if (shape.rate_per_s or 0) > CAPACITY else GOOD
+        slow = Behaviour(response_ns=1e9) if isinstance(shape, Open) and (shape.rate_per_s or 0) > CAPACITY else GOOD
         traffic = simulated_recording(drive.cell, slow, seed=drive.seed).traffic
         assert traffic is not None
         return traffic.model_copy(update={"intervals": tuple(map(failed, traffic.intervals))} if self.failing else {})
@@ -108,6 +107,7 @@ def test_a_running_server_is_warmed_up_once_and_until_it_is_steady_when_asked(re
         starts.append(LimitReport.model_validate_json(done.stdout).cells[0].starts)
     first, probe, watched, settled, cold, _ = drives
     assert (first.cell.load.duration_ns, first.cell.warmup_ns, probe.cell.warmup_ns) == (SECOND, 0, SECOND)
+    assert first.cell.load.shape == watched.cell.load.shape == Closed(users=256)
     assert watched.is_warm
     assert (watched.cell.warmup_ns, settled.cell.warmup_ns, settled.is_warm) == (60 * SECOND, SECOND, None)
     assert cold.cell.warmup_ns == 0

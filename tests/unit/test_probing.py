@@ -145,7 +145,7 @@ def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, ans
     made.move_to(ENDPOINT, Path("unused"), 1)
     made.probe(Proposal(500, ""), 2)
     assert waited == pytest.approx(waits), "another start has no backlog"
-    made.warm(100, 3)
+    made.warm(3)
     assert waited == pytest.approx(2 * waits), "before any load"
 
 

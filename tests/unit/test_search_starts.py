@@ -1,6 +1,8 @@
 """Fresh starts of a server at both ends of its answer: which are asked for, and what their differences do to it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redline.search import Converged, Evidence, Limit, Proposal, Search, Settings
 from redline.search.checks import Check, Checks, End
@@ -12,22 +14,30 @@ P99 = parse_objectives("p99 < 5ms")
 
 
 def test_each_end_gets_its_checks_lowest_first_and_turn_by_turn() -> None:
-    checks = Checks(precision=0.03, wanted=2)
+    checks = Checks(precision=0.03, turns=2)
     low, high = End("good", "low", 1000.0), End("good", "high", 1050.0)
     made = []
-    while (end := checks.missing([high, low])) is not None:
-        made.append((end.side, checks.turn(end)))
-        checks.made.append(Check(end, len(made)))
+    while (check := checks.next([high, low], len(made))) is not None:
+        made.append((check.end.side, check.turn))
+        checks.made.append(check)
     assert made == [("low", 1), ("high", 1), ("low", 2), ("high", 2)]
 
 
-def test_an_end_that_has_moved_is_checked_again_on_another_start() -> None:
+def test_an_end_that_has_moved_is_checked_again_where_nothing_is_started() -> None:
     checks = Checks(precision=0.03)
     checks.made.append(Check(End("good", "low", 1000.0), 5))
     near, far = End("good", "low", 1020.0), End("good", "low", 900.0)
-    assert checks.missing([near]) is None
-    assert checks.missing([far]) == far
-    assert checks.turn(far) == 2
+    assert checks.next([near], 6) is None
+    assert checks.next([far], 6) == Check(far, 6)
+
+
+def test_an_end_that_has_moved_waits_for_the_next_start() -> None:
+    checks = Checks(precision=0.03, turns=2)
+    low, high, moved = End("good", "low", 1000.0), End("good", "high", 1050.0), End("good", "low", 900.0)
+    checks.made.append(Check(low, 5, turn=1))
+    assert checks.next([moved, high], 6) == Check(high, 6, turn=1)
+    checks.made.append(Check(high, 6, turn=1))
+    assert checks.next([moved, high], 7) == Check(moved, 7, turn=2)
 
 
 def steps_of(search: Search, at_per_s: float = 1700.0) -> tuple[list[tuple[int, float]], Converged]:
@@ -65,6 +75,19 @@ def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
         search.saw((worse if step.turn == 2 else good)(step.rate_per_s))
     assert isinstance(step, Converged)
     assert not step.confirmed
+
+
+@given(st.lists(st.floats(300, 3000), min_size=5, max_size=5), st.integers(2, 4))
+def test_never_more_starts_than_were_planned(capacities: list[float], trials: int) -> None:
+    sets = {"good": P99, "acceptable": parse_objectives("p99 < 50ms")}
+    search, turns = Search(sets, Settings(start_per_s=1000, trials=trials)), [0]
+    while isinstance(step := search.next(), Proposal):
+        if step.turn:
+            turns.append(step.turn)
+        search.saw(cliff(capacities[turns[-1]])(step.rate_per_s))
+    assert turns == sorted(turns)
+    assert turns[-1] <= trials
+    assert len(search.evidence) <= search.settings.most_probes(len(sets))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, FindingKind, Interval, Load, Open, Outcomes, Traffic, Variant
+from redline.model import Cell, Closed, FindingKind, Interval, Load, Open, Outcomes, Traffic, Variant
 from redline.model.limits import Beyond, LimitStart
 from redline.ports import Drive, Endpoint, Placement
-from redline.probing import SETTLE_NS, WARM_SHARE
+from redline.probing import SETTLE_NS
 from redline.search import Converged, Doomed, Evidence, Search, Settings
 from redline.searching import CellSearch
 from redline.suite import parse_objectives
@@ -51,10 +51,9 @@ class Driver:
         self.events.append("warm" if drive.cell.warmup_ns == 0 or drive.is_warm else "probe")
         self.on_drive(len(self.drives))
         shape = drive.cell.load.shape
-        assert isinstance(shape, Open)
         short = drive.cell.load.model_copy(update={"duration_ns": SECOND})
         cell = drive.cell.model_copy(update={"load": short, "warmup_ns": 0})
-        slow = Behaviour(response_ns=1e9) if shape.most_per_s > CAPACITY else GOOD
+        slow = Behaviour(response_ns=1e9) if isinstance(shape, Open) and shape.most_per_s > CAPACITY else GOOD
         if self.late == len(self.drives):
             slow = replace(slow, lateness_ns=0.7 * slow.response_ns)
         traffic = simulated_recording(cell, slow, seed=drive.seed).traffic
@@ -152,12 +151,11 @@ def test_what_the_search_leaves_out_of_the_curve_comes_last_and_is_no_evidence(b
     assert all(each.start == 2 for each in drawn)
 
 
-def test_the_warm_up_is_the_suites_below_the_rate_and_each_probe_settles(bench: Bench) -> None:
+def test_the_warm_up_is_the_suites_by_as_many_users_as_connections_and_each_probe_settles(bench: Bench) -> None:
     bench.made.run()
     first, second = bench.driver.drives[:2]
     assert first.cell.load.duration_ns == 20 * SECOND
-    assert isinstance(first.cell.load.shape, Open)
-    assert first.cell.load.shape.most_per_s == WARM_SHARE * 1000
+    assert first.cell.load.shape == Closed(users=64)
     assert second.cell.warmup_ns == SETTLE_NS
     assert {drive.cpus for drive in bench.driver.drives} == {(1,)}
     seeds = [drive.seed for drive in bench.driver.drives]

@@ -1,6 +1,6 @@
-"""Fresh probes at both ends of every answer: which are still to be made, and which were made."""
+"""Fresh probes at both ends of every answer: which one is next, and which were made."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,33 +18,52 @@ class End:
 
 @dataclass(frozen=True)
 class Check:
-    """A fresh probe at an end, as it was then; `probe` is its index among the evidence."""
+    """A fresh probe at an end, as it was then; `probe` is its index among the evidence.
+
+    `turn` is which fresh start it is on, from 1; with 0 nothing is started for it.
+    """
 
     end: End
     probe: int
+    turn: int = 0
 
 
 @dataclass
 class Checks:
-    """Of a search: `wanted` for each end, and an end that has moved by more than `precision` since gets new ones."""
+    """Of a search. On each of `turns` fresh starts every end has one, where it lies by then.
+
+    Without fresh starts each end has one, and another one when it has moved by more than `precision` since.
+    """
 
     precision: float
-    wanted: int = 1
+    turns: int = 0
     made: list[Check] = field(default_factory=list)
 
-    def of(self, end: End) -> list[Check]:
-        """Those that were made for it where it lies now."""
-        near = self.precision * end.rate_per_s
-        return [each for each in self._ever(end) if abs(each.end.rate_per_s - end.rate_per_s) <= near]
+    def next(self, ends: Sequence[End], probe: int) -> Check | None:
+        """The one to be made next, by the probe of that index, the lowest first; None when all were made."""
+        for turn in range(self._turn, self.turns + 1):
+            had = {(each.end.name, each.end.side) for each in self.made if each.turn == turn}
+            lacking = [end for end in ends if self._lacks(end, had)]
+            if lacking:
+                return Check(min(lacking, key=lambda end: end.rate_per_s), probe, turn)
+        return None
 
-    def missing(self, ends: Sequence[End]) -> End | None:
-        """The end that has the fewest of its checks, the lowest first; None when all have theirs."""
-        lacking = [end for end in ends if len(self.of(end)) < self.wanted]
-        return min(lacking, key=lambda end: (len(self.of(end)), end.rate_per_s), default=None)
+    def settled(self, ends: Sequence[End]) -> list[Check] | None:
+        """Those that were made for these ends where they lie now; None where one of them has too few."""
+        found = [self._near(end)[-max(self.turns, 1) :] for end in ends]
+        return (
+            None if any(len(each) < max(self.turns, 1) for each in found) else [one for each in found for one in each]
+        )
 
-    def turn(self, end: End) -> int:
-        """The number, from 1, of the check that is next for this end: those of one turn may share a start."""
-        return len(self._ever(end)) + 1
+    @property
+    def _turn(self) -> int:
+        """The one that was begun last: none is gone back to."""
+        return max((each.turn for each in self.made), default=min(self.turns, 1))
 
-    def _ever(self, end: End) -> list[Check]:
-        return [each for each in self.made if (each.end.name, each.end.side) == (end.name, end.side)]
+    def _lacks(self, end: End, had: Collection[tuple[str, Side]]) -> bool:
+        return (end.name, end.side) not in had if self.turns else not self._near(end)
+
+    def _near(self, end: End) -> list[Check]:
+        of_this = [each for each in self.made if (each.end.name, each.end.side) == (end.name, end.side)]
+        within = self.precision * end.rate_per_s
+        return [each for each in of_this if abs(each.end.rate_per_s - end.rate_per_s) <= within]

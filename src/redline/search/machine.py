@@ -57,7 +57,7 @@ class Search:
     _aimed: int = 0
 
     def __post_init__(self) -> None:
-        self._checks = Checks(self.settings.precision, max(self.settings.trials, 1))
+        self._checks = Checks(self.settings.precision, self.settings.trials)
 
     def saw(self, evidence: Evidence) -> None:
         """What the load that was proposed last, or any other, showed."""
@@ -214,12 +214,11 @@ class Search:
 
     def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
         """Fresh probes at both ends of every answer; they may widen it again."""
-        end = self._checks.missing(self._checked(known))
-        if end is None or len(self.evidence) >= self.settings.most_probes(len(self.sets)):
+        check = self._checks.next(self._checked(known), len(self.evidence))
+        if check is None or len(self.evidence) >= self.settings.most_probes(len(self.sets)):
             return self._end(known)
-        turn = self._checks.turn(end) if self.settings.trials else 0
-        self._checks.made.append(Check(end, len(self.evidence)))
-        return Proposal(self._within(end.rate_per_s), "fresh, at an end of the answer", turn=turn)
+        self._checks.made.append(check)
+        return Proposal(self._within(check.end.rate_per_s), "fresh, at an end of the answer", turn=check.turn)
 
     def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
         """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than asked."""
@@ -242,11 +241,9 @@ class Search:
         return Converged(limits, confirmed=self._confirmed(known))
 
     def _confirmed(self, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
-        ends = self._checked(known)
-        if not all(self._decided(each) for each in known.values()) or self._checks.missing(ends):
-            return False
-        made = [check for end in ends for check in self._checks.of(end)[-self._checks.wanted :]]
-        return all(self._stands(check) for check in made)
+        made = self._checks.settled(self._checked(known))
+        decided = all(self._decided(each) for each in known.values())
+        return decided and made is not None and all(self._stands(check) for check in made)
 
     def _decided(self, known: Mapping[str, Bounds]) -> bool:
         return width(known) <= self.settings.precision
