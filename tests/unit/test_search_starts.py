@@ -16,7 +16,7 @@ P99 = parse_objectives("p99 < 5ms")
 def test_each_end_gets_its_checks_lowest_first_and_turn_by_turn() -> None:
     checks = Checks(precision=0.03, turns=2)
     low, high = End("good", "low", 1000.0), End("good", "high", 1050.0)
-    made = []
+    made: list[tuple[str, int]] = []
     while (check := checks.next([high, low], len(made))) is not None:
         made.append((check.end.side, check.turn))
         checks.made.append(check)
