@@ -104,6 +104,16 @@ def test_a_watch_says_when_it_is_warm(load: Load) -> None:
     assert LEAST_S <= traffic.intervals[first].end_ns / S <= 2 * LEAST_S
 
 
+def test_what_cannot_keep_up_is_not_warm_however_level() -> None:
+    """A cold server's requests all wait until they are given up: its p50 is the timeout, and steady."""
+    cell = detected(OPEN)
+    for achieved, warm in ((1.0, True), (0.97, True), (0.7, False)):
+        traffic = simulated_recording(cell, replace(GOOD, achieved=achieved)).traffic
+        assert traffic
+        watch = Watch(cell)
+        assert any([watch.is_warm(each) for each in traffic.intervals if each.phase == "warmup"]) is warm
+
+
 def test_a_watch_looks_at_each_interval_once_and_does_not_judge_after_each_short_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

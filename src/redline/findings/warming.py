@@ -47,16 +47,24 @@ BLIP = 0.1
 """Of the steady stretch after it: a disturbance that lasted no longer, and left all as it was, is passed over."""
 
 
+KEPT_UP = 0.95
+"""Of what falls due. A server that is given more than it can do is steady as well, once its requests are given up at
+their timeout: that is no warmth. With less than this, `rate-missed` makes a trial invalid."""
+
 JUDGED_EVERY_NS = 400_000_000
 """While it warms up, and not sooner: so after every interval of half a second, and not after all that are shorter."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """How fast a server was, from the first request on: the log of its rate, or of 1 / p50, and when points ended."""
+    """How fast a server was, from the first request on: the log of its rate, or of 1 / p50, and when points ended.
+
+    `kept_up` is the share that was answered in each of what fell due in it; None where that says nothing.
+    """
 
     ends_ns: tuple[int, ...]
     speeds: Floats
+    kept_up: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -97,6 +105,7 @@ class CourseSoFar:
         self._waiting: list[Interval] = []
         self._ends: list[int] = []
         self._speeds: list[float] = []
+        self._kept_up: list[float] = []
 
     def add(self, interval: Interval) -> None:
         """One more; intervals of the drain are no part of it.
@@ -109,11 +118,12 @@ class CourseSoFar:
         if self._by_rate or sum(each.counts.outcomes.total for each in self._waiting) >= FEWEST_SAMPLES:
             self._ends.append(interval.end_ns)
             self._speeds.append(_speed(self._waiting, by_rate=self._by_rate))
+            self._kept_up.append(_kept_up(self._waiting))
             self._waiting = []
 
     def course(self) -> Course:
         """As far as it is known."""
-        return Course(tuple(self._ends), np.array(self._speeds))
+        return Course(tuple(self._ends), np.array(self._speeds), None if self._by_rate else np.array(self._kept_up))
 
 
 def course_of(cell: Cell, intervals: Iterable[Interval]) -> Course:
@@ -145,6 +155,8 @@ def is_warm(course: Course) -> bool:
     last = last_stretch(course, hasty=True)
     newest = float(np.median(course.speeds[-FEWEST_POINTS:]))
     if last.moves or abs(newest - last.level) > last.tolerance:
+        return False
+    if course.kept_up is not None and float(np.median(course.kept_up[last.start :])) < KEPT_UP:
         return False
     lasted_ns = course.ends_ns[-1] - course.start_ns(last.start)
     long_enough = lasted_ns >= max(LEAST_S * 1e9, LEAST_SHARE * course.ends_ns[-1])
@@ -196,6 +208,11 @@ def _speed(intervals: list[Interval], *, by_rate: bool) -> float:
         return math.log(max(answered, 0.5) / (intervals[-1].end_ns - intervals[0].start_ns))
     response = type(intervals[0].response).merged(each.response for each in intervals)
     return -math.log(max(response.quantile_ns(0.5), 1))
+
+
+def _kept_up(intervals: list[Interval]) -> float:
+    due = sum(each.counts.due for each in intervals)
+    return sum(each.counts.completed for each in intervals) / due if due else 1.0
 
 
 def _joined(found: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:

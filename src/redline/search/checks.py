@@ -50,10 +50,9 @@ class Checks:
 
     def settled(self, ends: Sequence[End]) -> list[Check] | None:
         """Those that were made for these ends where they lie now; None where one of them has too few."""
-        found = [self._near(end)[-max(self.turns, 1) :] for end in ends]
-        return (
-            None if any(len(each) < max(self.turns, 1) for each in found) else [one for each in found for one in each]
-        )
+        wanted = max(self.turns, 1)
+        found = [self._near(end)[-wanted:] for end in ends]
+        return None if any(len(each) < wanted for each in found) else [one for each in found for one in each]
 
     @property
     def _turn(self) -> int:
