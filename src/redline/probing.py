@@ -24,6 +24,9 @@ LEAST_SLICE_NS = 20_000_000
 SETTLE_NS = 1_000_000_000
 """Loaded before each probe counts, though the server is warm: its connections are new."""
 
+WARM_SHARE = 0.7
+"""Of the first rate that is probed on a start: next to its edge a server is long until a backlog is gone."""
+
 _AFTER_NS = 500_000_000
 """A load has to measure something, also where only its warm-up is wanted: one more interval of what is watched."""
 
@@ -122,13 +125,21 @@ class Prober:
             self.pause(self._unserved_s)
         self._unserved_s = 0.0
 
-    def warm(self, number: int) -> LimitStart:
+    def warm(self, first_per_s: float, number: int) -> LimitStart:
         """Load a start with what counts for nothing, for as long as its cell says, or until it is steady.
 
         By users who ask again at once, one on each connection: that is as much as it can do, and no more. A rate would
         be too much for a server that is cold, or tell little of one that is warm: its answers are as quick long before
-        it can give as many of them. Raises KeyboardInterrupt and DriveError.
+        it can give as many of them. Then by what is to be measured, below the first rate and for as long as a probe at
+        most: it has new connections, and another pattern. Raises KeyboardInterrupt and DriveError.
         """
+        warmed = self._warm_by_users(number)
+        calm = self._at(WARM_SHARE * first_per_s, self.cell)
+        load = calm.load.model_copy(update={"duration_ns": min(calm.load.duration_ns, calm.warmup_ns)})
+        self._put(calm.model_copy(update={"load": load, "warmup_ns": 0, "warmup_detect": False}), number)
+        return warmed
+
+    def _warm_by_users(self, number: int) -> LimitStart:
         cell = self.cell.model_copy(update={"load": self.cell.load.model_copy(update={"shape": self._users()})})
         if not cell.warmup_detect:
             load = cell.load.model_copy(update={"duration_ns": cell.warmup_ns})

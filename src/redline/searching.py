@@ -176,7 +176,7 @@ class CellSearch:
         assert self._prober is not None, "a server was started"
         if self._cold and self.cell.warmup_ns:
             with self.starts.loaded("while it was warmed up"):
-                self.warm_ups.append(self._prober.warm(self._next()))
+                self.warm_ups.append(self._prober.warm(step.rate_per_s, self._next()))
             self.watcher.warmed(self.warm_ups[-1])
         self._cold = False
         with self.starts.loaded(f"at {rate(step.rate_per_s)}") as seen:

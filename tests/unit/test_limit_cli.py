@@ -27,7 +27,7 @@ SECOND = 1_000_000_000
 
 @dataclass
 class Server:
-    """A server of 3000/s, as the driver sees it; `after` happens at the load of that number; the first warms it up."""
+    """A server of 3000/s, as the driver sees it; `after` happens at the load of that number; two warm it up."""
 
     wrong: str | None = None
     after: dict[int, Callable[[Drive], None]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def test_a_wrong_answer_is_not_measured(redline: Callable[..., Result]) -> None:
 
 
 def test_ctrl_c_keeps_what_is_known(redline: Callable[..., Result]) -> None:
-    done = redline(Server(after={4: interrupt}), "--json")
+    done = redline(Server(after={5: interrupt}), "--json")
     assert done.exit_code == 130
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, len(result.probes)) == ("interrupted", 2)
@@ -102,12 +102,13 @@ def test_a_running_server_is_warmed_up_once_and_until_it_is_steady_when_asked(re
     keep: Callable[[Drive], None] = drives.append
     starts: list[tuple[LimitStart, ...]] = []
     for flags in ((), ("--warmup", "auto"), ("--warmup", "0s")):
-        done = redline(Server(after=dict.fromkeys((1, 2), keep)), "--json", *flags)
+        done = redline(Server(after=dict.fromkeys((1, 2, 3), keep)), "--json", *flags)
         assert done.exit_code == 0, done.stderr
         starts.append(LimitReport.model_validate_json(done.stdout).cells[0].starts)
-    first, probe, watched, settled, cold, _ = drives
+    first, calm, probe, watched, _, settled, cold, _, _ = drives
     assert (first.cell.load.duration_ns, first.cell.warmup_ns, probe.cell.warmup_ns) == (SECOND, 0, SECOND)
     assert first.cell.load.shape == watched.cell.load.shape == Closed(users=256)
+    assert calm.cell.load.shape == Open(rate_per_s=700, connections=256)
     assert watched.is_warm
     assert (watched.cell.warmup_ns, settled.cell.warmup_ns, settled.is_warm) == (60 * SECOND, SECOND, None)
     assert cold.cell.warmup_ns == 0
@@ -125,13 +126,13 @@ def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Re
 
 
 def test_a_server_that_dies_leaves_what_is_known(redline: Callable[..., Result]) -> None:
-    done = redline(Server(after={4: die}), "--json")
+    done = redline(Server(after={5: die}), "--json")
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, result.reason, len(result.probes)) == ("broken", "the engine ended: reset by peer", 2)
     assert "reset by peer" in done.stderr
     assert "engine.log" not in done.stderr
-    assert "reset by peer; this is what was known" in redline(Server(after={4: die})).stdout
+    assert "reset by peer; this is what was known" in redline(Server(after={5: die})).stdout
 
 
 def test_one_that_is_dead_at_once_is_an_error(redline: Callable[..., Result]) -> None:
@@ -203,7 +204,7 @@ def test_a_server_that_answers_no_more_has_no_limit(redline: Callable[..., Resul
         return end
 
     server = Server()
-    server.after = {4: gone(server)}
+    server.after = {5: gone(server)}
     done = redline(server, "--json")
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells

@@ -107,7 +107,7 @@ def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
     loads = len(bench.driver.drives)
     again = bench.folder / "again"
     bench.driver.drives.clear()
-    bench.driver.on_drive = interrupt_at(loads // 2 + 3)
+    bench.driver.on_drive = interrupt_at(loads // 2 + 4)
     done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond")
     assert done.exit_code == 130
     assert "limit --resume" in done.stderr

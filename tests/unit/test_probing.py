@@ -145,7 +145,7 @@ def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, ans
     made.move_to(ENDPOINT, Path("unused"), 1)
     made.probe(Proposal(500, ""), 2)
     assert waited == pytest.approx(waits), "another start has no backlog"
-    made.warm(3)
+    made.warm(100, 3)
     assert waited == pytest.approx(2 * waits), "before any load"
 
 
@@ -181,6 +181,10 @@ def traffic(behaviour: Behaviour = GOOD, **counts: int) -> Traffic:
     return found.model_copy(update={"counts": found.counts.model_copy(update=counts)})
 
 
+BUSY = replace(GOOD, response_ns=6e6)
+"""At 1,000/s, six of eight connections are in use on average."""
+
+
 def test_an_engine_that_is_always_busy_is_the_limit() -> None:
     busy = traffic().model_copy(update={"engine_cpu_ns": round(traffic().seconds * 0.99 * S)})
     assert busy_workers(busy, 1) == "the engine was busy 99% of the time: give -t more"
@@ -188,12 +192,21 @@ def test_an_engine_that_is_always_busy_is_the_limit() -> None:
 
 
 def test_busy_connections_are_the_limit_where_the_server_is_as_fast_as_ever() -> None:
-    waited = traffic(waited=traffic().counts.due // 10)
+    waited = traffic(BUSY, waited=traffic().counts.due // 10)
     calm_ns = waited.service.quantile_ns(0.5)
     assert busy_connections(waited, 8, calm_ns) == "all 8 connections were busy: give -c more"
     assert not busy_connections(waited, 8, calm_ns // 2), "an overloaded server"
     assert not busy_connections(waited, 8, None), "nobody knows how fast it is when it is calm"
-    assert not busy_connections(traffic(waited=1), 8, calm_ns), "too few"
+    assert not busy_connections(traffic(BUSY, waited=1), 8, calm_ns), "too few"
+
+
+def test_connections_that_were_short_for_a_moment_only_are_not_the_limit() -> None:
+    """The server paused once: a tenth found no connection, and on average half of them had nothing to do."""
+    paused = traffic(BUSY, waited=traffic().counts.due // 10)
+    under_way = paused.counts.completed / paused.seconds * paused.service.mean_ns / 1e9
+    calm_ns = paused.service.quantile_ns(0.5)
+    assert busy_connections(paused, 8, calm_ns, room=int(1.9 * under_way))
+    assert not busy_connections(paused, 8, calm_ns, room=int(2.1 * under_way) + 1)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +243,7 @@ class Full(Told):
         counts = found.counts.model_copy(
             update={"due": 100, "outcomes": Outcomes(ok=100 - self.resets, reset=self.resets), **waits}
         )
-        service = Histogram.of([1e6] * 100)
+        service = Histogram.of([150e6] * 100)  # 40/s: six under way
         return found.model_copy(update={"counts": counts, "service": service})
 
 

@@ -141,6 +141,8 @@ def test_the_words_of_an_answer() -> None:
     assert words.answer_told(answer) == "met up to 880/s, missed from 920/s (±2.2%)"
     assert words.method_told(answer) == "95% interval, by the model of a queue with one worker"
     assert words.method_told(answer.model_copy(update={"confidence": None})) == "by single rates"
+    mixed = answer.model_copy(update={"confidence": None, "starts_differ": True})
+    assert words.method_told(mixed) == "by how starts differ, and by single rates"
     unknown = answer.model_copy(update={"passed_per_s": None, "met_somewhere": False})
     assert words.answer_told(unknown) == "met at no rate that was tried, missed from 920/s"
     high = answer.model_copy(update={"failed_per_s": None})

@@ -11,7 +11,7 @@ from redline.errors import DriveError, LaunchError
 from redline.model import Cell, Closed, FindingKind, Interval, Load, Open, Outcomes, Traffic, Variant
 from redline.model.limits import Beyond, LimitStart
 from redline.ports import Drive, Endpoint, Placement
-from redline.probing import SETTLE_NS
+from redline.probing import SETTLE_NS, WARM_SHARE
 from redline.search import Converged, Doomed, Evidence, Search, Settings
 from redline.searching import CellSearch
 from redline.suite import parse_objectives
@@ -127,8 +127,8 @@ def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> N
     starts = [index for index, event in enumerate(events) if event == "start"]
     assert len(starts) == 3
     for index in starts:
-        assert events[index : index + 4] == ["start", "verify", "warm", "probe"]
-    assert events.count("warm") == 3
+        assert events[index : index + 5] == ["start", "verify", "warm", "warm", "probe"]
+    assert events.count("warm") == 6
     assert events[-1] == "stop"
     assert bench.server.stopped
 
@@ -153,12 +153,14 @@ def test_what_the_search_leaves_out_of_the_curve_comes_last_and_is_no_evidence(b
 
 def test_the_warm_up_is_the_suites_by_as_many_users_as_connections_and_each_probe_settles(bench: Bench) -> None:
     bench.made.run()
-    first, second = bench.driver.drives[:2]
+    first, calm, probe = bench.driver.drives[:3]
     assert first.cell.load.duration_ns == 20 * SECOND
     assert first.cell.load.shape == Closed(users=64)
-    assert second.cell.warmup_ns == SETTLE_NS
+    assert isinstance(calm.cell.load.shape, Open)
+    assert (calm.cell.load.shape.most_per_s, calm.cell.load.duration_ns) == (WARM_SHARE * 1000, SECOND)
+    assert probe.cell.warmup_ns == SETTLE_NS
     assert {drive.cpus for drive in bench.driver.drives} == {(1,)}
-    seeds = [drive.seed for drive in bench.driver.drives]
+    seeds = [drive.seed for drive in bench.driver.drives if isinstance(drive.cell.load.shape, Open)]
     assert seeds == list(range(7, 7 + len(seeds)))
     assert bench.made.warm_ups == bench.watcher.warmed_up == [LimitStart(warmed_ns=20 * SECOND)] * 3
 
@@ -190,7 +192,7 @@ def test_a_wrong_answer_ends_it_before_any_load(bench: Bench) -> None:
 
 def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench: Bench) -> None:
     def kill(number: int) -> None:
-        bench.server.dead = DEATH if number == 4 else None
+        bench.server.dead = DEATH if number == 5 else None
 
     bench.driver.on_drive = kill
     with pytest.raises(DriveError, match=r"rust\.hyper died at 4.*/s: killed by SIGKILL"):
@@ -202,8 +204,8 @@ def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench:
 
 def test_a_server_that_lives_and_answers_no_more_ends_the_search(bench: Bench) -> None:
     def hang(number: int) -> None:
-        bench.driver.silent = number >= 4
-        bench.driver.wrong = "GET /path0: timed out" if number >= 4 else None
+        bench.driver.silent = number >= 5
+        bench.driver.wrong = "GET /path0: timed out" if number >= 5 else None
 
     bench.driver.on_drive = hang
     with pytest.raises(DriveError, match=r"rust\.hyper gives no right answer any more after 4.*/s: GET /path0: timed"):
@@ -221,7 +223,7 @@ def test_a_server_that_loses_connections_is_given_a_moment_to_be_seen_dead(bench
 
 def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
     def interrupt(number: int) -> None:
-        if number == 3:
+        if number == 4:
             raise KeyboardInterrupt
 
     bench.driver.on_drive = interrupt
@@ -249,7 +251,7 @@ def past(bench: Bench) -> CellSearch:
 
 
 def test_what_was_done_to_a_probe_is_told_by_its_place(bench: Bench) -> None:
-    bench.driver.late = 4
+    bench.driver.late = 5
     bench.made.run()
     (found,) = bench.made.findings
     assert (found.kind, found.position, found.cell_id) == (FindingKind.SEND_LATENESS, 2, CELL.id)

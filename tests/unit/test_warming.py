@@ -111,7 +111,7 @@ def test_what_cannot_keep_up_is_not_warm_however_level() -> None:
         traffic = simulated_recording(cell, replace(GOOD, achieved=achieved)).traffic
         assert traffic
         watch = Watch(cell)
-        assert any([watch.is_warm(each) for each in traffic.intervals if each.phase == "warmup"]) is warm
+        assert any(watch.is_warm(each) for each in traffic.intervals if each.phase == "warmup") is warm
 
 
 def test_a_watch_looks_at_each_interval_once_and_does_not_judge_after_each_short_one(

@@ -151,7 +151,7 @@ def _run(made: _Searched, console: Console) -> Ended:
     try:
         while isinstance(step := search.next(), Proposal):
             if prober.cell.warmup_ns and not made.warm_ups:
-                _warm(made, console)
+                _warm(made, step, console)
             with OneLine(console) as line:
                 prober.on_interval = _shown(line, prober.cell)
                 evidence = prober.probe(step, 1 + len(search.evidence))
@@ -170,11 +170,11 @@ def _run(made: _Searched, console: Console) -> Ended:
     return step
 
 
-def _warm(made: _Searched, console: Console) -> None:
+def _warm(made: _Searched, first: Proposal, console: Console) -> None:
     """Before its first probe. Raises KeyboardInterrupt and DriveError."""
     with OneLine(console) as line:
         made.prober.on_interval = _shown(line, made.prober.cell)
-        made.warm_ups.append(made.prober.warm(0))
+        made.warm_ups.append(made.prober.warm(first.rate_per_s, 0))
     console.print(Text(warm_line(made.warm_ups[-1]), style="dim"), soft_wrap=True)
 
 

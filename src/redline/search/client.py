@@ -8,6 +8,9 @@ SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
 WAITED = 0.05
 """Of the requests that fell due: so many found all connections busy."""
+OCCUPIED = 0.5
+"""Of what there is room for under way, on average: with less, connections were short for a moment only, such as while
+the server collected its garbage. Then requests wait for it and not for a connection, wherever they stand."""
 UNMOVED = 1.5
 """Service times of so many times the calmest: a server that is overloaded has far longer ones."""
 LATE = 0.1
@@ -38,9 +41,11 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
     """Says that requests waited for a connection though the server was no slower than it is when it is calm.
 
     An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
-    than `calm_ns`, the median when it was calm. Where that is not known, nothing is said.
+    than `calm_ns`, the median when it was calm. Where that is not known, nothing is said. Nor is it where most of them
+    had nothing to do.
     """
-    if not _waits(traffic) or calm_ns is None or _slower(traffic, room or connections, calm_ns):
+    places = room or connections
+    if not _waits(traffic) or calm_ns is None or _slower(traffic, places, calm_ns) or _idle(traffic, places):
         return ""
     return f"all {connections} connections were busy: give -c more"
 
@@ -56,6 +61,14 @@ def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
         return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns
     answered = traffic.counts.completed
     return answered == 0 or room * traffic.seconds * 1e9 / answered > 2 * UNMOVED * calm_ns
+
+
+def _idle(traffic: Traffic, room: int) -> bool:
+    """Whether connections had little to do: what is under way on average is rate times time of service (Little)."""
+    if traffic.service.count < _FEWEST_TIMES:
+        return False
+    answered_per_s = traffic.counts.completed / traffic.seconds
+    return answered_per_s * traffic.service.mean_ns / 1e9 < OCCUPIED * room
 
 
 def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: bool) -> str:

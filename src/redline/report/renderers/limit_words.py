@@ -32,7 +32,7 @@ def method_told(answer: LimitAnswer) -> str:
     So it does where starts differ.
     """
     if answer.confidence is None:
-        return "by single rates"
+        return "by how starts differ, and by single rates" if answer.starts_differ else "by single rates"
     if answer.starts_differ:
         return f"{percent(answer.confidence)} interval, by how starts differ: they are few, so it may be too sure"
     return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
