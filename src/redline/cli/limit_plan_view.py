@@ -49,7 +49,8 @@ def most_ns(cell: Cell, most_probes: int, trials: int, beyond: bool) -> int:
     """About the most that the search on a cell takes, in nanoseconds."""
     probe_ns = cell.load.duration_ns + template(cell).warmup_ns
     loads = most_probes + len(SHARES) + (_PAST_THE_EDGE if beyond else 0)
-    start_ns = expected_trial_ns(cell) - cell.load.duration_ns
+    approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
+    start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
     return loads * probe_ns + (1 + trials) * start_ns
 
 
