@@ -20,7 +20,7 @@ from redline.quantities import rate
 from redline.report.limits import probe as published
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
 from redline.search.beyond import BeyondPlan, beyond_plan
-from redline.search.client import lacking
+from redline.search.client import disturbed, lacking
 from redline.search.curve import curve, rates_for_curve
 from redline.search.past_edge import judged
 from redline.store import told
@@ -182,7 +182,9 @@ class CellSearch:
         with self.starts.loaded(f"at {rate(step.rate_per_s)}") as seen:
             evidence = self._prober.probe(step, self._next())
             seen.extend(filter(None, [self._prober.traffic]))
-            self.findings.extend(self._driver.findings(self.cell.id, len(self.probes)))
+            found = self._driver.findings(self.cell.id, len(self.probes))
+            evidence = disturbed(evidence, found, self._prober.objectives)
+            self.findings.extend(found)
             fresh = phase == "confirm"
             self.probes.append(published(evidence, step.why, phase, fresh=fresh, start=evidence.start))
             self.watcher.probed(evidence, step.why)
@@ -213,7 +215,7 @@ class CellSearch:
             return
         plan = beyond_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
         if any(each.client and each.rate_per_s <= plan.overload_per_s for each in evidence):
-            self.beyond = f"the load generator is the limit below {rate(plan.overload_per_s)}"
+            self.beyond = f"not the server is the limit below {rate(plan.overload_per_s)}"
             return
         self.beyond = self._pushed(plan)
 

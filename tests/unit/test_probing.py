@@ -14,6 +14,9 @@ from redline.cli.load_target import running_server
 from redline.model import (
     Cell,
     Counts,
+    Finding,
+    FindingKind,
+    Grade,
     Histogram,
     Interval,
     Load,
@@ -25,10 +28,10 @@ from redline.model import (
     Variant,
 )
 from redline.ports import Drive, Endpoint
-from redline.probing import Prober, slice_of
+from redline.probing import Prober, evidence_of, slice_of
 from redline.report.limits import probe as published
 from redline.search import Converged, Evidence, Proposal, Search, Slice
-from redline.search.client import busy_connections, busy_workers, late_engine
+from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
 from redline.suite import parse_objectives
 from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
 
@@ -179,6 +182,21 @@ def traffic(behaviour: Behaviour = GOOD, **counts: int) -> Traffic:
     found = simulated_recording(loaded, behaviour).traffic
     assert found is not None
     return found.model_copy(update={"counts": found.counts.model_copy(update=counts)})
+
+
+def stolen(grade: Grade) -> Finding:
+    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": "cell"}
+    return Finding(kind=FindingKind.CPU_STEAL, grade=grade, **told)
+
+
+def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> None:
+    limits = parse_objectives("p99 < 20ms, errors < 0.1%")
+    met, missed = (evidence_of(1000, traffic(replace(GOOD, response_ns=ns)), cut=False) for ns in (1e6, 30e6))
+    told = disturbed(missed, [stolen(Grade.WARN)], limits)
+    assert told.client == "the host took 20% of it"
+    assert disturbed(missed, [stolen(Grade.NOTE)], limits) is missed, "too little to matter"
+    assert disturbed(met, [stolen(Grade.WARN)], limits) is met, "met in spite of it"
+    assert disturbed(told, [stolen(Grade.WARN)], limits) is told
 
 
 BUSY = replace(GOOD, response_ns=6e6)

@@ -32,6 +32,7 @@ from redline.probing import Prober, template
 from redline.quantities import rate
 from redline.report.limits import Subject, cell_limit, probe
 from redline.search import Converged, Evidence, Proposal, Search
+from redline.search.client import disturbed
 from redline.suite import DETECTION_NS
 from redline.watched import WatchedDriver
 
@@ -155,8 +156,10 @@ def _run(made: _Searched, console: Console) -> Ended:
             with OneLine(console) as line:
                 prober.on_interval = _shown(line, prober.cell)
                 evidence = prober.probe(step, 1 + len(search.evidence))
+            found = made.driver.findings(prober.cell.id, len(made.probes))
+            evidence = disturbed(evidence, found, prober.objectives)
             search.saw(evidence)
-            made.findings.extend(made.driver.findings(prober.cell.id, len(made.probes)))
+            made.findings.extend(found)
             made.probes.append(probe(evidence, step.why))
             console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
             _raise_if_gone(prober, evidence)

@@ -73,7 +73,9 @@ class LimitProbe(Frozen):
     response: Histogram = Field(description="of all that fell due, from when each request was due")
     overloaded: bool = Field(description="its queue only grew")
     hopeless: bool = Field(description="ended early, because its queue only grew")
-    client: str = Field(description="why the load generator was the limit, and the probe tells nothing of the server")
+    client: str = Field(
+        description="why the load generator, or the host, was the limit, and the probe tells nothing of the server"
+    )
     why: str = Field(default="", description="why this rate was tried")
 
 

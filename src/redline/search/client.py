@@ -1,8 +1,12 @@
-"""Why a probe tells nothing of the server: what the load generator lacked. Pure."""
+"""Why a probe tells nothing of the server: what the load generator lacked, or the host took. Pure."""
 
-from redline.model import Objective, Traffic
+from collections.abc import Sequence
+from dataclasses import replace
+
+from redline.model import Finding, FindingKind, Grade, Objective, Traffic
 from redline.quantities import duration, percent
-from redline.search.steps import QUANTILES
+from redline.search.evidence import Evidence
+from redline.search.steps import QUANTILES, verdict
 
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
@@ -85,6 +89,19 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
         if missed and traffic.service.quantile_ns(q) < each.limit:
             return f"the engine was late (p99 {duration(late_ns)}): pin it or free a core"
     return ""
+
+
+def disturbed(evidence: Evidence, findings: Sequence[Finding], objectives: Sequence[Objective]) -> Evidence:
+    """The same, or that it tells nothing: the host took much of the CPU time, and something may have been missed.
+
+    What is taken only ever adds to a response time: what is met is met in spite of it.
+    """
+    taken = next(
+        (each for each in findings if each.kind is FindingKind.CPU_STEAL and each.grade is not Grade.NOTE), None
+    )
+    if evidence.client or taken is None or all(verdict((evidence,), each) == "passed" for each in objectives):
+        return evidence
+    return replace(evidence, client=taken.message[:1].lower() + taken.message[1:].rstrip("."))
 
 
 def failing(traffic: Traffic) -> bool:

@@ -36,9 +36,9 @@ class Slice:
 class Evidence:
     """One probe: a rate that was asked for, and what was seen.
 
-    `hopeless`: it was ended early, because the backlog grew without bound. `client`: why the load generator and not the
-    server was the limit, so that what is missing may be its fault; empty when it was not. `start`: which start of the
-    server it was made on, from 0. Two are equal only if they are the same probe.
+    `hopeless`: it was ended early, because the backlog grew without bound. `client`: why not the server was the limit
+    but the load generator, or the host, so that what is missing may be their fault; empty when they were not. `start`:
+    which start of the server it was made on, from 0. Two are equal only if they are the same probe.
     """
 
     rate_per_s: float

@@ -77,8 +77,8 @@ class Search:
                 if not (limited := self._client_limited(step.rate_per_s)):
                     return step
                 if len(self._at(limited.rate_per_s)) == 1:
-                    return Proposal(limited.rate_per_s, "once more: the load generator may have been late by chance")
-                self._reasons[name] = f"the load generator is the limit at {limited.rate_per_s:g}/s: {limited.client}"
+                    return Proposal(limited.rate_per_s, "once more: that may have been by chance")
+                self._reasons[name] = f"not the server is the limit at {limited.rate_per_s:g}/s: {limited.client}"
         return self._confirm(known)
 
     def limits(self) -> tuple[Limit, ...]:
@@ -103,7 +103,7 @@ class Search:
         return None
 
     def _client_limited(self, rate_per_s: float) -> Evidence | None:
-        """The lowest probe at such a rate, or below it, in which the load generator was the limit, each time."""
+        """The lowest probe at such a rate, or below it, in which not the server was the limit, each time."""
         limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
         always = [each for each in limited if all(other.client for other in self._at(each.rate_per_s))]
         return min(always, key=lambda each: each.rate_per_s, default=None)
