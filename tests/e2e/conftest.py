@@ -90,13 +90,6 @@ def redline(tmp_path: Path) -> Redline:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all workers of this session see, for what one of them does for all."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-
-
-@pytest.fixture(scope="session")
 def oracle() -> Path:
     """The oracle's binary, built through the lab's own launcher."""
     folder = CHECKOUT / "catalogue"

@@ -1,7 +1,5 @@
 """Every server of the catalogue, built and started by the lab's own launcher, held to catalogue/README.md's table."""
 
-import fcntl
-import json
 import socket
 import time
 from collections.abc import Iterator
@@ -24,6 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.together]
 CATALOGUE = CHECKOUT / "catalogue"
 ENTRIES = load_catalogue(CATALOGUE).servers
 CEILING = "oracle.null"
+ALL = "contract"
 ROUTES = 128
 BYTES = {"Content-Type": "application/octet-stream"}
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
@@ -33,9 +32,9 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they ne
 
 
 def marked(entry: ServerEntry) -> object:
-    """All tests of one server are for one worker, which starts it once."""
+    """All tests are for one worker, which builds the servers by one command and starts each once."""
     runtime = [pytest.mark.jvm] if entry.runtime == "jvm" else []
-    return pytest.param(entry, id=entry.name, marks=[pytest.mark.xdist_group(entry.name), *runtime])
+    return pytest.param(entry, id=entry.name, marks=[pytest.mark.xdist_group(ALL), *runtime])
 
 
 SERVERS = [marked(entry) for entry in ENTRIES.values() if entry.name != CEILING]
@@ -60,25 +59,13 @@ class Workshop:
 
 
 @pytest.fixture(scope="session")
-def workshop(shared: Path) -> Workshop:
-    """One worker builds, by one command, and the others wait for it: what cannot be built would be tried by each."""
+def workshop() -> Workshop:
+    """All are built at once: what cannot be built would be tried again for each."""
     launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
-    told = shared / "builds.json"
-    with (shared / "builds.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not told.exists():
-            told.write_text(json.dumps(build_all(launcher)))
-    failures: dict[str, list[str]] = json.loads(told.read_text())
-    return Workshop(launcher, {name: BuildError(why, hint=hint) for name, (why, hint) in failures.items()})
-
-
-def build_all(launcher: ProcessLauncher) -> dict[str, tuple[str, str]]:
-    """By name of every server whose tools are there and that could not be built: why, and a hint."""
     entries = [entry for entry in ENTRIES.values() if launcher.availability(entry).state != "cannot be built"]
     failures = launcher.build([variant_of(entry) for entry in entries], print).failures
     slugs = {entry.name: variant_of(entry).slug for entry in entries}
-    found = {name: failures[slug].problems[0] for name, slug in slugs.items() if slug in failures}
-    return {name: (problem.message, problem.hint) for name, problem in found.items()}
+    return Workshop(launcher, {name: failures[slug] for name, slug in slugs.items() if slug in failures})
 
 
 @contextmanager
@@ -261,7 +248,7 @@ def ceiling(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield endpoint
 
 
-@pytest.mark.xdist_group(CEILING)
+@pytest.mark.xdist_group(ALL)
 def test_the_ceiling_answers_any_name(ceiling: Endpoint) -> None:
     with connected(ceiling) as client:
         for name in ("path0", "path127", "a/b?c=d", ""):
@@ -277,7 +264,7 @@ REQUESTS = b"".join(b"GET /path%d HTTP/1.1\r\nHost: a\r\n\r\n" % n for n in rang
 BODIES = [f"path{n}" for n in range(20)] + ["bytes0 4"]
 
 
-@pytest.mark.xdist_group(CEILING)
+@pytest.mark.xdist_group(ALL)
 @pytest.mark.parametrize("piece", [len(REQUESTS), 7, 1], ids=["pipelined", "seven-by-seven", "byte-by-byte"])
 def test_the_ceiling_takes_requests_however_they_are_cut(ceiling: Endpoint, piece: int) -> None:
     with socket.create_connection((ceiling.host, ceiling.port), timeout=WAIT_S) as connection:

@@ -9,7 +9,7 @@ import pytest
 
 from bench.rig import running
 from redline.model.limits import LimitReport
-from tests.e2e.conftest import Redline
+from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
 
 pytestmark = pytest.mark.e2e
@@ -28,8 +28,15 @@ def url(oracle: Path) -> Iterator[str]:
         yield f"http://{server.endpoint.host}:{server.endpoint.port}/path0"
 
 
+def skip_where_others_are(done: Done) -> None:
+    """On a machine whose host or neighbours take the cores a search ends without an answer, and says so."""
+    if done.code == 1 and "not the server: " in done.err:
+        pytest.skip(done.err[done.err.index("not the server: ") :].partition("  (")[0])
+
+
 def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
+    skip_where_others_are(done)
     assert done.code == 0, done.err
     (cell,) = LimitReport.model_validate(done.json).cells
     (limit,) = cell.limits
@@ -47,6 +54,7 @@ def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) 
 def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p50 < 1us", "--start", "200", "-d", "1s", "--warmup", "0s")
     assert done.code == 1
+    skip_where_others_are(done)
     assert "even 100/s does not meet" in done.out
 
 
@@ -98,7 +106,7 @@ def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> 
     assert cell.slug == "queue.fast.SimpleGet.probe"
     assert cell.ended in {"converged", "exhausted"} or "not the server" in cell.reason
     assert cell.probes
-    if cell.ended == "converged":
+    if cell.ended == "converged" and not any(probe.client for probe in cell.probes):
         assert {probe.start for probe in cell.probes if probe.phase == "confirm"} == {1, 2}
         assert cell.beyond is not None
         assert cell.beyond.course
