@@ -1,6 +1,7 @@
 """`redline load` against servers of every habit: each ends in counted outcomes, never in a hang or a trace."""
 
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -128,9 +129,18 @@ def test_more_connections_than_descriptors_is_told_before_it_starts(redline: Red
 
 
 def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:
-    with targets.target(targets.healthy) as url:
+    asked: list[float] = []
+
+    def answers_and_tells(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            asked.append(time.monotonic())
+            connection.sendall(targets.ANSWER)
+
+    with targets.target(answers_and_tells) as url:
         process = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "100ms", "--json")
-        time.sleep(3)
+        deadline = time.monotonic() + 60
+        while (not asked or asked[-1] - asked[0] < 1) and time.monotonic() < deadline:
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130, err
