@@ -39,7 +39,7 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
 
 
 def warm_line(start: LimitStart) -> str:
-    """`     warm: steady after 12.5 s`, under the number of the probes."""
+    """`     steady after 12.5 s`, under the numbers of the probes."""
     return f"     {words.warm_up_told(start)}"
 
 
