@@ -20,7 +20,7 @@ from redline.quantities import rate
 from redline.report.limits import probe as published
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
 from redline.search.beyond import BeyondPlan, beyond_plan
-from redline.search.client import disturbed, lacking
+from redline.search.client import disturbed, lacking, stolen
 from redline.search.curve import curve, rates_for_curve
 from redline.search.past_edge import judged
 from redline.store import told
@@ -214,7 +214,7 @@ class CellSearch:
             self.beyond = "no edge was found to look past"
             return
         plan = beyond_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
-        if any(each.client and each.rate_per_s <= plan.overload_per_s for each in evidence):
+        if self.search.client_limited(plan.overload_per_s):
             self.beyond = f"not the server is the limit below {rate(plan.overload_per_s)}"
             return
         self.beyond = self._pushed(plan)
@@ -233,7 +233,8 @@ class CellSearch:
         try:
             with self.starts.loaded(f"at {rate(plan.overload_per_s)}") as traffics:
                 traffics.append(prober.staged(plan, self._next()))
-                client = lacking(traffics[0]) or prober.too_busy(traffics[0])
+                told = self._driver.findings(self.cell.id, len(self.probes))
+                client = lacking(traffics[0]) or prober.too_busy(traffics[0]) or stolen(told)
         except DriveError as error:
             failed = error.problems[0].message
         finally:

@@ -24,13 +24,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Tests are alone on the machine unless they say that they need not be."""
-    config.addinivalue_line(
-        "markers", "together: judges nothing that a busy machine changes, so that another test may run beside it"
-    )
-
-
 @dataclass(frozen=True)
 class Done:
     """How a command ended."""

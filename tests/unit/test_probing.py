@@ -194,6 +194,7 @@ def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> No
     met, missed = (evidence_of(1000, traffic(replace(GOOD, response_ns=ns)), cut=False) for ns in (1e6, 30e6))
     told = disturbed(missed, [stolen(Grade.WARN)], limits)
     assert told.client == "the host took 20% of it"
+    assert not disturbed(replace(missed, hopeless=True), [stolen(Grade.WARN)], limits).hopeless
     assert disturbed(missed, [stolen(Grade.NOTE)], limits) is missed, "too little to matter"
     assert disturbed(met, [stolen(Grade.WARN)], limits) is met, "met in spite of it"
     assert disturbed(told, [stolen(Grade.WARN)], limits) is told

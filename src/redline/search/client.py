@@ -91,17 +91,21 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
     return ""
 
 
+def stolen(findings: Sequence[Finding]) -> str:
+    """Says that the host took much of the CPU time of a load; empty when it did not."""
+    grave = [each for each in findings if each.kind is FindingKind.CPU_STEAL and each.grade is not Grade.NOTE]
+    return grave[0].message[:1].lower() + grave[0].message[1:].rstrip(".") if grave else ""
+
+
 def disturbed(evidence: Evidence, findings: Sequence[Finding], objectives: Sequence[Objective]) -> Evidence:
     """The same, or that it tells nothing: the host took much of the CPU time, and something may have been missed.
 
     What is taken only ever adds to a response time: what is met is met in spite of it.
     """
-    taken = next(
-        (each for each in findings if each.kind is FindingKind.CPU_STEAL and each.grade is not Grade.NOTE), None
-    )
-    if evidence.client or taken is None or all(verdict((evidence,), each) == "passed" for each in objectives):
+    taken = stolen(findings)
+    if evidence.client or not taken or all(verdict((evidence,), each) == "passed" for each in objectives):
         return evidence
-    return replace(evidence, client=taken.message[:1].lower() + taken.message[1:].rstrip("."))
+    return replace(evidence, client=taken, hopeless=False)
 
 
 def failing(traffic: Traffic) -> bool:

@@ -74,7 +74,7 @@ class Search:
                 self._reasons[name] = reason
             elif len(self.evidence) < self.settings.probes:
                 step = self._step(name, known[name])
-                if not (limited := self._client_limited(step.rate_per_s)):
+                if not (limited := self.client_limited(step.rate_per_s)):
                     return step
                 if len(self._at(limited.rate_per_s)) == 1:
                     return Proposal(limited.rate_per_s, "once more: that may have been by chance")
@@ -102,7 +102,7 @@ class Search:
             return f"even {told[-1][0]:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
         return None
 
-    def _client_limited(self, rate_per_s: float) -> Evidence | None:
+    def client_limited(self, rate_per_s: float) -> Evidence | None:
         """The lowest probe at such a rate, or below it, in which not the server was the limit, each time."""
         limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
         always = [each for each in limited if all(other.client for other in self._at(each.rate_per_s))]
@@ -142,7 +142,7 @@ class Search:
             return None
         capacity = best_capacity(self.evidence)
         below = self._within(_BELOW_CAPACITY * capacity.per_s) if capacity else float("inf")
-        if below < min(failed) and not self._client_limited(below):
+        if below < min(failed) and not self.client_limited(below):
             return Proposal(below, "below what it answered when overloaded")
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
 
@@ -179,7 +179,7 @@ class Search:
             return None
         most = _MOST_OVERLOAD * max(each.rate_per_s for each in self.evidence)
         rate = self._within(min(_OVERLOAD * found.root_per_s, most))
-        if self._client_limited(rate):
+        if self.client_limited(rate):
             return None
         self._overloads += 1
         return Proposal(rate, "overloaded, to see what it can do at most", whole=True)
