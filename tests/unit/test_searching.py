@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Closed, FindingKind, Interval, Load, Open, Outcomes, Traffic, Variant
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Load, Open, Outcomes, Traffic, Variant
 from redline.model.limits import Beyond, LimitStart
 from redline.ports import Drive, Endpoint, Placement
 from redline.probing import SETTLE_NS, WARM_SHARE
@@ -16,6 +16,7 @@ from redline.search import Converged, Doomed, Evidence, Search, Settings
 from redline.searching import CellSearch
 from redline.suite import parse_objectives
 from redline.trial import Tools
+from redline.watched import WatchedDriver
 from tests.fakes.plugins import DEATH, FakeLauncher, FakeServer
 from tests.fakes.recordings import GOOD, Behaviour, simulated_cell, simulated_recording
 
@@ -291,6 +292,23 @@ def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(ben
     assert isinstance(made.beyond, Beyond)
     assert made.beyond.goodput == made.beyond.recovery == "not known"
     assert "no port, descriptor or memory" in made.beyond.reason
+
+
+def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_server(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
+    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, **told)
+
+    def findings(_self: WatchedDriver, _cell_id: str, _position: int) -> tuple[Finding, ...]:
+        return (taken,) if bench.driver.drives[-1].cell.load.shape.stages else ()
+
+    monkeypatch.setattr(WatchedDriver, "findings", findings)
+    made = past(bench)
+    assert isinstance(made.run(), Converged)
+    assert isinstance(made.beyond, Beyond)
+    assert made.beyond.goodput == made.beyond.recovery == "not known"
+    assert "the host took 20% of it" in made.beyond.reason
 
 
 def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
