@@ -123,13 +123,13 @@ fn replaced_connections_resume_their_sessions_unless_they_are_not_to() {
         let (told, result) = shakes(&with(job, "/load/closed/requests_per_connection", json!(5)));
         result.are_all("ok");
         let (shaken, resumed) = (all_of(&told, "handshakes"), all_of(&told, "resumed"));
-        // What was still being opened at the end was not counted.
-        assert!(shaken > 2 && server.shaken.load(SeqCst) as u64 - shaken <= 2);
+        // At the end either side may know of a handshake that the other has not heard of.
+        assert!(shaken > 2 && (server.shaken.load(SeqCst) as u64).abs_diff(shaken) <= 2);
         assert!(result.count("reconnects") > 0);
         if resumption {
             // The first ones have nothing to resume; in 1.3 a ticket may also come too late for the next.
             assert!(resumed > 0 && resumed < shaken, "TLS {version}: {resumed} of {shaken}");
-            assert!(server.resumed.load(SeqCst) as u64 >= resumed);
+            assert!(server.resumed.load(SeqCst) as u64 + 2 >= resumed);
         } else {
             assert_eq!((resumed, server.resumed.load(SeqCst)), (0, 0), "TLS {version}");
         }
