@@ -1,5 +1,7 @@
 # `make run` does the main job from a fresh clone; `make test` passes all tests. Both set everything up first.
 SHELL := /bin/bash
+# The lab's own modules are compiled once, also where that was switched off: at every start it takes half a second.
+unexport PYTHONDONTWRITEBYTECODE
 UV_VERSION := 0.13.8
 UV := .tools/bin/uv
 UV_STAMP := .tools/uv-$(UV_VERSION)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.cli.contracts import JudgeResult
-from redline.cli.main import app
+from redline.cli.main import command_line
 from redline.cli.stages import write_views
 from redline.errors import StoreError
 from redline.model import Finding, FindingKind, Grade, Report, Run
@@ -36,7 +36,9 @@ def store(tmp_path: Path) -> RunStore:
 
 
 def redline(store: RunStore | Path, *flags: str) -> Result:
-    return CliRunner().invoke(app, ["judge", str(store.folder if isinstance(store, RunStore) else store), *flags])
+    return CliRunner().invoke(
+        command_line(), ["judge", str(store.folder if isinstance(store, RunStore) else store), *flags]
+    )
 
 
 def otherwise(store: RunStore) -> None:

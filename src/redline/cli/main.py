@@ -6,6 +6,7 @@
 import io
 import signal
 import sys
+from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
@@ -13,37 +14,40 @@ import typer
 
 from redline import __version__
 from redline.cli import exits
-from redline.cli.build import build
-from redline.cli.check import check
-from redline.cli.doctor import doctor
-from redline.cli.history import history
-from redline.cli.judge import judge
-from redline.cli.limit import limit
-from redline.cli.listing import list_catalogue
-from redline.cli.load import load
-from redline.cli.reports import compare, report
-from redline.cli.run import run
-from redline.cli.selftest import selftest
 from redline.errors import RedlineError
 
-app = typer.Typer(
-    help="A performance lab for HTTP servers whose numbers nobody has to doubt.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("run")(run)
-app.command("check")(check)
-app.command("build")(build)
-app.command("load")(load)
-app.command("limit")(limit)
-app.command("report")(report)
-app.command("compare")(compare)
-app.command("history")(history)
-app.command("judge")(judge)
-app.command("list")(list_catalogue)
-app.command("doctor")(doctor)
-app.command("selftest")(selftest)
+COMMANDS = {
+    "run": "redline.cli.run:run",
+    "check": "redline.cli.check:check",
+    "build": "redline.cli.build:build",
+    "load": "redline.cli.load:load",
+    "limit": "redline.cli.limit:limit",
+    "report": "redline.cli.reports:report",
+    "compare": "redline.cli.reports:compare",
+    "history": "redline.cli.history:history",
+    "judge": "redline.cli.judge:judge",
+    "list": "redline.cli.listing:list_catalogue",
+    "doctor": "redline.cli.doctor:doctor",
+    "selftest": "redline.cli.selftest:selftest",
+}
+
+
+def command_line(first: str | None = None) -> typer.Typer:
+    """The commands, as `redline --help` lists them; only one when `first`, the first argument, is its name.
+
+    Importing all of them takes longer than most of them run.
+    """
+    app = typer.Typer(
+        help=root.__doc__,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    for name in [first] if first in COMMANDS else COMMANDS:
+        module, function = COMMANDS[name].split(":")
+        app.command(name)(getattr(import_module(module), function))
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -52,7 +56,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
 ) -> None:
@@ -69,7 +72,7 @@ def run_command_line() -> NoReturn:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asks to outlive its terminal
             signal.signal(number, _interrupt)
     try:
-        app(standalone_mode=True)
+        command_line(sys.argv[1] if sys.argv[1:] else None)(standalone_mode=True)
     except RedlineError as error:
         for problem in error.problems:
             sys.stderr.write(f"redline: {problem}\n")
