@@ -12,7 +12,8 @@ from redline.report.changes import Told
 from redline.report.history import Seen, Sight
 from redline.stats import Ratios, estimate
 from redline.store import RunStore
-from tests.fakes.recordings import EPOCH_UNIX_NS, GOOD, SATURATE, simulated_environment, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import EPOCH_UNIX_NS, SATURATE, simulated_environment, simulated_run
 
 DAY_NS = 86_400_000_000_000
 CELL = "rust.hyper.SimpleGet.saturate-00000000"

@@ -16,7 +16,8 @@ from redline.errors import UsageError
 from redline.model import Environment, Run
 from redline.report.environments import MATTERS, differences, grave, kernel_series
 from redline.store import RunStore
-from tests.fakes.recordings import GOOD, SATURATE, simulated_environment, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, simulated_environment, simulated_run
 
 HERE = simulated_environment()
 DOCS = Path(__file__).parents[2] / "docs"

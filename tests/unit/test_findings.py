@@ -29,15 +29,8 @@ from redline.model import (
     Tls,
 )
 from redline.quantities import percent
-from tests.fakes.recordings import (
-    GOOD,
-    MEASURE_NS,
-    SATURATE,
-    STEADY,
-    Behaviour,
-    simulated_cell,
-    simulated_recording,
-)
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_cell, simulated_recording
 
 DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "findings.md"
 CLOSED = simulated_cell(load=SATURATE)

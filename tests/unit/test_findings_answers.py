@@ -15,14 +15,8 @@ from redline.model import (
     Request,
     Scenario,
 )
-from tests.fakes.recordings import (
-    GOOD,
-    SATURATE,
-    SIMPLE_GET,
-    Behaviour,
-    simulated_cell,
-    simulated_recording,
-)
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import SATURATE, SIMPLE_GET, simulated_cell, simulated_recording
 
 Raised = dict[FindingKind, Grade]
 

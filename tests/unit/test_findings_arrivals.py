@@ -18,13 +18,8 @@ from redline.model import (
     LoadStage,
     Open,
 )
-from tests.fakes.recordings import (
-    GOOD,
-    MEASURE_NS,
-    Behaviour,
-    simulated_cell,
-    simulated_recording,
-)
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import MEASURE_NS, simulated_cell, simulated_recording
 
 Raised = dict[FindingKind, Grade]
 

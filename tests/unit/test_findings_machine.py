@@ -6,7 +6,8 @@ import pytest
 
 from redline.findings import judge
 from redline.model import FindingKind, Grade, Recording
-from tests.fakes.recordings import GOOD, SATURATE, Behaviour, simulated_cell, simulated_recording
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 from tests.fakes.series import counting
 
 CELL = simulated_cell(load=SATURATE)

@@ -15,14 +15,8 @@ from redline.model import (
     Option,
     Recording,
 )
-from tests.fakes.recordings import (
-    GOOD,
-    MEASURE_NS,
-    SATURATE,
-    Behaviour,
-    simulated_cell,
-    simulated_recording,
-)
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import MEASURE_NS, SATURATE, simulated_cell, simulated_recording
 
 Raised = dict[FindingKind, Grade]
 

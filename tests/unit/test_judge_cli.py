@@ -17,7 +17,8 @@ from redline.model import Finding, FindingKind, Grade, Report, Run
 from redline.report import build_report
 from redline.report.rejudged import rejudged, turned
 from redline.store import RunStore
-from tests.fakes.recordings import GOOD, SATURATE, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, simulated_run
 from tests.golden import FOLDER
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"

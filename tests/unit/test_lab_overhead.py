@@ -2,7 +2,8 @@
 
 from bench.lab_overhead import overhead
 from redline.model import Failure
-from tests.fakes.recordings import Behaviour, simulated_cell, simulated_recording
+from tests.fakes.behaviour import Behaviour
+from tests.fakes.recordings import simulated_cell, simulated_recording
 
 CELL = simulated_cell()
 

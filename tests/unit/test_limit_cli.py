@@ -18,7 +18,8 @@ from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint
 from redline.report.limits import Ending, Subject, answer, cell_limit
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
-from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import simulated_recording
 
 URL = "http://127.0.0.1:1/"
 CAPACITY = 3000

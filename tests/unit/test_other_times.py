@@ -11,7 +11,8 @@ from redline.model import AgreedTls, CellReport, Histogram, OneWay, Request, Sce
 from redline.report import build_report, other_times
 from redline.report.format import agreed, other_time
 from redline.report.renderers import RENDERERS
-from tests.fakes.recordings import GOOD, SATURATE, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, simulated_run
 
 CLOCK = Scenario(name="Clock", request=Request(path="/now", timestamp=Timestamp(pointer="/now", unit="ms")))
 TOLD = simulated_run(

@@ -26,14 +26,13 @@ from redline.report import build_report
 from redline.report.load_words import load_text
 from redline.report.renderers.views import marks
 from redline.report.views import percentiles
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import (
-    GOOD,
     MEASURE_NS,
     POST_BYTES,
     SATURATE,
     SIMPLE_GET,
     STEADY,
-    Behaviour,
     simulated_recording,
     simulated_run,
 )

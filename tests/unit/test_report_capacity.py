@@ -7,7 +7,8 @@ import pytest
 from redline.model import Failure, Load, Metric, Open, Run, Share, Skipped, Suite
 from redline.report import build_report, capacities
 from redline.suite import make_capacity_plan, make_plan
-from tests.fakes.recordings import GOOD, MEASURE_NS, SATURATE, SIMPLE_GET, SIMPLE_GET_MULTI, STEADY, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import MEASURE_NS, SATURATE, SIMPLE_GET, SIMPLE_GET_MULTI, STEADY, simulated_run
 
 HALF = Load(name="half", shape=Open(connections=64, share=Share(share=0.5, of="saturate")), duration_ns=MEASURE_NS)
 FAILURE = Failure(stage="launch", kind="died", message="it does not start", hint="see its log")

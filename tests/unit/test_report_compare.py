@@ -14,14 +14,8 @@ from redline.model import (
     Verdict,
 )
 from redline.report import build_report, compare_runs
-from tests.fakes.recordings import (
-    GOOD,
-    POST_BYTES,
-    SATURATE,
-    SIMPLE_GET,
-    STEADY,
-    simulated_run,
-)
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import POST_BYTES, SATURATE, SIMPLE_GET, STEADY, simulated_run
 
 SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
 

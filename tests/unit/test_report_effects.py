@@ -18,12 +18,11 @@ from redline.model import (
     Verdict,
 )
 from redline.report import build_report
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import (
-    GOOD,
     SATURATE,
     SIMPLE_GET,
     SIMPLE_GET_MULTI,
-    Behaviour,
     simulated_recording,
     simulated_run,
     simulated_variant,

@@ -9,8 +9,9 @@ from redline.model.history import History, LeftOut
 from redline.report.history import Seen, build_history, regressions, see, silent
 from redline.report.renderers import history_lines as lines
 from redline.report.renderers.history_markdown import render_history
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.histories import CELL, seen, told_series
-from tests.fakes.recordings import GOOD, SATURATE, STEADY, Behaviour, simulated_environment, simulated_run
+from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
 
 HERE = simulated_environment()
 THERE = HERE.model_copy(update={"cpu_model": "Another CPU"})

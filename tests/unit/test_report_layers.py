@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from redline.model import Closed, Layer, Report, Run, Skipped, Think, Verdict, Waterfall
 from redline.report import build_report
-from tests.fakes.recordings import GOOD, SATURATE, STEADY, Behaviour, simulated_run
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
 SPEEDS = {"a.base": 20_000.0, "a.layer": 16_000.0, "a.top": 10_000.0}
 CHAIN = {"a.layer": "a.base", "a.top": "a.layer"}

@@ -16,14 +16,8 @@ from redline.model import (
     Run,
 )
 from redline.report import build_report
-from tests.fakes.recordings import (
-    GOOD,
-    MEASURE_NS,
-    STEADY,
-    Behaviour,
-    simulated_recording,
-    simulated_run,
-)
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_recording, simulated_run
 
 
 def cell_of(report: Report, slug: str) -> CellReport:

@@ -11,7 +11,8 @@ from redline.report import build_report
 from redline.report.precision import enough, precision, telling_metric, whole_rounds
 from redline.report.renderers import RENDERERS
 from redline.report.renderers.rounds import rounds_told
-from tests.fakes.recordings import GOOD, SATURATE, STEADY, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
 REFUSED = Failure(stage="launch", kind="not_ready", message="it never answered", hint="read its output")
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from redline.model import Closed, Estimate, Metric, Open, Option, Place, Run, Share, Think
 from redline.report import build_report
 from redline.report.ranking import places
-from tests.fakes.recordings import GOOD, SATURATE, STEADY, Behaviour, simulated_run
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
 
 def told(value: float, low: float | None, high: float | None) -> Estimate:

@@ -8,7 +8,8 @@ from redline.model import Closed, Comparison, Load, Metric, Run, Think, Verdict
 from redline.report import build_report
 from redline.report.rates import CAVEAT
 from redline.stats import SHARES
-from tests.fakes.recordings import GOOD, MEASURE_NS, SATURATE, STEADY, Behaviour, simulated_run
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_run
 
 BEHIND = replace(GOOD, achieved=0.97)
 THINKING = Load(name="thinking", shape=Closed(users=64, think=Think(mean_ns=1)), duration_ns=MEASURE_NS)

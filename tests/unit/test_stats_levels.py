@@ -14,7 +14,8 @@ from redline.stats.order import ranks_around
 from redline.stats.samples import block_sums, plain
 from redline.stats.spread import over_trials, within_trials
 from redline.stats.trials import enough_beyond, sample_of
-from tests.fakes.recordings import GOOD, STEADY, simulated_cell, simulated_recording
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import STEADY, simulated_cell, simulated_recording
 from tests.studies.levels import Levels, coverage
 
 positive = st.floats(0.5, 2.0)

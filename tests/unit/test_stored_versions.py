@@ -10,7 +10,8 @@ from redline.model import Body, Closed, Expected, Load, LoadStage, Open, Request
 from redline.report import build_report
 from redline.report.renderers import RENDERERS
 from redline.store import RunStore
-from tests.fakes.recordings import GOOD, MEASURE_NS, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import MEASURE_NS, simulated_run
 from tests.golden import FOLDER, check
 
 EXCHANGE = Scenario(

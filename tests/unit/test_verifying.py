@@ -20,8 +20,9 @@ from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.ports import Drive, Endpoint
 from tests.fakes import targets
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.certificates import Certificate
-from tests.fakes.recordings import GOOD, Behaviour, simulated_cell, simulated_recording
+from tests.fakes.recordings import simulated_cell, simulated_recording
 
 BODY = b'{"now": 1790000000000, "total": 3, "list": [null, {"a/b": true, "m~n": 1.0}], "text": "soon"}'
 

@@ -8,7 +8,8 @@ from redline.model import CellReport, WarmUp
 from redline.report import build_report
 from redline.report.renderers import RENDERERS
 from redline.report.renderers.warm_ups import trial_text, warm_up_text, warm_ups
-from tests.fakes.recordings import GOOD, SATURATE, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, simulated_run
 
 S = 1_000_000_000
 FLAT = WarmUp(kind="flat", steady_from_ns=0, measured_from_ns=5 * S)

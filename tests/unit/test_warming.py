@@ -12,6 +12,7 @@ from redline.findings.changes import FEWEST_POINTS, clipped, noise, segments
 from redline.findings.warming import LEAST_S, SAME, Course, Watch, course_of, last_stretch
 from redline.model import Cell, Closed, FindingKind, Grade, Interval, Load, Open
 from redline.suite.forms import SHORTEST_DETECTION_NS
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.courses import (
     BUDGET_S,
     INTERVAL_S,
@@ -24,7 +25,7 @@ from tests.fakes.courses import (
     rising,
     stepped,
 )
-from tests.fakes.recordings import GOOD, Behaviour, simulated_cell, simulated_recording
+from tests.fakes.recordings import simulated_cell, simulated_recording
 
 S = 1_000_000_000
 SEEDS = st.integers(0, 2**32 - 1)

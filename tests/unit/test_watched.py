@@ -12,8 +12,9 @@ from redline.ports import Drive, Endpoint
 from redline.report.renderers import limit_words as words
 from redline.watched import WatchedDriver
 from tests.fakes import limits
+from tests.fakes.behaviour import Behaviour
 from tests.fakes.plugins import FACTS
-from tests.fakes.recordings import Behaviour, simulated_cell, simulated_recording
+from tests.fakes.recordings import simulated_cell, simulated_recording
 
 CELL = simulated_cell(load=Load(name="probe", shape=Open(rate_per_s=1000, connections=64), duration_ns=10**9))
 
