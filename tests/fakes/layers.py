@@ -4,7 +4,8 @@ from functools import cache
 from itertools import pairwise
 
 from redline.model import CellReport, Comparison, Estimate, Layer, Metric, Report, Waterfall
-from tests.fakes.reports import TRIALS, cell, comparison, report
+from tests.fakes.report_cells import TRIALS, cell, comparison
+from tests.fakes.reports import report
 
 CHAIN = ("rust.hyper", "rust.axum", "rust.axum+log=on", "rust.axum+log=on+http2")
 RATES = dict(zip(CHAIN, (96_000.0, 89_600.0, 61_000.0, 61_300.0), strict=True))

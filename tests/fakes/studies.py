@@ -20,7 +20,7 @@ from redline.model import (
     Ranking,
     Report,
 )
-from tests.fakes import reports
+from tests.fakes import report_cells, reports
 
 PAIRS = {
     "http4s.tapir": "http4s.vanilla",
@@ -100,7 +100,7 @@ def compared(cell: CellReport, baseline: CellReport) -> Iterable[Comparison]:
             continue
         ratio = cell.estimates[metric].value / baseline.estimates[metric].value
         width = random.Random(cell.slug + metric).choice((0.004, 0.011, 0.03, 0.06))
-        yield reports.comparison(metric, cell.cell_id, baseline.cell_id, ratio, width)
+        yield report_cells.comparison(metric, cell.cell_id, baseline.cell_id, ratio, width)
 
 
 def _on(base: str, pairs: dict[str, str]) -> list[str]:
@@ -118,11 +118,11 @@ def _name(server: str) -> str:
 
 @cache
 def _latencies(p50_us: int) -> Histogram:
-    return reports.log_normal(p50_us * 1e3, 0.35, 20_000)
+    return report_cells.log_normal(p50_us * 1e3, 0.35, 20_000)
 
 
 def _cell(server: str, scenario: str, users: int, is_baseline: bool) -> CellReport:
-    """As `reports.cell`, with what the layer, the body and the log cost, and latencies from a few distributions."""
+    """As `report_cells.cell`, with what the layer, the body and the log cost, and latencies from few distributions."""
     slug = f"{server}.{scenario}.users{users}"
     rng = random.Random(slug)
     cost = random.Random(_name(server) + scenario).uniform(0.97, 1.25) if "tapir" in server else 1.0
@@ -147,20 +147,20 @@ def _cell(server: str, scenario: str, users: int, is_baseline: bool) -> CellRepo
         is_baseline=is_baseline,
         valid=not invalid,
         trials_planned=TRIALS,
-        trials=tuple(reports.trial(rng, round_, rate, latencies, 1.7e9 / rate) for round_ in range(TRIALS)),
-        estimates={} if invalid else reports.estimates(rate, latencies, 1.7e9 / rate, TRIALS),
+        trials=tuple(report_cells.trial(rng, round_, rate, latencies, 1.7e9 / rate) for round_ in range(TRIALS)),
+        estimates={} if invalid else report_cells.estimates(rate, latencies, 1.7e9 / rate, TRIALS),
         counts=Counts(due=done, sent=done, completed=done, outcomes=Outcomes(ok=done), status={"2xx": done}),
         response=latencies,
-        response_percentiles=tuple(Percentile(q=q, ns=latencies.quantile_ns(q)) for q in reports.QS),
-        service_percentiles=tuple(Percentile(q=q, ns=latencies.quantile_ns(q)) for q in reports.QS),
-        timeline=tuple(m for round_ in range(TRIALS) for m in reports.timeline(rng, round_ * 6, rate, latencies)),
+        response_percentiles=tuple(Percentile(q=q, ns=latencies.quantile_ns(q)) for q in report_cells.QS),
+        service_percentiles=tuple(Percentile(q=q, ns=latencies.quantile_ns(q)) for q in report_cells.QS),
+        timeline=tuple(m for round_ in range(TRIALS) for m in report_cells.timeline(rng, round_ * 6, rate, latencies)),
         findings=(),
     )
     return cell if not invalid else _doubted(cell)
 
 
 def _doubted(cell: CellReport) -> CellReport:
-    missed = reports.finding(
+    missed = report_cells.finding(
         FindingKind.RATE_MISSED,
         Grade.INVALID,
         "Sent 14,210/s of 20,000/s (71%).",

@@ -9,7 +9,7 @@ from redline.cli.reports import gate
 from redline.errors import RedlineError
 from redline.model import COMPARED, SHOWN, Comparison, Metric, Run, Skipped, Suite, Verdict
 from redline.report.compare import not_run
-from tests.fakes import reports
+from tests.fakes import report_cells
 from tests.fakes.recordings import SATURATE, simulated_run
 
 TOO_FEW = "500 requests are too few for it"
@@ -19,7 +19,8 @@ def result(*unlike: Comparison) -> CompareResult:
     """One cell, equivalent in every metric but these."""
     ratios = dict.fromkeys(COMPARED, 1.0)
     found = {
-        metric: reports.comparison(metric, "b-00000001", "a-00000000", ratio, 0.001) for metric, ratio in ratios.items()
+        metric: report_cells.comparison(metric, "b-00000001", "a-00000000", ratio, 0.001)
+        for metric, ratio in ratios.items()
     }
     found |= {comparison.metric: comparison for comparison in unlike}
     return CompareResult(
@@ -29,7 +30,9 @@ def result(*unlike: Comparison) -> CompareResult:
 
 def said(metric: Metric, verdict: Verdict | None) -> Comparison:
     """A comparison with this verdict, or refused."""
-    told = reports.comparison(metric, "b-00000001", "a-00000000", 1.0, 0.001).model_copy(update={"verdict": verdict})
+    told = report_cells.comparison(metric, "b-00000001", "a-00000000", 1.0, 0.001).model_copy(
+        update={"verdict": verdict}
+    )
     return told if verdict else told.model_copy(update={"ratio": None, "refused": TOO_FEW})
 
 
