@@ -6,7 +6,8 @@
 """
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,7 @@ from typing import Protocol
 from redline.errors import DriveError
 from redline.model import Cell, Failure, Finding, Interval, ServerFacts, Traffic
 from redline.model.limits import Beyond, LimitProbe, LimitStart, ProbePhase
+from redline.patience import Patience
 from redline.ports import Endpoint, RunningServer
 from redline.probing import Prober, slice_of
 from redline.quantities import rate
@@ -45,6 +47,10 @@ class Watcher(Protocol):
 
     def probed(self, evidence: Evidence, why: str) -> None:
         """A probe was made, and is among the `probes`."""
+        ...
+
+    def waits(self, seconds: float) -> None:
+        """The host disturbed the last probe; it is made again after so long."""
         ...
 
 
@@ -122,6 +128,7 @@ class CellSearch:
     seed: int
     watcher: Watcher
     past_the_edge: bool = True
+    pause: Callable[[float], None] = time.sleep
     probes: list[LimitProbe] = field(default_factory=list)
     warm_ups: list[LimitStart] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -133,6 +140,7 @@ class CellSearch:
     def __post_init__(self) -> None:
         self.starts = Starts(self.cell, self.tools, self.logs)
         self._driver = WatchedDriver(self.tools.driver, self.tools.probes)
+        self._patience = Patience(self.watcher.waits, self.pause)
 
     def run(self) -> Converged | Exhausted | Doomed:
         """To its end, with the server stopped. Raises LaunchError and DriveError, and lets interrupts out."""
@@ -169,9 +177,14 @@ class CellSearch:
             objectives=tuple(each for one in self.search.sets.values() for each in one),
             cpus=cpus,
             on_interval=self.watcher.seen,
+            pause=self.pause,
         )
 
     def _probe(self, step: Proposal, phase: ProbePhase) -> Evidence:
+        """A probe that the host does not disturb, as far as there is patience. Raises DriveError."""
+        return self._patience.undisturbed(step, lambda again: self._probe_once(again, phase))
+
+    def _probe_once(self, step: Proposal, phase: ProbePhase) -> Evidence:
         """A probe, on a server that is warm. Raises DriveError, also when the server died of it."""
         assert self._prober is not None, "a server was started"
         if self._cold and self.cell.warmup_ns:

@@ -13,11 +13,12 @@ from redline.cli.limit_asked import read_sets
 from redline.cli.limit_view import ending, print_cell
 from redline.cli.main import command_line
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, Closed, Interval, Open, Outcomes, Traffic
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint
 from redline.report.limits import Ending, Subject, answer, cell_limit
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
+from redline.watched import WatchedDriver
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_recording
 
@@ -124,6 +125,23 @@ def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Re
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, result.limits, result.probes) == ("interrupted", (), ())
     assert "interrupted: this is what was known by then" in redline(Server(after={1: interrupt})).stdout
+
+
+def test_a_probe_that_the_host_disturbs_is_made_again(
+    redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def findings(_self: WatchedDriver, cell_id: str, position: int) -> tuple[Finding, ...]:
+        taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=cell_id)
+        return (taken,) if position == 2 else ()
+
+    monkeypatch.setattr(WatchedDriver, "findings", findings)
+    monkeypatch.setattr("redline.patience.WAITS_S", (0.5,))
+    done = redline(Server(), "--json")
+    assert "not the server: m  (doubled: nothing failed yet)\n     once more in 0.5 s" in done.stderr
+    (result,) = LimitReport.model_validate_json(done.stdout).cells
+    (first, again) = result.probes[2:4]
+    assert (first.client, again.client, again.rate_per_s) == ("m", "", first.rate_per_s)
+    assert "again: " in again.why
 
 
 def test_a_server_that_dies_leaves_what_is_known(redline: Callable[..., Result]) -> None:

@@ -197,7 +197,19 @@ def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> No
     assert not disturbed(replace(missed, hopeless=True), [stolen(Grade.WARN)], limits).hopeless
     assert disturbed(missed, [stolen(Grade.NOTE)], limits) is missed, "too little to matter"
     assert disturbed(met, [stolen(Grade.WARN)], limits) is met, "met in spite of it"
-    assert disturbed(told, [stolen(Grade.WARN)], limits) is told
+    assert disturbed(told, [stolen(Grade.WARN)], limits).client == told.client
+
+
+def test_what_the_host_may_have_done_may_pass() -> None:
+    limits = parse_objectives("p99 < 20ms")
+    missed = evidence_of(1000, traffic(replace(GOOD, response_ns=30e6)), cut=False)
+    late = replace(missed, client="the engine was late")
+    assert disturbed(missed, [stolen(Grade.WARN)], limits).passing
+    few = disturbed(late, [stolen(Grade.NOTE)], limits)
+    assert (few.passing, few.client) == (True, "the engine was late"), "a few stalls are enough to be late"
+    much = disturbed(late, [stolen(Grade.WARN)], limits)
+    assert (much.passing, much.client) == (True, "the host took 20% of it")
+    assert not disturbed(late, [], limits).passing, "the engine's own fault stays"
 
 
 BUSY = replace(GOOD, response_ns=6e6)

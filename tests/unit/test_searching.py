@@ -87,6 +87,7 @@ class Seen:
     starts: list[int] = field(default_factory=list)
     warmed_up: list[LimitStart] = field(default_factory=list)
     whys: list[str] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
 
     def started(self, number: int) -> None:
         self.starts.append(number)
@@ -99,6 +100,9 @@ class Seen:
 
     def probed(self, evidence: Evidence, why: str) -> None:
         self.whys.append(why)
+
+    def waits(self, seconds: float) -> None:
+        self.waited.append(seconds)
 
 
 @dataclass
@@ -316,3 +320,25 @@ def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> N
     made.search = Search(made.search.sets, Settings(start_per_s=1000, highest_per_s=2000, trials=2))
     assert isinstance(made.run(), Doomed)
     assert made.beyond == "no edge was found to look past"
+
+
+def test_a_probe_that_the_host_disturbs_is_made_again_on_the_same_start_and_the_search_hears_of_the_last(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
+
+    def findings(_self: WatchedDriver, _cell_id: str, position: int) -> tuple[Finding, ...]:
+        return (taken,) if position == 2 else ()
+
+    quiet = bench.made.run()
+    monkeypatch.setattr(WatchedDriver, "findings", findings)
+    paused: list[float] = []
+    search = Search(bench.made.search.sets, bench.made.search.settings)
+    made = replace(bench.made, search=search, probes=[], warm_ups=[], findings=[], pause=paused.append)
+    assert made.run() == quiet
+    assert made.probes[2].client == "m"
+    assert made.probes[3].rate_per_s == made.probes[2].rate_per_s
+    assert made.probes[3].start == made.probes[2].start
+    assert sum(each.phase != "curve" for each in made.probes) == len(search.evidence) + 1
+    assert bench.watcher.waited == [5.0]
+    assert 5.0 in paused

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from redline.cli.building import Built
 from redline.cli.limit_asked import load_told, lowest_per_s
-from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line, warm_line
+from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line, wait_line, warm_line
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.errors import DriveError, LaunchError
@@ -85,6 +85,10 @@ class CellSearcher:
         """Show a probe, and keep it."""
         self._console.print(Text(probe_line(evidence, why, len(self._made.probes))), soft_wrap=True)
         self.store.save(report_of(self.plan, (*self.others, self._told(None))))
+
+    def waits(self, seconds: float) -> None:
+        """Show that the last probe is made again, and when."""
+        self._console.print(Text(wait_line(seconds), style="dim"), soft_wrap=True)
 
     def _search(self) -> CellSearch:
         load, plan = self.cell.load, self.plan

@@ -40,7 +40,7 @@ def show_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyond: bool
     starts = 1 + plan.suite.trials
     console.print(
         f"\n{len(plan.cells)} cells, each at most {most_probes + len(SHARES)} probes on {starts} starts of its server:"
-        f" at most about {duration(longest_ns)}, building not counted",
+        f" at most about {duration(longest_ns)}, neither building counted nor waiting for a host that takes CPU time",
         highlight=False,
     )
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from redline.cli import exits
 from redline.cli.beforehand import load_what_judges
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
-from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, warm_line
+from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, wait_line, warm_line
 from redline.cli.load_shape import Arrivals
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line
@@ -24,6 +24,7 @@ from redline.cli.selection import DETECTED, at_least_one, duration_ns
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Finding, Interval, Load, Open, Scenario, Variant
 from redline.model.limits import LimitProbe, LimitReport, LimitStart
+from redline.patience import Patience
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -149,28 +150,35 @@ def _run(made: _Searched, console: Console) -> Ended:
     Raises DriveError when nothing was seen before it.
     """
     search, prober = made.search, made.prober
+    patience = Patience(lambda seconds: console.print(Text(wait_line(seconds), style="dim"), soft_wrap=True))
     try:
         while isinstance(step := search.next(), Proposal):
             if prober.cell.warmup_ns and not made.warm_ups:
                 _warm(made, step, console)
-            with OneLine(console) as line:
-                prober.on_interval = _shown(line, prober.cell)
-                evidence = prober.probe(step, 1 + len(search.evidence))
-            found = made.driver.findings(prober.cell.id, len(made.probes))
-            evidence = disturbed(evidence, found, prober.objectives)
-            search.saw(evidence)
-            made.findings.extend(found)
-            made.probes.append(probe(evidence, step.why))
-            console.print(Text(probe_line(evidence, step.why, len(search.evidence))), soft_wrap=True)
-            _raise_if_gone(prober, evidence)
+            search.saw(patience.undisturbed(step, lambda again: _probe(made, again, console)))
     except KeyboardInterrupt:
         return None
     except DriveError as error:
         broken = Broken(without_log(error, prober.log))
-        if not search.evidence:
+        if not made.probes:
             raise broken.error from error
         return broken
     return step
+
+
+def _probe(made: _Searched, step: Proposal, console: Console) -> Evidence:
+    """One more, shown and kept. Raises KeyboardInterrupt and DriveError, also where the server did not outlive it."""
+    prober = made.prober
+    with OneLine(console) as line:
+        prober.on_interval = _shown(line, prober.cell)
+        evidence = prober.probe(step, 1 + len(made.probes))
+    found = made.driver.findings(prober.cell.id, len(made.probes))
+    evidence = disturbed(evidence, found, prober.objectives)
+    made.findings.extend(found)
+    made.probes.append(probe(evidence, step.why))
+    console.print(Text(probe_line(evidence, step.why, len(made.probes))), soft_wrap=True)
+    _raise_if_gone(prober, evidence)
+    return evidence
 
 
 def _warm(made: _Searched, first: Proposal, console: Console) -> None:

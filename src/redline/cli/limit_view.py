@@ -43,6 +43,11 @@ def warm_line(start: LimitStart) -> str:
     return f"     {words.warm_up_told(start)}"
 
 
+def wait_line(seconds: float) -> str:
+    """`     once more in 5 s …`, under the probe that told nothing."""
+    return f"     once more in {seconds:g} s, when the host may have given the CPU time back"
+
+
 def ending(end: Ended) -> Ending:
     """How a search ended, as it is published."""
     match end:

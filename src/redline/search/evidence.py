@@ -37,14 +37,16 @@ class Evidence:
     """One probe: a rate that was asked for, and what was seen.
 
     `hopeless`: it was ended early, because the backlog grew without bound. `client`: why not the server was the limit
-    but the load generator, or the host, so that what is missing may be their fault; empty when they were not. `start`:
-    which start of the server it was made on, from 0. Two are equal only if they are the same probe.
+    but the load generator, or the host, so that what is missing may be their fault; empty when they were not.
+    `passing`: that was while the host took CPU time, and may be over soon. `start`: which start of the server it was
+    made on, from 0. Two are equal only if they are the same probe.
     """
 
     rate_per_s: float
     slices: tuple[Slice, ...]
     hopeless: bool = False
     client: str = ""
+    passing: bool = False
     start: int = 0
 
     @cached_property
