@@ -17,7 +17,7 @@ from redline.report.renderers.html.limit_page import RateAxis, limit_page, probe
 from redline.report.renderers.limits import LIMIT_RENDERERS
 from tests import golden
 from tests.fakes import limits
-from tests.unit.test_renderers_html import Page
+from tests.fakes.pages import Page
 
 SECOND = 1_000_000_000
 
