@@ -1,6 +1,5 @@
 """Builds: done once for each content, reported with reasons, safe beside each other."""
 
-import errno
 import os
 import shutil
 import subprocess
@@ -11,62 +10,16 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, LaunchError
-from redline.model import Build, ServerEntry, Start, Tool
-from redline.plugins.launchers import stamps
-from redline.plugins.launchers.builds import Availability, Builds
+from redline.plugins.launchers.builds import Availability
 from redline.plugins.linux import procfs
 from redline.ports import Building
 from tests.fakes.servers.entries import eventually
-
-NOTED = "date +%N >> count; cp in.txt out; echo made; echo done"
-
-
-class Family:
-    """A family of one server, whose build appends to `count` each time it runs."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder
-        self.catalogue = folder / "catalogue"
-        self.folder = self.catalogue / "fake"
-        (self.folder / "src/deep").mkdir(parents=True)
-        (self.folder / "in.txt").write_text("one")
-        (self.folder / "src/deep/more.txt").write_text("two")
-
-    def builds(self) -> Builds:
-        return Builds(self.catalogue, self.root / "cache")
-
-    def entry(
-        self,
-        script: str = NOTED,
-        name: str = "fake.one",
-        inputs: tuple[str, ...] = ("in.txt", "src/**"),
-        outputs: tuple[str, ...] = ("out",),
-        needs: tuple[Tool, ...] = (),
-        start_needs: tuple[Tool, ...] = (),
-    ) -> ServerEntry:
-        return ServerEntry(
-            name=name,
-            about="",
-            runtime="native",
-            family_folder="fake",
-            build=Build(run=("sh", "-c", script), inputs=inputs, outputs=outputs, needs=needs),
-            start=Start(command=("{folder}/out", "{port}"), needs=start_needs),
-        )
-
-    @property
-    def times_built(self) -> int:
-        count = self.folder / "count"
-        return len(count.read_text().splitlines()) if count.exists() else 0
+from tests.fakes.servers.families import NOTED, Family, build
 
 
 @pytest.fixture
 def family(tmp_path: Path) -> Family:
     return Family(tmp_path)
-
-
-def build(family: Family, entry: ServerEntry) -> str:
-    """By a launcher that remembers nothing but its cache."""
-    return family.builds().build([entry], lambda _building: None).hash_of(entry.name)
 
 
 def test_a_build_is_done_once_and_its_output_is_streamed_and_kept(family: Family) -> None:
@@ -141,18 +94,6 @@ def test_a_failing_build_shows_its_end_and_where_all_of_it_is(family: Family) ->
     assert family.builds().availability(family.entry(script)) == Availability("not built")
 
 
-def test_a_missing_tool_is_reported_with_its_hint_and_nothing_is_run(family: Family) -> None:
-    tool = Tool(command="no-such-tool-of-redline", version=("no-such-tool-of-redline",), hint="install it")
-    for entry in (family.entry(needs=(tool,)), family.entry(start_needs=(tool,))):
-        with pytest.raises(BuildError, match="no-such-tool-of-redline is not installed") as caught:
-            build(family, entry)
-        assert caught.value.hint == "install it"
-        available = family.builds().availability(entry)
-        assert available.state == "cannot be built"
-        assert available.reason == "no-such-tool-of-redline is not installed; install it"
-    assert family.times_built == 0
-
-
 def test_a_build_that_leaves_no_output(family: Family) -> None:
     with pytest.raises(BuildError, match="left no out in"):
         build(family, family.entry("true"))
@@ -202,53 +143,6 @@ def test_a_build_that_changes_during_a_run_is_not_measured(family: Family) -> No
         builds.find(family.entry())
 
 
-def make_tool(folder: Path, says: str, code: int = 0) -> Tool:
-    folder.mkdir(exist_ok=True)
-    path = folder / "tool"
-    path.write_text(f"#!/bin/sh\ndate +%N >> {folder}/asked\necho '{says}'\necho 'second line'\nexit {code}\n")
-    path.chmod(0o755)
-    return Tool(command=str(path), version=(str(path), "--version"), hint="get the tool")
-
-
-def test_another_version_of_a_tool_is_another_build(family: Family, tmp_path: Path) -> None:
-    first = build(family, family.entry(needs=(make_tool(tmp_path / "bin", "tool 1.0"),)))
-    assert build(family, family.entry(needs=(make_tool(tmp_path / "bin", "tool 1.0.1"),))) != first
-
-
-def test_a_tool_is_asked_for_its_version_only_when_it_has_changed(family: Family, tmp_path: Path) -> None:
-    entry = family.entry(needs=(make_tool(tmp_path / "bin", "tool 1.0"),))
-    for _ in range(3):
-        build(family, entry)
-    assert len((tmp_path / "bin/asked").read_text().splitlines()) == 1
-
-
-def test_a_tool_behind_a_link_of_another_name_is_asked_by_every_lab(family: Family, tmp_path: Path) -> None:
-    tool = make_tool(tmp_path / "bin", "tool 1.0")
-    link = tmp_path / "bin/linked"
-    link.symlink_to(tool.command)
-    entry = family.entry(needs=(Tool(command=str(link), version=(str(link),), hint=""),))
-    builds = family.builds()
-    builds.build([entry], lambda _building: None)
-    builds.build([entry], lambda _building: None)
-    assert len((tmp_path / "bin/asked").read_text().splitlines()) == 1
-    build(family, entry)
-    assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
-
-
-def test_a_tool_is_asked_again_when_the_java_that_it_may_run_on_has_changed(
-    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = family.entry(needs=(make_tool(tmp_path / "bin", "tool 1.0"),))
-    monkeypatch.setenv("PATH", f"{tmp_path / 'java'}:{os.environ['PATH']}")
-    (tmp_path / "java").mkdir()
-    for text in ("#!/bin/sh\n", "#!/bin/sh\n# another\n"):
-        (tmp_path / "java/java").write_text(text)
-        (tmp_path / "java/java").chmod(0o755)
-        build(family, entry)
-        build(family, entry)
-    assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
-
-
 def test_a_line_that_does_not_end_is_told_in_parts(family: Family) -> None:
     told: list[Building] = []
     script = "head -c 200000 /dev/zero | tr '\\0' x; touch out"
@@ -275,39 +169,6 @@ def test_a_file_that_is_made_from_is_read_once_for_all_builds(family: Family, mo
     (family.folder / "in.txt").write_text("another")
     lab.availability(family.entry())
     assert sorted(name for name in read if name.endswith(".txt")) == ["in.txt", "in.txt", "more.txt"]
-
-
-def test_a_tool_that_cannot_tell_its_version(family: Family, tmp_path: Path) -> None:
-    entry = family.entry(needs=(make_tool(tmp_path / "bin", "no toolchain", code=4),))
-    with pytest.raises(BuildError, match="failed with code 4 and said: second line") as caught:
-        build(family, entry)
-    assert caught.value.hint == "get the tool"
-
-
-def test_the_runtime_says_its_version(family: Family, tmp_path: Path) -> None:
-    entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "runtime 21"),))
-    build(family, entry)
-    assert family.builds().find(entry).runtime_version == "runtime 21"
-    assert family.builds().build([entry], lambda _building: None).runtimes == {entry.name: "runtime 21"}
-
-
-def test_a_broken_runtime_is_known_before_anything_is_built(family: Family, tmp_path: Path) -> None:
-    entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "no JVM here", code=1),))
-    with pytest.raises(BuildError, match="failed with code 1") as caught:
-        build(family, entry)
-    assert caught.value.hint == "get the tool"
-    assert family.times_built == 0
-    assert family.builds().availability(entry).state == "cannot be built"
-
-
-def test_a_runtime_that_breaks_during_a_run_does_not_end_it(family: Family, tmp_path: Path) -> None:
-    entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "runtime 21"),))
-    lab = family.builds()
-    lab.build([entry], lambda _building: None)
-    make_tool(tmp_path / "bin", "no JVM here", code=1)
-    assert lab.find(entry).runtime_version == "runtime 21"
-    with pytest.raises(LaunchError, match="failed with code 1"):
-        family.builds().find(entry)
 
 
 def test_an_interrupt_ends_the_build_and_what_it_started(family: Family) -> None:
@@ -343,37 +204,3 @@ def test_labs_beside_each_other_build_once(family: Family) -> None:
     assert len(hashes) == 1
     assert hashes != {""}
     assert family.times_built == 1
-
-
-def test_a_cache_that_cannot_be_written(family: Family) -> None:
-    (family.root / "cache").write_text("a file")
-    with pytest.raises(BuildError, match="cannot be written"):
-        build(family, family.entry())
-
-
-@pytest.mark.parametrize("blocked", ["logs", "locks"])
-def test_a_part_of_the_cache_that_cannot_be_written(family: Family, blocked: str) -> None:
-    (family.root / "cache/builds").mkdir(parents=True)
-    (family.root / "cache/builds" / blocked).write_text("a file in the way")
-    with pytest.raises(BuildError, match=r"cache .* cannot be written"):
-        build(family, family.entry())
-
-
-def test_a_stamp_that_cannot_be_written(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, _text: str) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-    monkeypatch.setattr(stamps, "replace_text", full)
-    with pytest.raises(BuildError, match="No space left on device") as caught:
-        build(family, family.entry())
-    assert "the disk is full" in caught.value.hint
-
-
-def test_a_disk_that_is_full_of_the_builds_output_is_not_told_as_a_missing_command(family: Family) -> None:
-    logs = family.root / "cache/builds/logs"
-    logs.mkdir(parents=True)
-    (logs / "fake.one.log").symlink_to("/dev/full")
-    with pytest.raises(BuildError, match="No space left on device") as caught:
-        build(family, family.entry())
-    assert "could not be run" not in str(caught.value)
-    assert "the disk is full" in caught.value.hint
