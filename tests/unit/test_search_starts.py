@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from redline.search import Converged, Evidence, Limit, Proposal, Search, Settings
 from redline.search.checks import Check, Checks, End
 from redline.suite import parse_objectives
+from tests.fakes.cliffs import cliff
 from tests.studies.starts import found
-from tests.unit.test_search import cliff
 
 P99 = parse_objectives("p99 < 5ms")
 
