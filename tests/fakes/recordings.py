@@ -41,6 +41,7 @@ CORES = 2
 
 SATURATE = Load(name="saturate", shape=Closed(users=64), duration_ns=MEASURE_NS)
 STEADY = Load(name="steady", shape=Open(rate_per_s=5000, connections=64, arrivals="uniform"), duration_ns=MEASURE_NS)
+SLOW = Load(name="slow", shape=Open(rate_per_s=200, connections=16, arrivals="uniform"), duration_ns=MEASURE_NS)
 
 SIMPLE_GET = Scenario(name="SimpleGet", request=Request(path="/path0", expect=Expected(body="path0")))
 SIMPLE_GET_MULTI = Scenario(name="SimpleGetMulti", request=Request(path="/path127", expect=Expected(body="path127")))

@@ -11,33 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from redline.findings import REASSURING, RULES, is_valid, judge, judge_cell, usable
+from redline.findings import RULES, judge
 from redline.findings.steadiness import trend
 from redline.model import (
     Cell,
     Closed,
     Counts,
     Failure,
-    Finding,
     FindingKind,
     Grade,
     Histogram,
     Load,
     Open,
-    Recording,
     Stage,
     Tls,
 )
 from redline.quantities import percent
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_cell, simulated_recording
+from tests.fakes.recordings import MEASURE_NS, SATURATE, SLOW, STEADY, simulated_cell, simulated_recording
 
 DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "findings.md"
 CLOSED = simulated_cell(load=SATURATE)
 OPEN = simulated_cell(load=STEADY)
-SLOW_OPEN = simulated_cell(
-    load=Load(name="slow", shape=Open(rate_per_s=200, connections=16, arrivals="uniform"), duration_ns=MEASURE_NS)
-)
+SLOW_OPEN = simulated_cell(load=SLOW)
 
 
 def closed(**told: object) -> Cell:
@@ -196,79 +192,6 @@ def test_messages_carry_the_numbers() -> None:
 def test_messages_write_durations_as_the_tables_do() -> None:
     (late,) = judge(OPEN, simulated_recording(OPEN, replace(GOOD, lateness_ns=42_000)))
     assert re.search(r"took up requests [0-9.]+ µs after they were due", late.message)
-
-
-def doubts_about(
-    cell: Cell, used: list[Recording], planned: int, ceiling_per_s: float | None = None
-) -> tuple[Finding, ...]:
-    """The doubts about a cell, without what is good to know."""
-    found = judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s)
-    return tuple(finding for finding in found if finding.kind not in REASSURING)
-
-
-def trials(*behaviours: Behaviour, cell: Cell = CLOSED) -> list[Recording]:
-    return [simulated_recording(cell, behaviour, position=i, seed=i) for i, behaviour in enumerate(behaviours)]
-
-
-def test_an_invalid_trial_is_not_usable() -> None:
-    good, bad = trials(GOOD, replace(GOOD, outcomes={"malformed": 1}))
-    assert usable(good, judge(CLOSED, good))
-    assert not usable(bad, judge(CLOSED, bad))
-    (failed,) = trials(replace(GOOD, failure=failure("start", "launch")))
-    assert not usable(failed, ())
-
-
-@pytest.mark.parametrize(
-    ("made", "used", "valid"),
-    [
-        (0, 0, False),
-        (1, 1, True),
-        (1, 0, False),
-        (2, 1, False),
-        (3, 2, True),
-        (4, 2, True),
-        (5, 2, False),
-        (5, 3, True),
-    ],
-)
-def test_a_cell_is_valid_when_half_of_its_trials_and_two_are_usable(made: int, used: int, valid: bool) -> None:
-    assert is_valid(made, used) is valid
-
-
-@pytest.mark.parametrize(
-    ("used", "grade"), [(0, Grade.INVALID), (1, Grade.WARN), (2, Grade.NOTE), (4, Grade.NOTE), (5, None), (9, None)]
-)
-def test_few_trials_are_told(used: int, grade: Grade | None) -> None:
-    found = doubts_about(CLOSED, trials(*[GOOD] * used), planned=9)
-    assert {f.kind: f.grade for f in found} == ({FindingKind.TOO_FEW_TRIALS: grade} if grade else {})
-    assert all(f.position is None and "9 planned" in f.message for f in found)
-
-
-@pytest.mark.parametrize(("planned", "says"), [(4, "--trials 5"), (5, "left out"), (9, "left out")])
-def test_nobody_is_told_to_ask_for_trials_that_were_asked_for(planned: int, says: str) -> None:
-    (found,) = doubts_about(CLOSED, trials(*[GOOD] * 4), planned=planned)
-    assert says in found.advice
-    assert ("--trials" in found.advice) is (planned < 5)
-
-
-def test_few_requests_are_told() -> None:
-    found = judge_cell(SLOW_OPEN, trials(*[GOOD] * 5, cell=SLOW_OPEN), planned=5)
-    assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.NOTE}
-    assert "1,000 requests" in found[0].message
-    found = judge_cell(SLOW_OPEN, trials(*[replace(GOOD, measured=0.5)] * 5, cell=SLOW_OPEN), planned=5)
-    assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.WARN}
-
-
-@pytest.mark.parametrize(("ceiling", "grade"), [(60_000, None), (24_000, Grade.NOTE), (20_500, Grade.WARN)])
-def test_a_throughput_near_the_ceiling_is_told(ceiling: float, grade: Grade | None) -> None:
-    found = doubts_about(CLOSED, trials(*[GOOD] * 5), planned=5, ceiling_per_s=ceiling)
-    assert {f.kind: f.grade for f in found} == ({FindingKind.NEAR_CEILING: grade} if grade else {})
-
-
-def test_neither_the_ceiling_itself_nor_an_open_load_is_near_it() -> None:
-    own = simulated_cell("oracle.null", ceiling=True)
-    assert judge_cell(own, trials(*[GOOD] * 5, cell=own), planned=5, ceiling_per_s=20_000) == ()
-    assert judge_cell(OPEN, trials(*[GOOD] * 5, cell=OPEN), planned=5, ceiling_per_s=5_000) == ()
 
 
 def test_noise_is_seldom_called_a_trend() -> None:
