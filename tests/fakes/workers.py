@@ -1,0 +1,61 @@
+"""A process that burns, waits, and starts threads and other processes as it is told."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from redline.plugins.linux import procfs
+
+# Does what it is told, a line each, and answers with its CPU time when that is done.
+WORKER = """
+import os, subprocess, sys, threading, time
+hold = threading.Event()
+for line in sys.stdin:
+    word, number = line.split()
+    if word == "burn":
+        end = time.process_time_ns() + int(number)
+        while time.process_time_ns() < end: pass
+    if word == "threads":
+        for _ in range(int(number)): threading.Thread(target=hold.wait, daemon=True).start()
+    if word == "fork":
+        for _ in range(int(number)):
+            if os.fork() == 0:
+                os.setsid(); time.sleep(600)
+    if word == "helper":
+        for _ in range(int(number)): subprocess.run(["true"])
+    if word == "linger":
+        for _ in range(int(number)): subprocess.Popen(["sleep", "600"])
+    if word == "switch":
+        for _ in range(int(number)): time.sleep(0.0001)
+    print(time.process_time_ns(), flush=True)
+"""
+
+
+class Worker:
+    """A process that does as it is told."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.pid = process.pid
+
+    def do(self, what: str) -> int:
+        """Returns its own CPU time in nanoseconds once it is done."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+@contextmanager
+def started() -> Iterator[Worker]:
+    """Killed in the end, with all that it started."""
+    command = [sys.executable, "-I", "-S", "-c", WORKER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Worker(process)
+        finally:
+            for pid in reversed(procfs.tree(process.pid)):
+                os.kill(pid, 9)
