@@ -169,6 +169,18 @@ def simulated_run(
     return Run(manifest=manifest, recordings=tuple(recordings))
 
 
+def with_trials(run: Run, changed: dict[int, Behaviour]) -> Run:
+    """The run with the trials at these positions behaving otherwise."""
+    cells = run.manifest.plan.cells
+    recordings = tuple(
+        simulated_recording(cells[r.cell_id], changed[r.position], round_=r.round, position=r.position, seed=r.seed)
+        if r.position in changed
+        else r
+        for r in run.recordings
+    )
+    return run.model_copy(update={"recordings": recordings})
+
+
 def simulated_environment() -> Environment:
     """A machine of two cores, one for the server and one for the engine."""
     return Environment(

@@ -19,6 +19,7 @@ from redline.model import (
     Moment,
     Outcomes,
     Percentile,
+    Report,
     TrialReport,
     Verdict,
 )
@@ -162,3 +163,8 @@ def timeline(rng: random.Random, position: int, rate: float, response: Histogram
             )
         )
     return moments
+
+
+def cell_of(report: Report, slug: str) -> CellReport:
+    """The report's own cell of that name."""
+    return next(cell for cell in report.cells if cell.slug == slug)

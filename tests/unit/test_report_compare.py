@@ -6,7 +6,6 @@ import pytest
 
 from redline.model import (
     COMPARED,
-    CellReport,
     Failure,
     Metric,
     Report,
@@ -16,15 +15,12 @@ from redline.model import (
 from redline.report import build_report, compare_runs
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import POST_BYTES, SATURATE, SIMPLE_GET, STEADY, simulated_run
+from tests.fakes.report_cells import cell_of
 
 SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
 
 
 SLOWER_BUT_FOR_MEMORY = dict.fromkeys(COMPARED, Verdict.SLOWER) | {Metric.MEMORY: Verdict.EQUIVALENT}
-
-
-def cell_of(report: Report, slug: str) -> CellReport:
-    return next(cell for cell in report.cells if cell.slug == slug)
 
 
 def verdicts(report: Report, slug: str) -> dict[Metric, Verdict | None]:

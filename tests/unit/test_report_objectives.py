@@ -12,16 +12,11 @@ from redline.model import (
     Metric,
     Objective,
     Open,
-    Report,
-    Run,
 )
 from redline.report import build_report
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_recording, simulated_run
-
-
-def cell_of(report: Report, slug: str) -> CellReport:
-    return next(cell for cell in report.cells if cell.slug == slug)
+from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_run, with_trials
+from tests.fakes.report_cells import cell_of
 
 
 def objective(metric: str, limit: float, *, below: bool = True) -> Objective:
@@ -70,7 +65,7 @@ def objectives_when(*lost: Behaviour, load: Load = STEADY) -> CellReport:
     """The cell of five trials, the first of which went so, held to p99, errors and achieved."""
     told = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
     run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=told)
-    return build_report(_with(run, dict(enumerate(lost)))).cells[0]
+    return build_report(with_trials(run, dict(enumerate(lost)))).cells[0]
 
 
 def test_failing_trials_do_not_vanish_from_the_objectives() -> None:
@@ -123,15 +118,3 @@ def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> N
     assert (p90.met, longest.met) == (True, True)
     assert (p99.actual, p99.met, p99.reason) == (None, False, "500 requests are too few for p99")
     assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}
-
-
-def _with(run: Run, changed: dict[int, Behaviour]) -> Run:
-    """The run with the trials at these positions behaving otherwise."""
-    cells = run.manifest.plan.cells
-    recordings = tuple(
-        simulated_recording(cells[r.cell_id], changed[r.position], round_=r.round, position=r.position, seed=r.seed)
-        if r.position in changed
-        else r
-        for r in run.recordings
-    )
-    return run.model_copy(update={"recordings": recordings})
