@@ -1,10 +1,11 @@
-"""Two environments against each other: what differs, and whether numbers can still be held against each other. Pure."""
+"""Environments against each other: what differs, and which runs' numbers can still be held against each other. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from redline.model import Environment
+from redline.model.history import Era
 
 _DIGITS = 12
 
@@ -96,6 +97,26 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
 def grave(before: Environment, after: Environment) -> tuple[Difference, ...]:
     """What differs so that numbers of the two may not be held against each other."""
     return tuple(one for one in differences(before, after) if one.grave)
+
+
+def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[int]]:
+    """The eras of runs in these environments, and of each run in which it is.
+
+    A run goes to the last era whose latest environment does not differ gravely from its own, or begins a new one.
+    """
+    eras: list[Era] = []
+    latest: list[Environment] = []
+    era_of: list[int] = []
+    for place, environment in enumerate(environments):
+        fits = [era for era, one in enumerate(latest) if not grave(one, environment)]
+        if fits:
+            latest[fits[-1]] = environment
+        else:
+            before = environments[place - 1] if place else environment
+            eras.append(Era(first_run=place, differs=tuple(map(str, grave(before, environment)))))
+            latest.append(environment)
+        era_of.append(fits[-1] if fits else len(latest) - 1)
+    return tuple(eras), era_of
 
 
 _NOTHING = {"server_cpus": "not pinned", "engine_cpus": "not pinned", "cgroup_cpu_limit": "none", "virtual": "no"}

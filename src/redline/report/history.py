@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Literal
 
 from redline.model import Cell, Environment, Estimate, Metric, Run
-from redline.model.history import Change, Era, Followed, History, HistoryPoint, HistoryRun, LeftOut
+from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
 from redline.report.changes import Step, Told, standing, steps
-from redline.report.environments import differences, grave
+from redline.report.environments import differences, eras_of
 from redline.report.judged import JudgedCell, judge_run
 from redline.report.precision import telling_metric
 from redline.report.rates import refused_for_rate
@@ -67,7 +67,7 @@ def build_history(
 ) -> History:
     """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
     runs = sorted(seen, key=lambda one: (one.started_unix_ns, one.name))
-    eras, era_of = _eras([one.environment for one in runs])
+    eras, era_of = eras_of([one.environment for one in runs])
     order = dict.fromkeys(cell_id for run in reversed(runs) for cell_id in run.cells)
     return History(
         folder=folder,
@@ -140,23 +140,6 @@ def _told(one: JudgedCell, metric: Metric) -> Told | str:
         return refused
     sample = sample_of(used, metric)
     return Told(estimate(sample, metric), pooled([sample]))
-
-
-def _eras(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[int]]:
-    """A run goes to the last era whose latest environment does not differ gravely from its own, or begins a new one."""
-    eras: list[Era] = []
-    latest: list[Environment] = []
-    era_of: list[int] = []
-    for place, environment in enumerate(environments):
-        fits = [era for era, one in enumerate(latest) if not grave(one, environment)]
-        if fits:
-            latest[fits[-1]] = environment
-        else:
-            before = environments[place - 1] if place else environment
-            eras.append(Era(first_run=place, differs=tuple(map(str, grave(before, environment)))))
-            latest.append(environment)
-        era_of.append(fits[-1] if fits else len(latest) - 1)
-    return tuple(eras), era_of
 
 
 def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
