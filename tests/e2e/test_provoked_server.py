@@ -3,6 +3,7 @@
 How busy this machine is decides what else is found; so each test looks for its own finding.
 """
 
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ HABITS = {
     "mortal": FindingKind.SERVER_RESTARTED,
     "healthy": None,
 }
+BUSY = ("burning", "heavy")
+MEGABYTE = hashlib.sha256(b"x" * 1_000_000).hexdigest()
 OTHERS_ARE_HERE = {FindingKind.CPU_PRESSURE, FindingKind.CPU_STEAL, FindingKind.NOISY_NEIGHBOUR}
 """Where others use the cores of server and engine, nobody can tell that these were idle."""
 
@@ -33,7 +36,7 @@ MOST_CORES = 16
 BUILD = "build: {run: ['true'], inputs: [server.yaml], outputs: [server.yaml]}"
 SUITE = """\
 servers: [{servers}]
-scenarios: [Status]
+scenarios: [{scenario}]
 loads:
   {load}
 warmup: 50ms
@@ -46,11 +49,14 @@ def lab(folder: Path, oracle: Path) -> None:
     """A catalogue of the servers with habits, and of one that answers after 5 ms however many ask."""
     servers = "\n".join(
         f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}}}"
-        for habit in HABITS
+        for habit in (*HABITS, *BUSY)
     )
     family = folder / "catalogue" / "real"
     family.mkdir(parents=True)
-    (folder / "catalogue" / "scenarios.yaml").write_text("scenarios: {Status: {get: /, expect: {status: 200}}}\n")
+    (folder / "catalogue" / "scenarios.yaml").write_text(
+        "scenarios:\n  Status: {get: /, expect: {status: 200}}\n"
+        f"  Checked: {{get: /, expect: {{sha256: '{MEGABYTE}'}}}}\n"
+    )
     (family / "server.yaml").write_text(
         f"about: real ones\nruntime: native\n{BUILD}\nready: {{path: /, within: 5s}}\nstop: {{within: 1s}}\n"
         f"servers:\n{servers}\n"
@@ -58,10 +64,12 @@ def lab(folder: Path, oracle: Path) -> None:
     )
 
 
-def found(redline: Redline, servers: list[str], load: str) -> dict[str, set[FindingKind]]:
+def found(redline: Redline, servers: list[str], load: str, scenario: str = "Status") -> dict[str, set[FindingKind]]:
     """The findings about each of these servers."""
     suite = redline.folder / "suite.yaml"
-    suite.write_text(SUITE.format(servers=", ".join(f"real.{server}" for server in servers), load=load))
+    suite.write_text(
+        SUITE.format(servers=", ".join(f"real.{server}" for server in servers), load=load, scenario=scenario)
+    )
     done = redline("run", suite, "-o", redline.folder / "out", "--json")
     assert "Traceback" not in done.err
     report = Report.model_validate_json(done.out)
@@ -83,6 +91,25 @@ def test_habits_of_servers_are_told_by_name(redline: Redline, oracle: Path) -> N
         if kind is not None and (kind is not FindingKind.LOCK_LIMITED or told_apart):
             assert kind in told, (habit, kinds[habit])
         assert told <= {kind, FindingKind.LOCK_LIMITED}, (habit, kinds[habit])
+
+
+@pytest.mark.parametrize(
+    ("server", "scenario", "kind", "other"),
+    [
+        ("burning", "Status", FindingKind.SERVER_LIMITED, FindingKind.CLIENT_SATURATED),
+        ("heavy", "Checked", FindingKind.CLIENT_SATURATED, FindingKind.SERVER_LIMITED),
+    ],
+)
+def test_whose_cores_are_full_is_told(
+    redline: Redline, oracle: Path, server: str, scenario: str, kind: FindingKind, other: FindingKind
+) -> None:
+    lab(redline.folder, oracle)
+    load = f"saturate: {{closed: {{users: {8 * min(CORES, MOST_CORES)}}}, for: 800ms}}"
+    (kinds,) = found(redline, [server], load, scenario).values()
+    assert other not in kinds
+    if not all_pinned(redline) or kinds & OTHERS_ARE_HERE:
+        pytest.skip(f"server and engine did not have their cores to themselves: {', '.join(sorted(kinds)) or 'shared'}")
+    assert kind in kinds
 
 
 @pytest.mark.parametrize(("connections", "queues"), [(3, True), (64, False)])
@@ -111,7 +138,7 @@ def test_the_engine_keeps_every_kind_of_schedule(redline: Redline, oracle: Path)
     lab(redline.folder, oracle)
     (redline.folder / "times.txt").write_text("".join(f"{at * at}us\n" for at in range(600)))
     suite = redline.folder / "suite.yaml"
-    suite.write_text(SUITE.format(servers="real.slow", load=SCHEDULES))
+    suite.write_text(SUITE.format(servers="real.slow", load=SCHEDULES, scenario="Status"))
     done = redline("run", suite, "-o", redline.folder / "out", "--json")
     assert "Traceback" not in done.err, done.err
     report = Report.model_validate_json(done.out)

@@ -12,7 +12,8 @@ from redline.cli.contracts import CheckResult, CompareResult, DoctorResult, List
 from redline.model import Metric, Report, Run, Verdict
 from redline.store import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
-from tests.fakes.recordings import GOOD, SATURATE, simulated_run
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, simulated_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.together]
 

@@ -31,8 +31,6 @@ from redline.model import (
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.observed import observed_series, observed_traffic
 
-__all__ = ["GOOD", "Behaviour"]
-
 EPOCH_UNIX_NS = 1_790_000_000_000_000_000
 TRIAL_NS = 2_000_000_000
 WARMUP_NS = 250_000_000

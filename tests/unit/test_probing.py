@@ -33,7 +33,8 @@ from redline.report.limits import probe as published
 from redline.search import Converged, Evidence, Proposal, Search, Slice
 from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
 from redline.suite import parse_objectives
-from tests.fakes.recordings import GOOD, Behaviour, simulated_recording
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import simulated_recording
 
 S = 1_000_000_000
 ENDPOINT = Endpoint("127.0.0.1", 1)

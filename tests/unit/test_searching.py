@@ -17,8 +17,9 @@ from redline.searching import CellSearch
 from redline.suite import parse_objectives
 from redline.trial import Tools
 from redline.watched import WatchedDriver
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.plugins import DEATH, FakeLauncher, FakeServer
-from tests.fakes.recordings import GOOD, Behaviour, simulated_cell, simulated_recording
+from tests.fakes.recordings import simulated_cell, simulated_recording
 
 CAPACITY = 3000.0
 SECOND = 1_000_000_000

@@ -85,6 +85,27 @@ def mortal(listener: socket.socket) -> None:
         os.wait()
 
 
+def burning(listener: socket.socket) -> None:
+    """Computes a millisecond for each answer, in as many processes as it has cores."""
+
+    def answer() -> bytes:
+        until = time.thread_time() + 0.001
+        while time.thread_time() < until:
+            pass
+        return b"ok"
+
+    for _ in range(len(os.sched_getaffinity(0)) - 1):
+        if os.fork() == 0:
+            break
+    Threads(listener, answer).serve()
+
+
+def heavy(listener: socket.socket) -> None:
+    """Answers with a megabyte, which takes longer to check than to send."""
+    megabyte = b"x" * 1_000_000
+    Threads(listener, lambda: megabyte).serve()
+
+
 def healthy(listener: socket.socket) -> None:
     Threads(listener, lambda: b"ok").serve()
 

@@ -22,8 +22,9 @@ pub const CUT_BY_DEADLINE: u8 = 124;
 const NOTICE_NS: u64 = 20_000_000;
 /// How long the engine may take to write its result after a signal.
 const LAST_WORDS_NS: u64 = 5_000_000_000;
-/// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise.
-const MARGIN_NS: u64 = 500_000_000;
+/// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise. A machine whose cores
+/// are taken by others needs a second and more until the results of several processes are one.
+const MARGIN_NS: u64 = 2_000_000_000;
 
 const RUNNING: u8 = 0;
 

@@ -146,7 +146,7 @@ fn a_signal_while_connecting_ends_it() {
 #[test]
 fn the_deadline_cuts_what_would_go_on() {
     let server = Server::answering(HELLO);
-    let job = with(with(job(server.port), "/measure_ns", json!(LONG)), "/deadline_ns", json!(3_000_000_000_u64));
+    let job = with(with(job(server.port), "/measure_ns", json!(LONG)), "/deadline_ns", json!(5_000_000_000_u64));
     let told = run(&job);
     assert_eq!(told.code, Some(124));
     let result = told.result();
@@ -161,7 +161,7 @@ fn the_deadline_cuts_a_stalled_server_too() {
         Ok(())
     });
     let job = with(with(job(server.port), "/drain_ns", json!(LONG)), "/timeout_ns", json!(LONG));
-    let job = with(with(job, "/deadline_ns", json!(3_000_000_000_u64)), "/warmup_ns", json!(0));
+    let job = with(with(job, "/deadline_ns", json!(5_000_000_000_u64)), "/warmup_ns", json!(0));
     let told = run(&job);
     assert_eq!(told.code, Some(124));
     told.result().are_all("in_flight");

@@ -121,7 +121,7 @@ fn a_signal_ends_all_processes_with_one_result() {
 #[test]
 fn the_deadline_cuts_all_processes() {
     let server = Server::answering(HELLO);
-    let told = start(&with(long_job(server.port), "/deadline_ns", json!(5_000_000_000_u64))).finish();
+    let told = start(&with(long_job(server.port), "/deadline_ns", json!(10_000_000_000_u64))).finish();
     assert_eq!(told.code, Some(124), "{:#?}\n{}", told.events.last(), told.log);
     assert_eq!(told.result().event["ended"], "deadline");
 }
