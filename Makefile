@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint lint-lab lint-engine test-engine test-lab fuzz bench clean
+.PHONY: help run build test lint lint-lab lint-engine test-engine test-lab test-slow fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -50,8 +50,11 @@ fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
 
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2
-	.venv/bin/pytest tests/e2e -m together -n 2 --dist loadgroup
-	.venv/bin/pytest tests/e2e -m 'not together'
+	.venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadgroup
+	.venv/bin/pytest tests/e2e -m 'not together and not slow'
+
+test-slow: build ## What is left out of `test`: the servers that sbt builds, and the study of them
+	.venv/bin/pytest tests/e2e -m slow
 
 bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
 	$(PY) -m bench.cost

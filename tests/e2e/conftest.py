@@ -76,6 +76,21 @@ class Redline:
             start_new_session=True,
         )
 
+    def in_own_mounts(self, script: str) -> Done:
+        """Run a script that knows `redline`, in a mount namespace of its own; skips where there can be none."""
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script],
+            cwd=self.folder,
+            env={**self.environment, "PATH": f"{REDLINE.parent}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        if "unshare:" in done.stderr or "mount:" in done.stderr:
+            pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+        return Done(done.returncode, done.stdout, done.stderr)
+
 
 @pytest.fixture
 def redline(tmp_path: Path) -> Redline:

@@ -1,18 +1,13 @@
-"""`redline run` as a user meets it: from suite to report, with bad servers, full disks, Ctrl-C and kill -9."""
+"""`redline run` as a user meets it: from suite to report, with bad servers and wrong words."""
 
 import csv
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from redline.model import COMPARED, Recording, Report, Run, Verdict
 from redline.store import RunStore
-from tests.e2e.conftest import REDLINE, Done, Redline
+from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
 
 pytestmark = pytest.mark.e2e
@@ -189,121 +184,8 @@ def test_a_read_only_place_is_told(redline: Redline, lab: Lab) -> None:
     place = redline.folder / "sealed"
     place.mkdir()
     command = f"mount -t tmpfs -o ro tmpfs {place} && exec redline run {suite} -o {place}/run"
-    done = _in_own_mounts(redline, command)
+    done = redline.in_own_mounts(command)
     done.refused(1, "-o DIR")
-
-
-def test_a_full_disk_keeps_what_was_measured(redline: Redline, lab: Lab) -> None:
-    suite = lab.suite("good.one", trials=60)
-    place = redline.folder / "small"
-    place.mkdir()
-    script = (
-        f"mount -t tmpfs -o size=300k tmpfs {place} && redline run {suite} -o {place}/run;"
-        f" code=$?; cp -r {place}/run {redline.folder}/out; exit $code"
-    )
-    done = _in_own_mounts(redline, script)
-    done.refused(1, "disk is full", "--resume")
-    assert len(stored(redline).recordings) >= 1
-
-
-def _in_own_mounts(redline: Redline, script: str) -> Done:
-    """Run a script in a mount namespace of its own."""
-    environment = {**redline.environment, "PATH": f"{REDLINE.parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script],
-        cwd=redline.folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if "unshare:" in done.stderr or "mount:" in done.stderr:
-        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
-def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
-    suite = lab.suite("good.one, good.two", trials=4)
-    process = redline.start("run", suite, "-o", "out")
-    _wait_for_recordings(redline, 2)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert "--resume" in err
-    assert "Traceback" not in err
-    kept = stored(redline).recordings
-    assert 2 <= len(kept) < 8
-    assert (redline.folder / "out" / "report.html").exists()
-    assert out
-    _nothing_is_left(redline)
-    done = redline("run", "--resume", "out", "--json")
-    assert Report.model_validate(done.json).run.complete
-    assert stored(redline).recordings[: len(kept)] == kept
-
-
-def test_kill_9_loses_at_most_the_trial_in_flight(redline: Redline, lab: Lab) -> None:
-    suite = lab.suite("good.one, good.two", trials=4)
-    process = redline.start("run", suite, "-o", "out")
-    _wait_for_recordings(redline, 3)
-    process.kill()
-    process.communicate(timeout=10)
-    kept = stored(redline).recordings
-    assert len(kept) >= 3
-    _nothing_is_left(redline)
-    assert Report.model_validate(redline("run", "--resume", "out", "--json").json).run.complete
-    after = stored(redline)
-    assert after.complete
-    assert after.recordings[: len(kept)] == kept
-
-
-def test_a_run_of_other_servers_is_not_mixed_in(redline: Redline, lab: Lab) -> None:
-    suite = lab.suite("good.one", trials=50)
-    process = redline.start("run", suite, "-o", "out")
-    _wait_for_recordings(redline, 1)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
-    family = lab.folder / "catalogue" / "good" / "server.yaml"
-    family.write_text(family.read_text() + "# changed\n")
-    redline("run", "--resume", "out").refused(1, "not what it was")
-
-
-@pytest.mark.together
-def test_resume_takes_nothing_beside_it(redline: Redline, lab: Lab) -> None:
-    redline("run", lab.suite("good.one"), "--resume", "out").refused(2, "--resume")
-
-
-@pytest.mark.together
-def test_resume_of_nothing_is_told(redline: Redline, lab: Lab) -> None:
-    redline("run", "--resume", "nowhere").refused(1, "holds no run")
-
-
-def _wait_for_recordings(redline: Redline, count: int) -> list[Path]:
-    folder = redline.folder / "out" / "recordings"
-    for _ in range(600):
-        found = sorted(folder.glob("0*.json")) if folder.exists() else []
-        if len(found) >= count:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("no recordings came")
-
-
-def _nothing_is_left(redline: Redline) -> None:
-    """No process works in the test's folder any more: no server, warden or engine."""
-    mark = str(redline.folder)
-    for _ in range(100):
-        left = [process for process in psutil.process_iter() if _belongs(process, mark)]
-        if not left:
-            return
-        time.sleep(0.1)
-    raise AssertionError([process.cmdline() for process in left])
-
-
-def _belongs(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.pid != os.getpid() and process.cwd().startswith(mark)
-    except psutil.Error:
-        return False
 
 
 def test_recordings_of_this_version_can_be_read(redline: Redline, lab: Lab) -> None:

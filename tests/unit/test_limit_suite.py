@@ -18,7 +18,7 @@ from redline.trial import Tools
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_environment
-from tests.unit.test_searching import CAPACITY, Driver
+from tests.fakes.searched import CAPACITY, Driver
 
 SUITE = """\
 servers: [good.one, good.two]

@@ -1,128 +1,26 @@
 """A cell is searched on fresh servers, each verified and warm before it is probed; with fakes, in no time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Load, Open, Outcomes, Traffic, Variant
-from redline.model.limits import Beyond, LimitStart
-from redline.ports import Drive, Endpoint, Placement
+from redline.model import Closed, Finding, FindingKind, Grade, Open, Variant
+from redline.model.limits import LimitStart
+from redline.ports import Placement
 from redline.probing import SETTLE_NS, WARM_SHARE
-from redline.search import Converged, Doomed, Evidence, Search, Settings
-from redline.searching import CellSearch
-from redline.suite import parse_objectives
-from redline.trial import Tools
+from redline.search import Converged, Search
 from redline.watched import WatchedDriver
-from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.plugins import DEATH, FakeLauncher, FakeServer
-from tests.fakes.recordings import simulated_cell, simulated_recording
-
-CAPACITY = 3000.0
-SECOND = 1_000_000_000
-PROBE = Load(name="probe", shape=Open(rate_per_s=1000, connections=64), duration_ns=SECOND)
-CELL = simulated_cell(load=PROBE).model_copy(update={"warmup_ns": 20 * SECOND})
-
-
-@dataclass
-class Driver:
-    """A server of 3000/s as a driver sees it, and what was asked of it."""
-
-    events: list[str] = field(default_factory=list)
-    drives: list[Drive] = field(default_factory=list)
-    wrong: str | None = None
-    on_drive: Callable[[int], None] = field(default=lambda _number: None)
-    losing: bool = False
-    silent: bool = False
-    late: int = 0
-    exhausted: bool = False
-    warm_after_ns: int = 0
-
-    def refuses(self, cell: Cell) -> str | None:
-        return None
-
-    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        self.events.append("verify")
-        return self.wrong
-
-    def drive(self, drive: Drive) -> Traffic:
-        self.drives.append(drive)
-        self.events.append("warm" if drive.cell.warmup_ns == 0 or drive.is_warm else "probe")
-        self.on_drive(len(self.drives))
-        shape = drive.cell.load.shape
-        short = drive.cell.load.model_copy(update={"duration_ns": SECOND})
-        cell = drive.cell.model_copy(update={"load": short, "warmup_ns": 0})
-        slow = Behaviour(response_ns=1e9) if isinstance(shape, Open) and shape.most_per_s > CAPACITY else GOOD
-        if self.late == len(self.drives):
-            slow = replace(slow, lateness_ns=0.7 * slow.response_ns)
-        traffic = simulated_recording(cell, slow, seed=drive.seed).traffic
-        assert traffic is not None
-        for interval in traffic.intervals:
-            drive.on_interval(interval)
-        if drive.is_warm:
-            return traffic.model_copy(update={"measure_start_ns": self.warm_after_ns})
-        if self.silent:
-            wrong = {"completed": 0, "outcomes": Outcomes(closed=1)}
-            silent = [each.counts.model_copy(update=wrong) for each in traffic.intervals]
-            pairs = zip(traffic.intervals, silent, strict=True)
-            return traffic.model_copy(
-                update={"intervals": tuple(each.model_copy(update={"counts": counts}) for each, counts in pairs)}
-            )
-        if self.exhausted and shape.stages:
-            due = traffic.counts.due
-            lacked = {"exhausted": due // 10, "outcomes": Outcomes(ok=due - due // 10, connect=due // 10)}
-            return traffic.model_copy(update={"counts": traffic.counts.model_copy(update=lacked)})
-        if not self.losing:
-            return traffic
-        counts = traffic.counts.model_copy(update={"outcomes": Outcomes(ok=traffic.counts.due - 1, reset=1)})
-        return traffic.model_copy(update={"counts": counts})
-
-
-@dataclass
-class Seen:
-    """A watcher that keeps what it was told."""
-
-    starts: list[int] = field(default_factory=list)
-    warmed_up: list[LimitStart] = field(default_factory=list)
-    whys: list[str] = field(default_factory=list)
-    waited: list[float] = field(default_factory=list)
-
-    def started(self, number: int) -> None:
-        self.starts.append(number)
-
-    def seen(self, interval: Interval) -> None:
-        pass
-
-    def warmed(self, start: LimitStart) -> None:
-        self.warmed_up.append(start)
-
-    def probed(self, evidence: Evidence, why: str) -> None:
-        self.whys.append(why)
-
-    def waits(self, seconds: float) -> None:
-        self.waited.append(seconds)
-
-
-@dataclass
-class Bench:
-    """A search with everything that it was made with."""
-
-    made: CellSearch
-    driver: Driver
-    server: FakeServer
-    watcher: Seen
+from tests.fakes.plugins import DEATH, FakeServer
+from tests.fakes.searched import CELL, SECOND, Bench, bench_in
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    driver, server, watcher = Driver(), FakeServer(), Seen()
-    placement = Placement(server_cpus=(0,), engine_cpus=(1,))
-    tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), placement)
-    search = Search({"good": parse_objectives("p99 < 20ms")}, Settings(lowest_per_s=100, start_per_s=1000, trials=2))
-    return Bench(CellSearch(CELL, tools, search, tmp_path, 7, watcher, past_the_edge=False), driver, server, watcher)
+    return bench_in(tmp_path)
 
 
 def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> None:
@@ -251,76 +149,11 @@ def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: 
         bench.made.run()
 
 
-def past(bench: Bench) -> CellSearch:
-    bench.made.past_the_edge = True
-    return bench.made
-
-
 def test_what_was_done_to_a_probe_is_told_by_its_place(bench: Bench) -> None:
     bench.driver.late = 5
     bench.made.run()
     (found,) = bench.made.findings
     assert (found.kind, found.position, found.cell_id) == (FindingKind.SEND_LATENESS, 2, CELL.id)
-
-
-def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:
-    made = past(bench)
-    end = made.run()
-    (limit,) = end.limits
-    assert limit.high_per_s is not None
-    last = bench.driver.drives[-1].cell.load
-    assert isinstance(last.shape, Open)
-    assert last.shape.stages
-    assert last.shape.most_per_s > limit.high_per_s
-    assert isinstance(made.beyond, Beyond)
-    assert made.beyond.course
-    assert sum(bool(drive.cell.load.shape.stages) for drive in bench.driver.drives) == 1
-
-
-def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None:
-    def kill(_number: int) -> None:
-        staged = bool(bench.driver.drives[-1].cell.load.shape.stages)
-        bench.server.dead = DEATH if staged else None
-
-    bench.driver.on_drive = kill
-    made = past(bench)
-    assert isinstance(made.run(), Converged)
-    assert isinstance(made.beyond, Beyond)
-    assert made.beyond.recovery == "does not come back"
-    assert "killed by SIGKILL" in made.beyond.reason
-
-
-def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(bench: Bench) -> None:
-    bench.driver.exhausted = True
-    made = past(bench)
-    assert isinstance(made.run(), Converged)
-    assert isinstance(made.beyond, Beyond)
-    assert made.beyond.goodput == made.beyond.recovery == "not known"
-    assert "no port, descriptor or memory" in made.beyond.reason
-
-
-def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_server(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
-    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, **told)
-
-    def findings(_self: WatchedDriver, _cell_id: str, _position: int) -> tuple[Finding, ...]:
-        return (taken,) if bench.driver.drives[-1].cell.load.shape.stages else ()
-
-    monkeypatch.setattr(WatchedDriver, "findings", findings)
-    made = past(bench)
-    assert isinstance(made.run(), Converged)
-    assert isinstance(made.beyond, Beyond)
-    assert made.beyond.goodput == made.beyond.recovery == "not known"
-    assert "the host took 20% of it" in made.beyond.reason
-
-
-def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
-    made = past(bench)
-    made.search = Search(made.search.sets, Settings(start_per_s=1000, highest_per_s=2000, trials=2))
-    assert isinstance(made.run(), Doomed)
-    assert made.beyond == "no edge was found to look past"
 
 
 def test_a_probe_that_the_host_disturbs_is_made_again_on_the_same_start_and_the_search_hears_of_the_last(

@@ -1,0 +1,92 @@
+"""A driver for probes that tells what it is given, and what probes are made of."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redline.cli.load_target import running_server
+from redline.model import (
+    Cell,
+    Counts,
+    Histogram,
+    Interval,
+    Load,
+    Open,
+    Outcomes,
+    Request,
+    Scenario,
+    Traffic,
+    Variant,
+)
+from redline.ports import Drive, Endpoint
+from redline.probing import Prober
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import simulated_recording
+
+S = 1_000_000_000
+ENDPOINT = Endpoint("127.0.0.1", 1)
+
+
+def cell() -> Cell:
+    return Cell(
+        variant=Variant(entry=running_server(ENDPOINT, None)),
+        scenario=Scenario(name="limit", request=Request(path="/")),
+        load=Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=5 * S),
+        warmup_ns=S,
+        timeout_ns=5 * S,
+    )
+
+
+def interval(index: int, *, due: int, done: int, phase: str = "measure", errors: int = 0) -> Interval:
+    times = Histogram.of([1e6] * due)
+    return Interval.model_validate(
+        {
+            "phase": phase,
+            "index": index,
+            "start_ns": index * S // 10,
+            "end_ns": (index + 1) * S // 10,
+            "counts": Counts(due=due, completed=done, outcomes=Outcomes(ok=done, timeout=errors)),
+            "response": times,
+            "service": times,
+            "lateness": Histogram(),
+            "engine_cpu_ns": S // 100,
+        }
+    )
+
+
+@dataclass
+class Told:
+    """A driver that tells these intervals, and ends as it is told to."""
+
+    intervals: list[Interval]
+    ended: str
+    pid: int
+    drives: list[Drive] = field(default_factory=list)
+    counts: Counts | None = None
+
+    def refuses(self, cell: Cell) -> str | None:
+        return None
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        return None
+
+    def drive(self, drive: Drive) -> Traffic:
+        self.drives.append(drive)
+        drive.on_start(self.pid)
+        for each in self.intervals:
+            drive.on_interval(each)
+        traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
+        assert traffic is not None
+        told = {"ended": self.ended, "intervals": tuple(self.intervals), "counts": self.counts or traffic.counts}
+        return traffic.model_copy(update=told)
+
+
+def prober(told: Told) -> Prober:
+    return Prober(told, cell(), ENDPOINT, workers=1, seed=7, log=Path("unused"))
+
+
+def traffic(behaviour: Behaviour = GOOD, **counts: int) -> Traffic:
+    shape = Open(rate_per_s=1000, connections=8)
+    loaded = cell().model_copy(update={"load": cell().load.model_copy(update={"shape": shape})})
+    found = simulated_recording(loaded, behaviour).traffic
+    assert found is not None
+    return found.model_copy(update={"counts": found.counts.model_copy(update=counts)})

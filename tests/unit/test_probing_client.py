@@ -1,0 +1,140 @@
+"""Why a probe tells nothing of the server: what the load generator lacked, or the host took."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from redline.model import (
+    Counts,
+    Finding,
+    FindingKind,
+    Grade,
+    Histogram,
+    Outcomes,
+    Traffic,
+)
+from redline.ports import Drive
+from redline.probing import evidence_of
+from redline.search import Proposal
+from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
+from redline.suite import parse_objectives
+from tests.fakes.behaviour import GOOD
+from tests.fakes.probed import S, Told, interval, prober, traffic
+
+
+def stolen(grade: Grade) -> Finding:
+    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": "cell"}
+    return Finding(kind=FindingKind.CPU_STEAL, grade=grade, **told)
+
+
+def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> None:
+    limits = parse_objectives("p99 < 20ms, errors < 0.1%")
+    met, missed = (evidence_of(1000, traffic(replace(GOOD, response_ns=ns)), cut=False) for ns in (1e6, 30e6))
+    told = disturbed(missed, [stolen(Grade.WARN)], limits)
+    assert told.client == "the host took 20% of it"
+    assert not disturbed(replace(missed, hopeless=True), [stolen(Grade.WARN)], limits).hopeless
+    assert disturbed(missed, [stolen(Grade.NOTE)], limits) is missed, "too little to matter"
+    assert disturbed(met, [stolen(Grade.WARN)], limits) is met, "met in spite of it"
+    assert disturbed(told, [stolen(Grade.WARN)], limits).client == told.client
+
+
+def test_what_the_host_may_have_done_may_pass() -> None:
+    limits = parse_objectives("p99 < 20ms")
+    missed = evidence_of(1000, traffic(replace(GOOD, response_ns=30e6)), cut=False)
+    late = replace(missed, client="the engine was late")
+    assert disturbed(missed, [stolen(Grade.WARN)], limits).passing
+    few = disturbed(late, [stolen(Grade.NOTE)], limits)
+    assert (few.passing, few.client) == (True, "the engine was late"), "a few stalls are enough to be late"
+    much = disturbed(late, [stolen(Grade.WARN)], limits)
+    assert (much.passing, much.client) == (True, "the host took 20% of it")
+    assert not disturbed(late, [], limits).passing, "the engine's own fault stays"
+
+
+BUSY = replace(GOOD, response_ns=6e6)
+"""At 1,000/s, six of eight connections are in use on average."""
+
+
+def test_an_engine_that_is_always_busy_is_the_limit() -> None:
+    busy = traffic().model_copy(update={"engine_cpu_ns": round(traffic().seconds * 0.99 * S)})
+    assert busy_workers(busy, 1) == "the engine was busy 99% of the time: give -t more"
+    assert not busy_workers(busy, 2)
+
+
+def test_busy_connections_are_the_limit_where_the_server_is_as_fast_as_ever() -> None:
+    waited = traffic(BUSY, waited=traffic().counts.due // 10)
+    calm_ns = waited.service.quantile_ns(0.5)
+    assert busy_connections(waited, 8, calm_ns) == "all 8 connections were busy: give -c more"
+    assert not busy_connections(waited, 8, calm_ns // 2), "an overloaded server"
+    assert not busy_connections(waited, 8, None), "nobody knows how fast it is when it is calm"
+    assert not busy_connections(traffic(BUSY, waited=1), 8, calm_ns), "too few"
+
+
+def test_connections_that_were_short_for_a_moment_only_are_not_the_limit() -> None:
+    """The server paused once: a tenth found no connection, and on average half of them had nothing to do."""
+    paused = traffic(BUSY, waited=traffic().counts.due // 10)
+    under_way = paused.counts.completed / paused.seconds * paused.service.mean_ns / 1e9
+    calm_ns = paused.service.quantile_ns(0.5)
+    assert busy_connections(paused, 8, calm_ns, room=int(1.9 * under_way))
+    assert not busy_connections(paused, 8, calm_ns, room=int(2.1 * under_way) + 1)
+
+
+@pytest.mark.parametrize(
+    ("answered", "room", "says"),
+    [(100, 8, ""), (0, 8, ""), (7000, 8, "all 8 connections were busy: give -c more"), (7000, 80, "")],
+)
+def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_tells(answered: int, room: int, says: str) -> None:
+    """8 connections that are always busy and answer 100 in a second take 80 ms for each, and 7,000 take 1.1 ms."""
+    waited = traffic(waited=traffic().counts.due)
+    counts = waited.counts.model_copy(update={"completed": round(answered * waited.seconds)})
+    waited = waited.model_copy(update={"service": Histogram(), "counts": counts})
+    assert busy_connections(waited, 8, 1e6, room) == says
+
+
+def test_what_the_engine_could_not_connect_is_no_fault_of_the_server() -> None:
+    told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", 1)
+    told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=1000)
+    evidence = prober(told).probe(Proposal(1000, ""), 0)
+    assert evidence.client.startswith("no port, descriptor or memory was left on the engine's side for 1,000 requests")
+    told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=5)
+    assert not prober(told).probe(Proposal(1000, ""), 0).client, "hardly any"
+
+
+@dataclass
+class Full(Told):
+    """A driver whose connections are all busy from the second probe on, or from the first."""
+
+    calm: int = 1
+    resets: int = 0
+
+    def drive(self, drive: Drive) -> Traffic:
+        found = super().drive(drive)
+        waits = {"waited": 0 if len(self.drives) <= self.calm else 99}
+        counts = found.counts.model_copy(
+            update={"due": 100, "outcomes": Outcomes(ok=100 - self.resets, reset=self.resets), **waits}
+        )
+        service = Histogram.of([150e6] * 100)  # 40/s: six under way
+        return found.model_copy(update={"counts": counts, "service": service})
+
+
+def test_how_fast_a_calm_server_is_comes_from_probes_without_a_wait() -> None:
+    slices = [interval(n, due=4, done=4) for n in range(50)]
+    proposal, busy = Proposal(40, ""), "all 8 connections were busy: give -c more"
+    probing = prober(Full(slices, "complete", 1))
+    assert [probing.probe(proposal, n).client for n in range(2)] == ["", busy]
+    assert not prober(Full(slices, "complete", 1, calm=0)).probe(proposal, 0).client, "it has seen no calm probe"
+    failing = prober(Full(slices, "complete", 1, resets=10))
+    assert [failing.probe(proposal, n).client for n in range(2)] == ["", ""], "a refusal is fast"
+
+
+def test_a_late_engine_is_the_limit_where_the_server_alone_met_it() -> None:
+    limits = parse_objectives("p99 < 20ms, errors < 1%")
+    late = replace(GOOD, lateness_ns=5e6)
+    slow = Histogram.of([30e6] * 100)
+    missed = traffic(late).model_copy(update={"response": slow, "service": Histogram.of([1e6] * 100)})
+    assert "pin it" in late_engine(missed, limits, cut=False)
+    assert not late_engine(missed.model_copy(update={"service": slow}), limits, cut=False), "the server's own fault"
+    met = missed.model_copy(update={"response": Histogram.of([1e6] * 100)})
+    assert not late_engine(met, limits, cut=False), "met in spite of it"
+    assert late_engine(met, limits, cut=True)
+    on_time = missed.model_copy(update={"lateness": Histogram.of([1e5] * 100)})
+    assert not late_engine(on_time, limits, cut=False)
