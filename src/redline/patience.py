@@ -18,6 +18,11 @@ class Patience:
     pause: Callable[[float], None] = time.sleep
     _left: list[float] = field(default_factory=lambda: list(WAITS_S))
 
+    @property
+    def left(self) -> bool:
+        """Whether a probe can be made again."""
+        return bool(self._left)
+
     def undisturbed(self, step: Proposal, probe: Callable[[Proposal], Evidence]) -> Evidence:
         """What the probe shows, made again while the host disturbs it; the last one where patience ends before that."""
         evidence = probe(step)

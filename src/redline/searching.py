@@ -196,7 +196,7 @@ class CellSearch:
             evidence = self._prober.probe(step, self._next())
             seen.extend(filter(None, [self._prober.traffic]))
             found = self._driver.findings(self.cell.id, len(self.probes))
-            evidence = disturbed(evidence, found, self._prober.objectives)
+            evidence = disturbed(evidence, found, self._prober.objectives, patient=self._patience.left)
             self.findings.extend(found)
             fresh = phase == "confirm"
             self.probes.append(published(evidence, step.why, phase, fresh=fresh, start=evidence.start))

@@ -50,6 +50,17 @@ def test_what_the_host_may_have_done_may_pass() -> None:
     assert not disturbed(late, [], limits).passing, "the engine's own fault stays"
 
 
+def test_while_there_is_patience_some_of_the_time_is_enough() -> None:
+    limits = parse_objectives("p99 < 20ms")
+    met, missed = (evidence_of(1000, traffic(replace(GOOD, response_ns=ns)), cut=False) for ns in (1e6, 30e6))
+    some = disturbed(missed, [stolen(Grade.NOTE)], limits, patient=True)
+    assert (some.passing, some.client) == (True, "the host took 20% of it")
+    assert disturbed(met, [stolen(Grade.NOTE)], limits, patient=True) is met
+    hopeless = replace(missed, hopeless=True)
+    assert disturbed(hopeless, [stolen(Grade.NOTE)], limits, patient=True) is hopeless, "not of a few stalls"
+    assert disturbed(hopeless, [stolen(Grade.WARN)], limits, patient=True).passing
+
+
 BUSY = replace(GOOD, response_ns=6e6)
 """At 1,000/s, six of eight connections are in use on average."""
 

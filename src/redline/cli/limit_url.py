@@ -155,7 +155,7 @@ def _run(made: _Searched, console: Console) -> Ended:
         while isinstance(step := search.next(), Proposal):
             if prober.cell.warmup_ns and not made.warm_ups:
                 _warm(made, step, console)
-            search.saw(patience.undisturbed(step, lambda again: _probe(made, again, console)))
+            search.saw(patience.undisturbed(step, lambda again: _probe(made, again, console, patient=patience.left)))
     except KeyboardInterrupt:
         return None
     except DriveError as error:
@@ -166,14 +166,14 @@ def _run(made: _Searched, console: Console) -> Ended:
     return step
 
 
-def _probe(made: _Searched, step: Proposal, console: Console) -> Evidence:
+def _probe(made: _Searched, step: Proposal, console: Console, *, patient: bool) -> Evidence:
     """One more, shown and kept. Raises KeyboardInterrupt and DriveError, also where the server did not outlive it."""
     prober = made.prober
     with OneLine(console) as line:
         prober.on_interval = _shown(line, prober.cell)
         evidence = prober.probe(step, 1 + len(made.probes))
     found = made.driver.findings(prober.cell.id, len(made.probes))
-    evidence = disturbed(evidence, found, prober.objectives)
+    evidence = disturbed(evidence, found, prober.objectives, patient=patient)
     made.findings.extend(found)
     made.probes.append(probe(evidence, step.why))
     console.print(Text(probe_line(evidence, step.why, len(made.probes))), soft_wrap=True)

@@ -91,22 +91,25 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
     return ""
 
 
-def stolen(findings: Sequence[Finding]) -> str:
-    """Says that the host took much of the CPU time of a load; empty when it did not."""
-    grave = [each for each in findings if each.kind is FindingKind.CPU_STEAL and each.grade is not Grade.NOTE]
-    return grave[0].message[:1].lower() + grave[0].message[1:].rstrip(".") if grave else ""
+def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
+    """Says that the host took much, or `some`, of the CPU time of a load; empty when it did not."""
+    told = [each for each in findings if each.kind is FindingKind.CPU_STEAL and (some or each.grade is not Grade.NOTE)]
+    return told[0].message[:1].lower() + told[0].message[1:].rstrip(".") if told else ""
 
 
-def disturbed(evidence: Evidence, findings: Sequence[Finding], objectives: Sequence[Objective]) -> Evidence:
+def disturbed(
+    evidence: Evidence, findings: Sequence[Finding], objectives: Sequence[Objective], *, patient: bool = False
+) -> Evidence:
     """The same, or that it tells nothing: the host took much of the CPU time, and something may have been missed.
 
-    What is taken only ever adds to a response time: what is met is met in spite of it. Where the load generator was the
-    limit, the host may be why, though it took little: a few stalls are enough for that.
+    What is taken only ever adds to a response time: what is met is met in spite of it. `patient`: the probe can be made
+    again, so that some is enough, unless its backlog grew without bound: that is not of a few stalls. Where the load
+    generator was the limit the host may be why, also by some.
     """
-    taken = stolen(findings)
+    much, some = stolen(findings), stolen(findings, some=True)
     if evidence.client:
-        some = any(each.kind is FindingKind.CPU_STEAL for each in findings)
-        return replace(evidence, client=taken or evidence.client, passing=some)
+        return replace(evidence, client=much or evidence.client, passing=bool(some))
+    taken = some if patient and not evidence.hopeless else much
     if not taken or all(verdict((evidence,), each) == "passed" for each in objectives):
         return evidence
     return replace(evidence, client=taken, passing=True, hopeless=False)
