@@ -42,19 +42,19 @@ lint-engine: build
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 
 test-engine: build ## The engine's own tests
-	cd engine && cargo test --locked --quiet
-	cd engine && REDLINE_TEST_BACKEND=epoll cargo test --locked --quiet --package redline-engine
+	cd engine && ../scripts/patiently cargo test --locked --quiet
+	cd engine && REDLINE_TEST_BACKEND=epoll ../scripts/patiently cargo test --locked --quiet --package redline-engine
 
 fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
 	scripts/fuzz 10
 
 test-lab: build ## The lab's tests, with real servers on loopback
-	.venv/bin/pytest tests/unit -n 2
-	.venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadgroup
-	.venv/bin/pytest tests/e2e -m 'not together and not slow'
+	scripts/patiently .venv/bin/pytest tests/unit -n 2
+	scripts/patiently .venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadgroup
+	scripts/patiently .venv/bin/pytest tests/e2e -m 'not together and not slow'
 
 test-slow: build ## What is left out of `test`: the servers that sbt builds, and the study of them
-	.venv/bin/pytest tests/e2e -m slow
+	scripts/patiently .venv/bin/pytest tests/e2e -m slow
 
 bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
 	$(PY) -m bench.cost
