@@ -1,18 +1,14 @@
 //! HTTP/2: several streams on one connection, against a server of another maker.
 
-#[path = "support/http2.rs"]
-mod http2;
-mod support;
-
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use crate::support::http2::{Act, Asked, Http2Server, frame, go_away, greet, next_stream, ok};
+use crate::support::server::{HELLO, HELLO_SHA256, Server};
+use crate::support::{Engine, Outcome, complete, job, run, with};
 use h2::Reason;
 use h2::server::Builder;
-use http2::{Act, Asked, Http2Server, frame, go_away, greet, next_stream, ok};
 use serde_json::{Value, json};
-use support::server::{HELLO, HELLO_SHA256, Server};
-use support::{Engine, Outcome, complete, job, run, with};
 
 /// One user with so many streams, who compares all of each answer.
 fn streams(port: u16, depth: u32) -> Value {

@@ -1,15 +1,13 @@
 //! The shapes of load: what falls due, what waits, and what is not held back by others.
 
-mod support;
-
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, Server};
+use crate::support::{complete, job, open_job, run, with};
 use redline_pacing::{Arrivals, Profile, Schedule};
 use serde_json::json;
-use support::server::{HELLO, Server};
-use support::{complete, job, open_job, run, with};
 
 #[test]
 fn a_uniform_load_has_exactly_its_requests_whoever_shares_it() {

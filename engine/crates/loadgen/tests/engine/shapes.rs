@@ -1,15 +1,13 @@
 //! The shapes of load in time: think time, pace, stages, replays, pools that grow, connections that are replaced, counts.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, Server};
+use crate::support::{complete, job, run, with};
 use serde_json::{Value, json};
-use support::server::{HELLO, Server};
-use support::{complete, job, run, with};
 
 /// A server that tells how many connections it has now, and the most that it had at once.
 fn counting() -> (Server, Arc<AtomicUsize>, Arc<AtomicUsize>) {
@@ -99,7 +97,7 @@ fn users_come_and_go_by_stages() {
     let stages =
         json!([{"to": 8, "over_ns": 100_000_000}, {"to": 8, "over_ns": 50_000_000}, {"to": 1, "over_ns": 100_000_000}]);
     let load = json!({"users": 2, "think": {"fixed_ns": 1_000_000}, "stages": stages});
-    let mut engine = support::Engine::start(&closed(server.port, &load).to_string());
+    let mut engine = crate::support::Engine::start(&closed(server.port, &load).to_string());
     engine.wait_until(|event| event["event"] == "started");
     // In the end only the last user's connection is left, while the load goes on.
     let told = engine.finish();
@@ -122,7 +120,7 @@ fn who_leaves_gives_up_its_connection() {
     let stages = json!([{"to": 6, "over_ns": 0}, {"to": 6, "over_ns": 100_000_000}, {"to": 1, "over_ns": 0}]);
     let load = json!({"users": 1, "think": {"fixed_ns": 5_000_000}, "stages": stages});
     let long = with(closed(server.port, &load), "/measure_ns", json!(20_000_000_000_u64));
-    let mut engine = support::Engine::start(&long.to_string());
+    let mut engine = crate::support::Engine::start(&long.to_string());
     engine.wait_until(|event| event["phase"] == "measure");
     for _ in 0..1000 {
         thread::sleep(Duration::from_millis(10));

@@ -1,13 +1,11 @@
 //! What is asked: several requests by weight, placeholders, bodies large and small, and answers as JSON.
 
-mod support;
-
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use crate::support::server::{HELLO, Request, Server};
+use crate::support::{complete, job, open_job, run, with};
 use serde_json::{Value, json};
-use support::server::{HELLO, Request, Server};
-use support::{complete, job, open_job, run, with};
 
 type Record = Arc<Mutex<Vec<Request>>>;
 

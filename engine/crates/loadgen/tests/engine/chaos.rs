@@ -1,14 +1,12 @@
 //! Whatever a server does, in whatever order: each request that fell due is counted once.
 
-mod support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, Server};
+use crate::support::{Engine, job, open_job, with};
 use serde_json::{Value, json};
-use support::server::{HELLO, Server};
-use support::{Engine, job, open_job, with};
 
 /// A server whose every answer is drawn from all that can go wrong.
 fn chaos(seed: u64) -> Server {

@@ -1,5 +1,4 @@
 //! An authority, certificates from it, and a TLS server that is rustls with sockets that block.
-#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,15 +1,13 @@
 //! Several requests in flight on one HTTP/1.1 connection: each has its own times and its own outcome.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, HELLO_SHA256, Peer, Server};
+use crate::support::{Engine, Outcome, complete, job, open_job, with};
 use serde_json::{Value, json};
-use support::server::{HELLO, HELLO_SHA256, Peer, Server};
-use support::{Engine, Outcome, complete, job, open_job, with};
 
 const CLOSING: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 

@@ -1,14 +1,12 @@
 //! Pools that grow, connections that are replaced after so many requests, and loads of so many requests.
 
-mod support;
-
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, Server};
+use crate::support::{complete, job, open_job, run, with};
 use serde_json::{Value, json};
-use support::server::{HELLO, Server};
-use support::{complete, job, open_job, run, with};
 
 /// A server that takes this long for each answer.
 fn slow(time: Duration) -> Server {

@@ -1,14 +1,12 @@
 //! What servers do, right and wrong, and the outcome that it must have.
 
-mod support;
-
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, HELLO_SHA256, Server};
+use crate::support::{complete, job, open_job, run, with};
 use serde_json::json;
-use support::server::{HELLO, HELLO_SHA256, Server};
-use support::{complete, job, open_job, run, with};
 
 #[test]
 fn right_answers_are_ok_and_their_bytes_are_counted() {

@@ -1,17 +1,13 @@
 //! TLS: whom the engine trusts, what it agrees on, and what it counts of the handshakes.
 
-mod support;
-#[path = "support/tls.rs"]
-mod tls;
-
 use std::sync::atomic::Ordering::SeqCst;
 
+use crate::support::server::{HELLO, HELLO_SHA256, Server};
+use crate::support::tls::{self, Certificates, TlsServer, certificates};
+use crate::support::told::histogram;
+use crate::support::{Outcome, Told, job, run, with};
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
-use support::server::{HELLO, HELLO_SHA256, Server};
-use support::told::histogram;
-use support::{Outcome, Told, job, run, with};
-use tls::{Certificates, TlsServer, certificates};
 
 /// A server of both versions, for 127.0.0.1.
 fn hello() -> (TlsServer, Certificates) {
@@ -185,7 +181,7 @@ fn a_server_that_speaks_no_tls_is_refused_and_does_not_hang() {
     assert_eq!((told.code, &told.error()["kind"]), (Some(1), &json!("connect")));
     // The server is TLS, and the job is not.
     let (server, _) = hello();
-    let result = support::complete(&with(job(server.port), "/timeout_ns", json!(200_000_000)));
+    let result = crate::support::complete(&with(job(server.port), "/timeout_ns", json!(200_000_000)));
     assert_eq!(result.outcome("ok"), 0, "{}", result.event["counts"]);
 }
 

@@ -1,7 +1,5 @@
 //! Servers that are broken, or hostile: the engine ends in time, has counted everything, and its memory stays small.
 
-mod support;
-
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, Peer, Server};
+use crate::support::{Engine, Outcome, job, with};
 use serde_json::{Value, json};
-use support::server::{HELLO, Peer, Server};
-use support::{Engine, Outcome, job, with};
 
 /// The most memory that an engine may need for any of these.
 const MOST_KIB: u64 = 200 * 1024;

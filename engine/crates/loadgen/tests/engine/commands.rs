@@ -1,12 +1,10 @@
 //! A warm-up whose end is told while the load runs.
 
-mod support;
-
 use serde_json::{Value, json};
 
-use support::engine::limit_open_files;
-use support::server::{HELLO, Server};
-use support::{Engine, Told, job, open_job, run, with};
+use crate::support::engine::limit_open_files;
+use crate::support::server::{HELLO, Server};
+use crate::support::{Engine, Told, job, open_job, run, with};
 
 const INTERVAL_NS: u64 = 20_000_000;
 const MEASURE_NS: u64 = 100_000_000;

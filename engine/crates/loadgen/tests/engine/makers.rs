@@ -1,15 +1,11 @@
 //! Servers of many makers, where they are installed: each is what it is in the world, and every answer has to be right.
 
-#[path = "makers/mod.rs"]
-mod makers;
-mod support;
-#[path = "support/tls.rs"]
-mod tls;
+mod server;
 
-use makers::{Maker, java, nghttpd, nginx, node};
+use crate::support::server::HELLO_SHA256;
+use crate::support::{complete, job, with};
 use serde_json::{Value, json};
-use support::server::HELLO_SHA256;
-use support::{complete, job, with};
+use server::{Maker, java, nghttpd, nginx, node};
 
 /// How a server is spoken to.
 #[derive(Clone, Copy)]

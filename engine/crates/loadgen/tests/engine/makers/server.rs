@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::tls::{Certificates, certificates};
+use crate::support::tls::{Certificates, certificates};
 
 /// A JVM that compiles its program first, on a busy machine, takes a while.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -124,7 +124,7 @@ pub fn nghttpd(tls: bool) -> Option<Maker> {
 }
 
 fn program(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/makers").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/makers").join(name)
 }
 
 /// HTTP/1.1, the same over TLS, HTTP/2, the same over TLS.

@@ -1,11 +1,9 @@
 //! What is wrong with a job is said, by field, before anything is done.
 
-mod support;
-
 use std::process::Command;
 
+use crate::support::{Engine, job, with};
 use serde_json::{Value, json};
-use support::{Engine, job, with};
 
 /// The message of the error that this job text must be.
 fn refused(text: &str) -> String {

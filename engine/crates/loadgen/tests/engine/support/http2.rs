@@ -1,6 +1,5 @@
 //! An HTTP/2 server that is the crate h2, of another maker than the engine's side, and one of bare frames for what no server
 //! of good manners does.
-#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::io;
 use std::sync::Arc;
@@ -38,9 +37,8 @@ pub enum Act {
     Hangup,
 }
 
-/// A request as it came: on which connection, and which of it, both from 0.
+/// A request as it came, and which of its connection, from 0.
 pub struct Asked<'a> {
-    pub connection: usize,
     pub turn: usize,
     pub request: &'a Request<RecvStream>,
 }
@@ -66,11 +64,11 @@ impl Http2Server {
                 let listener = TcpListener::from_std(listener).unwrap();
                 let act = std::rc::Rc::new(act);
                 while let Ok((socket, _)) = listener.accept().await {
-                    let connection = accepted.fetch_add(1, SeqCst);
+                    accepted.fetch_add(1, SeqCst);
                     let (act, builder, most_open) = (act.clone(), builder.clone(), most_open.clone());
                     spawn_local(async move {
                         let _ = socket.set_nodelay(true);
-                        let _ = serve(socket, builder, connection, &*act, most_open).await;
+                        let _ = serve(socket, builder, &*act, most_open).await;
                     });
                 }
             });
@@ -87,7 +85,6 @@ impl Http2Server {
 async fn serve(
     socket: TcpStream,
     builder: Builder,
-    connection: usize,
     act: &impl Fn(&Asked) -> Act,
     most_open: Arc<AtomicUsize>,
 ) -> Result<(), h2::Error> {
@@ -98,7 +95,7 @@ async fn serve(
     while let Some(next) = http2.accept().await {
         let (request, mut respond) = next?;
         most_open.fetch_max(open.fetch_add(1, SeqCst) + 1, SeqCst);
-        let what = act(&Asked { connection, turn, request: &request });
+        let what = act(&Asked { turn, request: &request });
         turn += 1;
         match what {
             Act::Hangup => return Ok(()),
@@ -159,14 +156,14 @@ pub struct Frame {
     pub kind: u8,
     pub flags: u8,
     pub stream: u32,
-    pub payload: Vec<u8>,
 }
 
 pub fn read_frame(peer: &mut Peer) -> io::Result<Frame> {
     let head = peer.bytes(9)?;
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
     let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-    Ok(Frame { kind: head[3], flags: head[4], stream, payload: peer.bytes(length as usize)? })
+    peer.bytes(length as usize)?;
+    Ok(Frame { kind: head[3], flags: head[4], stream })
 }
 
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

@@ -1,14 +1,12 @@
 //! However a run ends, it ends, and loses nothing that it measured.
 
-mod support;
-
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::server::{HELLO, Server};
+use crate::support::{Engine, complete, job, open_job, run, with};
 use serde_json::json;
-use support::server::{HELLO, Server};
-use support::{Engine, complete, job, open_job, run, with};
 
 const LONG: u64 = 50_000_000_000;
 
@@ -103,7 +101,7 @@ fn a_pause_does_not_end_the_measurement() {
     engine.wait_for_measured("/outcomes/ok");
     for _ in 0..3 {
         engine.signal(libc::SIGSTOP);
-        while !support::engine::is_stopped(engine.pid()) {
+        while !crate::support::engine::is_stopped(engine.pid()) {
             thread::sleep(Duration::from_millis(1));
         }
         engine.signal(libc::SIGCONT);
@@ -194,7 +192,7 @@ fn the_engine_does_not_begin_for_a_parent_that_is_gone() {
     });
     assert_eq!(orphan.exit_code(), Some(1));
     let server = Server::answering(HELLO);
-    let job = support::job(server.port).to_string();
+    let job = crate::support::job(server.port).to_string();
     let child = Engine::start_with(&job, |command| {
         command.env("REDLINE_PARENT", std::process::id().to_string());
     });

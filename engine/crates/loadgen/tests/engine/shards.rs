@@ -1,7 +1,5 @@
 //! More connections than one process may hold: the engine starts as many as it takes, and nobody who reads it can tell.
 
-mod support;
-
 use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use support::engine::limit_open_files;
-use support::server::{HELLO, Server};
-use support::{Engine, Told, job, open_job, with};
+use crate::support::engine::limit_open_files;
+use crate::support::server::{HELLO, Server};
+use crate::support::{Engine, Told, job, open_job, with};
 
 /// So few descriptors that 100 connections take three processes.
 const FEW: u64 = 60;
@@ -165,7 +163,7 @@ fn nobody_listening_is_one_error() {
 #[test]
 fn more_connections_than_ports_are_refused_before_the_start() {
     let from_one = with(job(80), "/target/sources", json!(["127.0.0.1"]));
-    let told = support::run(&with(from_one, "/load/closed/users", json!(70_000)));
+    let told = crate::support::run(&with(from_one, "/load/closed/users", json!(70_000)));
     assert_eq!(told.code, Some(1));
     let error = told.error();
     assert_eq!(error["kind"], "limit");

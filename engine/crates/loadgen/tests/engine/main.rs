@@ -1,0 +1,19 @@
+//! The engine as a process, held to servers that we wrote and to those of others. All are one program: building and linking many takes
+//! longer than they run.
+
+mod answers;
+mod chaos;
+mod commands;
+mod endings;
+mod jobs;
+mod loads;
+mod makers;
+mod pipelines;
+mod pools;
+mod requests;
+mod robust;
+mod secure;
+mod shapes;
+mod shards;
+mod streams;
+mod support;
