@@ -33,7 +33,7 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they ne
 
 def marked(entry: ServerEntry) -> object:
     """All tests are for one worker, which builds the servers by one command and starts each once."""
-    runtime = [pytest.mark.jvm] if entry.runtime == "jvm" else []
+    runtime = [pytest.mark.jvm, pytest.mark.slow] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
     return pytest.param(entry, id=entry.name, marks=[pytest.mark.xdist_group(ALL), *runtime])
 
 
@@ -59,13 +59,22 @@ class Workshop:
 
 
 @pytest.fixture(scope="session")
-def workshop() -> Workshop:
-    """All are built at once: what cannot be built would be tried again for each."""
+def workshop(request: pytest.FixtureRequest) -> Workshop:
+    """All that are asked for are built at once: what cannot be built would be tried again for each."""
     launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
-    entries = [entry for entry in ENTRIES.values() if launcher.availability(entry).state != "cannot be built"]
+    params = [param for item in request.session.items for param in _params(item)]
+    asked_for = {CEILING, *(param.name for param in params if isinstance(param, ServerEntry))}
+    known = [entry for entry in ENTRIES.values() if entry.name in asked_for]
+    entries = [entry for entry in known if launcher.availability(entry).state != "cannot be built"]
     failures = launcher.build([variant_of(entry) for entry in entries], print).failures
     slugs = {entry.name: variant_of(entry).slug for entry in entries}
     return Workshop(launcher, {name: failures[slug] for name, slug in slugs.items() if slug in failures})
+
+
+def _params(item: pytest.Item) -> list[object]:
+    return (
+        list(item.callspec.params.values()) if isinstance(item, pytest.Function) and hasattr(item, "callspec") else []
+    )
 
 
 @contextmanager
