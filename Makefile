@@ -1,4 +1,4 @@
-# `make run` does the main job from a fresh clone; `make test` passes all tests. Both set everything up first.
+# `make run` does the main job from a fresh clone; `make test` passes the tests. Both set everything up first.
 SHELL := /bin/bash
 # The lab's own modules are compiled once, also where that was switched off: at every start it takes half a second.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +25,7 @@ $(UV_STAMP):
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
 
-test: lint test-engine test-lab fuzz ## All tests: lint, engine, lab, a short fuzzing
+test: lint test-engine test-lab fuzz ## The tests: lint, engine, lab, a short fuzzing
 
 lint: build ## Formatting, lint, types and the walls between the rooms
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-lab lint-engine
