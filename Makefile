@@ -50,7 +50,7 @@ fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
 
 test-lab: build ## The lab's tests, with real servers on loopback
 	scripts/patiently .venv/bin/pytest tests/unit -n 2
-	scripts/patiently .venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadgroup
+	scripts/patiently .venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadfile
 	scripts/patiently .venv/bin/pytest tests/e2e -m 'not together and not slow'
 
 test-slow: build ## What is left out of `test`: the servers that sbt builds, and the study of them

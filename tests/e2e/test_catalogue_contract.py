@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.together]
 CATALOGUE = CHECKOUT / "catalogue"
 ENTRIES = load_catalogue(CATALOGUE).servers
 CEILING = "oracle.null"
-ALL = "contract"
 ROUTES = 128
 BYTES = {"Content-Type": "application/octet-stream"}
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
@@ -32,9 +31,9 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they ne
 
 
 def marked(entry: ServerEntry) -> object:
-    """All tests are for one worker, which builds the servers by one command and starts each once."""
+    """As the server of a test; what builds it decides when."""
     runtime = [pytest.mark.jvm, pytest.mark.slow] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
-    return pytest.param(entry, id=entry.name, marks=[pytest.mark.xdist_group(ALL), *runtime])
+    return pytest.param(entry, id=entry.name, marks=runtime)
 
 
 SERVERS = [marked(entry) for entry in ENTRIES.values() if entry.name != CEILING]
@@ -257,7 +256,6 @@ def ceiling(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield endpoint
 
 
-@pytest.mark.xdist_group(ALL)
 def test_the_ceiling_answers_any_name(ceiling: Endpoint) -> None:
     with connected(ceiling) as client:
         for name in ("path0", "path127", "a/b?c=d", ""):
@@ -273,7 +271,6 @@ REQUESTS = b"".join(b"GET /path%d HTTP/1.1\r\nHost: a\r\n\r\n" % n for n in rang
 BODIES = [f"path{n}" for n in range(20)] + ["bytes0 4"]
 
 
-@pytest.mark.xdist_group(ALL)
 @pytest.mark.parametrize("piece", [len(REQUESTS), 7, 1], ids=["pipelined", "seven-by-seven", "byte-by-byte"])
 def test_the_ceiling_takes_requests_however_they_are_cut(ceiling: Endpoint, piece: int) -> None:
     with socket.create_connection((ceiling.host, ceiling.port), timeout=WAIT_S) as connection:

@@ -11,7 +11,7 @@ from tests.e2e.lab import Lab
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
 
-pytestmark = [pytest.mark.e2e, pytest.mark.together, pytest.mark.xdist_group("documented")]
+pytestmark = [pytest.mark.e2e, pytest.mark.together]
 
 PAGES = sorted(
     str(page.relative_to(CHECKOUT))
@@ -109,10 +109,10 @@ def short_selftest(args: list[str]) -> list[str]:
 def marked(command: str) -> object:
     """What builds and starts half of the study's servers takes minutes."""
     long = command.startswith("run suites/tapir.yaml") and "--dry-run" not in command
-    return pytest.param(command, marks=[pytest.mark.slow] if long else [])
+    return pytest.param(command, id=command, marks=[pytest.mark.slow] if long else [])
 
 
-@pytest.mark.parametrize("command", map(marked, DOCUMENTED))
+@pytest.mark.parametrize("command", [marked(command) for command in DOCUMENTED])
 def test_a_documented_command_works(
     command: str, runs: Path, tmp_path: Path, certificate: Certificate, selftests: dict[tuple[str, ...], Done]
 ) -> None:

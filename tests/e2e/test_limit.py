@@ -60,7 +60,7 @@ def test_the_limit_of_a_queue_is_between_its_bounds(
     (cell,) = LimitReport.model_validate(done.json).cells
     (limit,) = cell.limits
     assert cell.ended == "converged"
-    assert len(cell.probes) <= 9
+    assert sum(not probe.client for probe in cell.probes) <= 9, "others were made again"
     assert limit.conditions == ("p99 < 50ms", "errors < 1%")
     assert limit.passed_per_s is not None
     assert limit.failed_per_s is not None
