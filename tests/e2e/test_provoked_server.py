@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import FindingKind, Report
+from redline.model import FindingKind, Grade, Report
 from redline.store import RunStore
 from tests.e2e.conftest import Redline
 
 pytestmark = pytest.mark.e2e
 
 SERVER = Path(__file__).parents[1] / "fakes" / "servers" / "provoking.py"
+STEALING = SERVER.parents[1] / "stealing.py"
 HABITS = {
     "waiting": FindingKind.LOCK_LIMITED,
     "chatty": FindingKind.DEBUG_LOGGING,
@@ -110,6 +111,19 @@ def test_whose_cores_are_full_is_told(
     if kind not in kinds and (not all_pinned(redline) or kinds & OTHERS_ARE_HERE):
         pytest.skip(f"server and engine did not have their cores to themselves: {', '.join(sorted(kinds)) or 'shared'}")
     assert kind in kinds
+
+
+def test_a_host_that_takes_cpu_time_is_told(redline: Redline, oracle: Path) -> None:
+    lab(redline.folder, oracle)
+    suite = redline.folder / "suite.yaml"
+    load = "steady: {open: {rate: 500, connections: 16}, for: 500ms}"
+    suite.write_text(SUITE.format(servers="real.healthy", load=load, scenario="Status"))
+    under = f"{sys.executable} {STEALING} {redline.folder / 'stat'}"
+    done = redline.in_own_mounts(f"exec {under} redline run {suite} -o {redline.folder / 'out'} --json")
+    assert "Traceback" not in done.err, done.err
+    (cell,) = Report.model_validate_json(done.out).cells
+    (steal,) = [one for one in cell.findings if one.kind is FindingKind.CPU_STEAL]
+    assert steal.grade is Grade.WARN
 
 
 @pytest.mark.parametrize(("connections", "queues"), [(3, True), (64, False)])
