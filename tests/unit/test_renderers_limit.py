@@ -180,7 +180,7 @@ def test_a_client_that_was_the_limit_is_told() -> None:
     again = limits.client_limited().model_copy(update={"client": ""})
     cell = cell.model_copy(update={"probes": (*cell.probes, again)})
     assert words.client_told(cell) == (
-        "1 probe made again, as at 64.0 k/s: all 256 connections were busy: give -c more"
+        "1 probe told nothing, as at 64.0 k/s: all 256 connections were busy: give -c more"
     )
     note = probe_note(limits.client_limited())
     assert note == "hopeless: ended early; not the server: all 256 connections were busy: give -c more"

@@ -152,7 +152,10 @@ def beyond_told(cell: CellLimit) -> tuple[str, ...]:
 
 
 def client_told(cell: CellLimit) -> str:
-    """Where not the server was the limit, or was not at first; empty when nowhere, or where the reason says it."""
+    """Where not the server was the limit, or how many probes told nothing where others of their rate did.
+
+    Empty when none, or where the search's reason says it.
+    """
     clients = [each for each in cell.probes if each.client]
     if not clients or cell.ended == "doomed":
         return ""
@@ -161,7 +164,7 @@ def client_told(cell: CellLimit) -> str:
         highest = max(untold, key=lambda probe: probe.rate_per_s)
         return f"not the server was the limit at {rate(highest.rate_per_s)}: {highest.client}"
     count = f"{len(clients)} probes" if len(clients) > 1 else "1 probe"
-    return f"{count} made again, as at {rate(clients[0].rate_per_s)}: {clients[0].client}"
+    return f"{count} told nothing, as at {rate(clients[0].rate_per_s)}: {clients[0].client}"
 
 
 def doubts_told(cell: CellLimit) -> tuple[str, ...]:
