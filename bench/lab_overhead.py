@@ -12,7 +12,7 @@ from statistics import median
 
 from redline.errors import RedlineError
 from redline.model import Cell, Environment, Recording, Stage
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 
 STAGES: tuple[Stage, ...] = ("launch", "verify", "load", "stop")
 

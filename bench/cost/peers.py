@@ -16,10 +16,10 @@ from typing import Any
 
 from bench.cost.pairs import Client, Ran
 from redline.errors import DriveError
-from redline.selftest.peers import Peer, find_peer
-from redline.selftest.peers.adapter import Adapter
-from redline.selftest.peers.json_output import read_object
-from redline.selftest.peers.k6 import one_request
+from redline.peers import Peer, find_peer
+from redline.peers.adapter import Adapter
+from redline.peers.json_output import read_object
+from redline.peers.k6 import one_request
 
 FOLDER = "REDLINE_PEERS"
 _AROUND_S = 30

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import FindingKind, Grade, Report
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 
 pytestmark = pytest.mark.e2e

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from redline.analysis import capacities
 from redline.model import Metric, Open, Report, Run, Share
-from redline.report import capacities
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from redline.model import COMPARED, SHOWN, Report
-from redline.report.renderers import RENDERERS
+from redline.report.render import RENDERERS
 from tests.fakes import layers, reports, studies
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

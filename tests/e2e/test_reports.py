@@ -10,7 +10,7 @@ import pytest
 
 from redline.cli.contracts import CheckResult, CompareResult, DoctorResult, ListResult
 from redline.model import Metric, Report, Run, Verdict
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run

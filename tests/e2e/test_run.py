@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import COMPARED, Recording, Report, Run, Verdict
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
 

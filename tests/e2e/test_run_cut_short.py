@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from redline.model import Report, Run
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
+from redline.analysis.changes import Told
+from redline.analysis.history import Seen, Sight
 from redline.model import Environment, Load, Metric, Run
-from redline.report.changes import Told
-from redline.report.history import Seen, Sight
 from redline.stats import Ratios, estimate
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import EPOCH_UNIX_NS, SATURATE, simulated_environment, simulated_run
 

@@ -4,13 +4,13 @@ from functools import cache
 
 import numpy as np
 
+from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
 from redline.model import Histogram, Objective, Skipped
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
-from redline.report.limits import Ending, Subject, answer, cell_limit, probe
 from redline.search import Converged, Doomed, Proposal, Search, Settings
-from redline.search.beyond import beyond_plan
 from redline.search.curve import curve, rates_for_curve
-from redline.search.past_edge import judged
+from redline.search.overload import judged
+from redline.search.overload_load import beyond_plan
 from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server

@@ -10,8 +10,8 @@ from numpy.random import Generator
 
 from redline.model import Histogram
 from redline.search import Slice
-from redline.search.beyond import BeyondPlan
 from redline.search.evidence import Floats
+from redline.search.overload_load import BeyondPlan
 
 WARMUP_S = 1.0
 

@@ -18,7 +18,7 @@ from redline.model import (
     Variant,
 )
 from redline.ports import Drive, Endpoint
-from redline.probing import Prober
+from redline.running.probing import Prober
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_recording
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from redline.model import Cell, Interval, Load, Open, Outcomes, Traffic
 from redline.model.limits import LimitStart
 from redline.ports import Drive, Endpoint, Placement
+from redline.running.cell_search import CellSearch
+from redline.running.trial import Tools
 from redline.search import Evidence, Search, Settings
-from redline.searching import CellSearch
 from redline.suite import parse_objectives
-from redline.trial import Tools
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell, simulated_recording

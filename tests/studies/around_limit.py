@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from redline.analysis.limits import probe
 from redline.model.limits import Knee
-from redline.report.limits import probe
 from redline.search import Proposal, Search
-from redline.search.beyond import beyond_plan
 from redline.search.curve import curve, knee, rates_for_curve
-from redline.search.past_edge import judged
+from redline.search.overload import judged
+from redline.search.overload_load import beyond_plan
 from redline.selftest.truth import Deterministic, Exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 
+from redline.analysis.changes import steps
 from redline.model import Metric
-from redline.report.changes import steps
 from tests.fakes.histories import told
 
 SPEED = 1000.0

@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
+from redline.analysis.families import judged_together
 from redline.model import Comparison, Metric, Verdict
-from redline.report.families import judged_together
 from redline.stats import Ratios, paired, verdict
 from redline.stats.samples import BLOCKS
 

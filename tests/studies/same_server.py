@@ -14,7 +14,7 @@ import numpy as np
 
 from redline.model import Metric, Recording, Verdict
 from redline.stats import paired, sample_of, verdict
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 
 DRAWS = 400
 ROUNDS = (3, 5, 10)

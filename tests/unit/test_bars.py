@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from redline.model import Comparison, Estimate, Metric, Verdict
 from redline.report.format import change, change_bounds
-from redline.report.renderers.html.bars import ROW, WIDTH, Scale, place_bar
+from redline.report.render.html.bars import ROW, WIDTH, Scale, place_bar
 
 RATIOS = st.floats(0.01, 50)
 

@@ -16,7 +16,7 @@ from bench.cost.scaling import linear
 from bench.cost.table import Row, order, row, table
 from redline.errors import DriveError
 from redline.model import Histogram
-from redline.selftest.peers.wrk import Wrk2
+from redline.peers.wrk import Wrk2
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from redline.cli.build import build_result, matching
 from redline.cli.build_view import BuildView
 from redline.cli.building import build_all
+from redline.cli.commands.build import build_result, matching
 from redline.errors import BuildError, UsageError
 from redline.model import Build, ServerEntry, Start
 from redline.ports import Building, BuildOutcome

@@ -3,12 +3,12 @@
 import pytest
 import typer
 
+from redline.analysis.compare import not_run
 from redline.cli import exits
+from redline.cli.commands.reports import gate
 from redline.cli.contracts import CompareResult
-from redline.cli.reports import gate
 from redline.errors import RedlineError
 from redline.model import COMPARED, SHOWN, Comparison, Metric, Run, Skipped, Suite, Verdict
-from redline.report.compare import not_run
 from tests.fakes import report_cells
 from tests.fakes.recordings import SATURATE, simulated_run
 

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from redline.cli.check import check
-from redline.cli.selection import read_overrides
+from redline.cli.commands.check import check
+from redline.cli.flags import read_overrides
 from redline.errors import UsageError
 from tests.fakes.catalogues import write_catalogue
 

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.parametrize(
     ("first", "needless"),
-    [(None, {"scipy.stats", "ruptures"}), ("check", {"redline.cli.limit", "redline.cli.selftest"})],
+    [(None, {"scipy.stats", "ruptures"}), ("check", {"redline.cli.commands.limit", "redline.cli.commands.selftest"})],
     ids=["what only judging needs", "other commands"],
 )
 def test_the_command_line_does_not_load(first: str | None, needless: set[str]) -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
+from redline.analysis.environments import MATTERS, differences, grave, kernel_series
 from redline.cli.contracts import CompareResult
 from redline.cli.main import command_line
 from redline.errors import UsageError
 from redline.model import Environment, Run
-from redline.report.environments import MATTERS, differences, grave, kernel_series
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_environment, simulated_run
 

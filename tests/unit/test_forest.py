@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Comparison, Estimate, Metric, Verdict
-from redline.report.renderers.html.forest import Axis, bar
+from redline.report.render.html.forest import Axis, bar
 
 RATIOS = st.floats(0.001, 1000)
 

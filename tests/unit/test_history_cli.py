@@ -8,12 +8,12 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.archive import open_archive
-from redline.cli.history import gate
+from redline.analysis.history import build_history, overlooked
+from redline.cli.commands.history import gate
 from redline.cli.main import command_line
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.history import History, LeftOut
-from redline.report.history import build_history, overlooked
+from redline.storage.archive import open_archive
 from tests.fakes.histories import seen, stored_run, told_series
 from tests.fakes.recordings import STEADY, simulated_environment
 

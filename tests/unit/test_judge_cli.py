@@ -9,14 +9,14 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
+from redline.analysis import build_report
+from redline.analysis.rejudged import rejudged, turned
 from redline.cli.contracts import JudgeResult
 from redline.cli.main import command_line
 from redline.cli.stages import write_views
 from redline.errors import StoreError
 from redline.model import Finding, FindingKind, Grade, Report, Run
-from redline.report import build_report
-from redline.report.rejudged import rejudged, turned
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 from tests.golden import FOLDER

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from redline.analysis.limits import Ending, Subject, answer, cell_limit
 from redline.cli import limit_url as under_test
 from redline.cli.limit_asked import read_sets
 from redline.cli.limit_view import ending, print_cell
@@ -16,9 +17,8 @@ from redline.errors import DriveError, UsageError
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint
-from redline.report.limits import Ending, Subject, answer, cell_limit
+from redline.running.recording_driver import WatchedDriver
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
-from redline.watched import WatchedDriver
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_recording
 
@@ -135,7 +135,7 @@ def test_a_probe_that_the_host_disturbs_is_made_again(
         return (taken,) if position == 2 else ()
 
     monkeypatch.setattr(WatchedDriver, "findings", findings)
-    monkeypatch.setattr("redline.patience.WAITS_S", (0.5,))
+    monkeypatch.setattr("redline.running.steal_retry.WAITS_S", (0.5,))
     done = redline(Server(), "--json")
     assert "not the server: m  (doubled: nothing failed yet)\n     once more in 0.5 s" in done.stderr
     (result,) = LimitReport.model_validate_json(done.stdout).cells

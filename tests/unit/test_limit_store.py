@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import StoreError
-from redline.limit_store import LimitStore
 from redline.model.limit_plan import LimitPlan
-from redline.store import stored_json
+from redline.storage.runs import stored_json
+from redline.storage.searches import LimitStore
 from redline.suite import parse_objectives
 from tests import golden
 from tests.fakes import limits

@@ -8,13 +8,13 @@ from typer.testing import CliRunner, Result
 
 from redline.cli import limit_suite as under_test
 from redline.cli.main import command_line
-from redline.cli.workbench import Workbench
 from redline.errors import RedlineError, StoreError, UsageError
-from redline.limit_store import LimitStore
 from redline.model.limits import LimitReport
 from redline.ports import BuildOutcome, Placement
-from redline.store import RunStore
-from redline.trial import Tools
+from redline.running.assembly import Workbench
+from redline.running.trial import Tools
+from redline.storage.runs import RunStore
+from redline.storage.searches import LimitStore
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_environment

@@ -5,10 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
+from redline.analysis import build_report, compare_runs
 from redline.cli.summary import print_comparisons, print_report
 from redline.model import Metric, Report
-from redline.report import build_report, compare_runs
-from redline.report.renderers import RENDERERS
+from redline.report.render import RENDERERS
 from tests.fakes.recordings import SATURATE, simulated_run
 
 TOLD = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.analysis import build_report, other_times
 from redline.model import AgreedTls, CellReport, Histogram, OneWay, Request, Scenario, Signed, Timestamp
-from redline.report import build_report, other_times
 from redline.report.format import agreed, other_time
-from redline.report.renderers import RENDERERS
+from redline.report.render import RENDERERS
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 

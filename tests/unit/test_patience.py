@@ -2,7 +2,7 @@
 
 import pytest
 
-from redline.patience import WAITS_S, Patience
+from redline.running.steal_retry import WAITS_S, Patience
 from redline.search import Evidence, Proposal
 
 STEP = Proposal(1000.0, "doubled")

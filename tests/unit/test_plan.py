@@ -16,7 +16,7 @@ from redline.suite import (
     load_suite,
     make_plan,
 )
-from redline.suite.resolve import read_suite
+from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import small_catalogue
 
 TEXT = """\

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from redline.analysis.limits import probe as published
 from redline.cli.limit_view import answers, probe_line
 from redline.model import (
     Counts,
@@ -18,8 +19,7 @@ from redline.model import (
     Traffic,
 )
 from redline.ports import Drive
-from redline.probing import slice_of
-from redline.report.limits import probe as published
+from redline.running.probing import slice_of
 from redline.search import Converged, Evidence, Proposal, Search, Slice
 from redline.suite import parse_objectives
 from tests.fakes.probed import ENDPOINT, S, Told, interval, prober

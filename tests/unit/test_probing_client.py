@@ -14,7 +14,7 @@ from redline.model import (
     Traffic,
 )
 from redline.ports import Drive
-from redline.probing import evidence_of
+from redline.running.probing import evidence_of
 from redline.search import Proposal
 from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
 from redline.suite import parse_objectives

@@ -1,10 +1,10 @@
 """Comparisons laid out by server, scenario and load: how lines are named, and that nothing is lost or left unsaid."""
 
 from redline.model import COMPARED, Comparison, Effect, Metric, Report
-from redline.report.renderers.boards import Column, cost_boards, refusals, steps, tells_more
-from redline.report.renderers.lines import Line, Naming, against_in_short, defaults_told
-from redline.report.renderers.ranks import rank_text, server_in, unranked
-from redline.report.renderers.views import groups
+from redline.report.render.boards import Column, cost_boards, refusals, steps, tells_more
+from redline.report.render.lines import Line, Naming, against_in_short, defaults_told
+from redline.report.render.ranks import rank_text, server_in, unranked
+from redline.report.render.views import groups
 from tests.fakes import reports, studies
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from redline.model import Metric, Report
-from redline.report.renderers import RENDERERS
-from redline.report.renderers.csvfile import COLUMNS
+from redline.report.render import RENDERERS
+from redline.report.render.csvfile import COLUMNS
 from tests import golden
 from tests.fakes import reports
 

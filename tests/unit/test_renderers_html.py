@@ -10,11 +10,11 @@ import pytest
 
 from redline.model import FindingKind, Grade, Objective, ObjectiveResult, Report, Verdict
 from redline.report import format as fmt
-from redline.report.renderers import RENDERERS
+from redline.report.render import RENDERERS
 from tests.fakes import layers, reports, studies
 from tests.fakes.pages import data, page
 
-VENDOR = Path(__file__).parents[2] / "src/redline/report/renderers/html/assets/vendor"
+VENDOR = Path(__file__).parents[2] / "src/redline/report/render/html/assets/vendor"
 ALL: list[Callable[[], Report]] = [
     reports.healthy,
     reports.alone,

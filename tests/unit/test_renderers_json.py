@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from redline.model import Report
-from redline.report.renderers import RENDERERS
+from redline.report.render import RENDERERS
 from tests import golden
 from tests.fakes import reports
 

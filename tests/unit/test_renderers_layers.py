@@ -11,10 +11,10 @@ from rich.console import Console
 
 from redline.cli.layers_view import print_layers
 from redline.model import Estimate, Layer, Metric, Verdict
-from redline.report.renderers import RENDERERS
-from redline.report.renderers.html.bars import ROW, WIDTH
-from redline.report.renderers.html.waterfall import Bar, Drawn, draw, layers
-from redline.report.renderers.layers import name_of, told
+from redline.report.render import RENDERERS
+from redline.report.render.html.bars import ROW, WIDTH
+from redline.report.render.html.waterfall import Bar, Drawn, draw, layers
+from redline.report.render.layers import name_of, told
 from tests.fakes import reports
 from tests.fakes.layers import layered, refusing
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model.limits import LimitReport, LimitStart
-from redline.report.renderers import limit_words as words
-from redline.report.renderers.html.limit_page import RateAxis, limit_page, probe_note
-from redline.report.renderers.limits import LIMIT_RENDERERS
+from redline.report.render import limit_words as words
+from redline.report.render.html.limit_page import RateAxis, limit_page, probe_note
+from redline.report.render.limits import LIMIT_RENDERERS
 from tests import golden
 from tests.fakes import limits
 from tests.fakes.pages import Page

@@ -2,7 +2,7 @@
 
 import re
 
-from redline.report.renderers import RENDERERS
+from redline.report.render import RENDERERS
 from tests import golden
 from tests.fakes import reports, studies
 

@@ -1,7 +1,7 @@
 """What every renderer asks of a report."""
 
 from redline.model import FindingKind, Grade, Verdict
-from redline.report.renderers.views import because, comparisons_by_cell, doubts, groups, marks, servers, tally, weighed
+from redline.report.render.views import because, comparisons_by_cell, doubts, groups, marks, servers, tally, weighed
 from tests.fakes import reports
 from tests.fakes.layers import CHAIN, layered
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redline.analysis import build_report
+from redline.analysis.cells import percentiles
 from redline.model import FindingKind, Histogram, Load, Metric, Open, Report, Run
-from redline.report import build_report
-from redline.report.load_words import load_text
-from redline.report.renderers.views import marks
-from redline.report.views import percentiles
+from redline.report.render.views import marks
+from redline.suite.load_text import load_text
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import POST_BYTES, SATURATE, SIMPLE_GET, STEADY, simulated_run
 from tests.fakes.report_cells import cell_of

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report, capacities
 from redline.model import Failure, Load, Metric, Open, Run, Share, Skipped, Suite
-from redline.report import build_report, capacities
 from redline.suite import make_capacity_plan, make_plan
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, SATURATE, SIMPLE_GET, SIMPLE_GET_MULTI, STEADY, simulated_run

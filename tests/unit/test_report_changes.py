@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redline.analysis.changes import FEWEST_RUNS, noise, steps
 from redline.model import Metric, Verdict
-from redline.report.changes import FEWEST_RUNS, noise, steps
 from redline.stats import Quantiles, Ratios
 from redline.stats.pooled import pooled
 from tests.fakes.histories import told_series

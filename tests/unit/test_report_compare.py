@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report, compare_runs
 from redline.model import (
     COMPARED,
     Failure,
@@ -12,7 +13,6 @@ from redline.model import (
     Run,
     Verdict,
 )
-from redline.report import build_report, compare_runs
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import POST_BYTES, SATURATE, SIMPLE_GET, STEADY, simulated_run
 from tests.fakes.report_cells import cell_of

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report
 from redline.model import (
     COMPARED,
     Effect,
@@ -17,7 +18,6 @@ from redline.model import (
     Variant,
     Verdict,
 )
-from redline.report import build_report
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import (
     SATURATE,

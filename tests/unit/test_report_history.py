@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis.history import Seen, build_history, regressions, see, silent
 from redline.model import Environment, Metric, Skipped, Verdict
 from redline.model.history import History, LeftOut
-from redline.report.history import Seen, build_history, regressions, see, silent
-from redline.report.renderers import history_lines as lines
-from redline.report.renderers.history_markdown import render_history
+from redline.report.render import history_lines as lines
+from redline.report.render.history_markdown import render_history
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.histories import CELL, seen, told_series
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report
 from redline.model import COMPARED, Failure, FindingKind, Grade, Load, Metric, Open, Report, Verdict
-from redline.report import build_report
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_run, with_trials
 from tests.fakes.report_cells import cell_of

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redline.analysis import build_report
 from redline.model import Closed, Layer, Report, Run, Skipped, Think, Verdict, Waterfall
-from redline.report import build_report
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 

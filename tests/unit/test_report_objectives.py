@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report
 from redline.model import (
     CellReport,
     Failure,
@@ -13,7 +14,6 @@ from redline.model import (
     Objective,
     Open,
 )
-from redline.report import build_report
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_run, with_trials
 from tests.fakes.report_cells import cell_of

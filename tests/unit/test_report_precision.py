@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.analysis import build_report
+from redline.analysis.precision import enough, precision, telling_metric, whole_rounds
 from redline.model import AutoTrials, Enough, Failure, Metric, Run
-from redline.report import build_report
-from redline.report.precision import enough, precision, telling_metric, whole_rounds
-from redline.report.renderers import RENDERERS
-from redline.report.renderers.rounds import rounds_told
+from redline.report.render import RENDERERS
+from redline.report.render.rounds import rounds_told
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 

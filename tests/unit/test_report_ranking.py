@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.analysis import build_report
+from redline.analysis.ranking import places
 from redline.model import Closed, Estimate, Metric, Open, Option, Place, Run, Share, Think
-from redline.report import build_report
-from redline.report.ranking import places
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 

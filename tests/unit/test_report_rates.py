@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report
+from redline.analysis.rates import CAVEAT
 from redline.model import Closed, Comparison, Load, Metric, Run, Think, Verdict
-from redline.report import build_report
-from redline.report.rates import CAVEAT
 from redline.stats import SHARES
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_run

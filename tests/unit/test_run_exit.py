@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from redline.cli import exits
-from redline.cli.run import exit_code
+from redline.cli.commands.run import exit_code
 from redline.model import Objective, ObjectiveResult, Report
 from tests.fakes import reports
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from redline.model import Histogram, Open
 from redline.model.limits import Beyond
 from redline.search import Slice
-from redline.search.beyond import BeyondPlan, beyond_plan
-from redline.search.past_edge import judged
+from redline.search.overload import judged
+from redline.search.overload_load import BeyondPlan, beyond_plan
 from tests.fakes.overload import Server
 
 MU = 1000.0

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.analysis.limits import probe
 from redline.model import Histogram
 from redline.model.limits import CurvePoint, Knee, LimitProbe
-from redline.report.limits import probe
 from redline.search.curve import curve, knee, quantile_known, rates_for_curve
 from redline.selftest.truth import Deterministic, Exponential
 from tests.fakes.queues import Queue

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.search.answer import Bounds
-from redline.search.together import handed_on, implies
+from redline.search.bounds import handed_on, implies
+from redline.search.interval import Bounds
 from redline.suite import parse_objectives
 
 MODELLED = Bounds(None, None, modelled=True, fit=None, steps=())

@@ -11,9 +11,9 @@ from redline.errors import DriveError, LaunchError
 from redline.model import Closed, Finding, FindingKind, Grade, Open, Variant
 from redline.model.limits import LimitStart
 from redline.ports import Placement
-from redline.probing import SETTLE_NS, WARM_SHARE
+from redline.running.probing import SETTLE_NS, WARM_SHARE
+from redline.running.recording_driver import WatchedDriver
 from redline.search import Converged, Search
-from redline.watched import WatchedDriver
 from tests.fakes.plugins import DEATH, FakeServer
 from tests.fakes.searched import CELL, SECOND, Bench, bench_in
 

@@ -6,9 +6,9 @@ import pytest
 
 from redline.model import Finding, FindingKind, Grade, Open
 from redline.model.limits import Beyond
+from redline.running.cell_search import CellSearch
+from redline.running.recording_driver import WatchedDriver
 from redline.search import Converged, Doomed, Search, Settings
-from redline.searching import CellSearch
-from redline.watched import WatchedDriver
 from tests.fakes.plugins import DEATH
 from tests.fakes.searched import CELL, Bench, bench_in
 

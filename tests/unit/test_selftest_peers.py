@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.selftest.peers import ADAPTERS
-from redline.selftest.peers.adapter import Adapter, Asked, time_ns
+from redline.peers import ADAPTERS
+from redline.peers.adapter import Adapter, Asked, time_ns
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 US, MS = 1e3, 1e6

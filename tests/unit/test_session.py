@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from redline.model import AutoTrials, Enough, PlannedTrial, Recording, Run
-from redline.session import run_session
-from redline.store import RunStore
+from redline.running.session import run_session
+from redline.storage.runs import RunStore
 from tests.fakes.plugins import QuietWatcher
 from tests.fakes.recordings import simulated_run
 

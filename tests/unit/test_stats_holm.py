@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from redline.analysis.families import judged_together
 from redline.model import Comparison, Estimate, Metric, Verdict
-from redline.report.families import judged_together
 from redline.stats import ALPHA, Ratios, holm, paired, verdict
 
 chances = st.lists(st.floats(0, 1), max_size=30)

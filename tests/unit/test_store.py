@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import StoreError
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=2)
@@ -82,7 +82,7 @@ def test_a_really_full_disk_loses_nothing(tmp_path: Path) -> None:
 import pathlib, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from redline.errors import StoreError
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 run = simulated_run(trials=2)
 store = RunStore(pathlib.Path(sys.argv[1]) / "run")

@@ -6,10 +6,10 @@ A stored run is never made anew: it stands for what is on somebody's disk. Only 
 from dataclasses import replace
 from pathlib import Path
 
+from redline.analysis import build_report
 from redline.model import Body, Closed, Expected, Load, LoadStage, Open, Request, Scenario, Timestamp
-from redline.report import build_report
-from redline.report.renderers import RENDERERS
-from redline.store import RunStore
+from redline.report.render import RENDERERS
+from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, simulated_run
 from tests.golden import FOLDER, check

@@ -3,7 +3,7 @@
 import pytest
 
 from redline.errors import Place, UsageError
-from redline.suite.document import parse_document
+from redline.suite.schema.document import parse_document
 
 
 def problem_of(text: str) -> str:

@@ -12,7 +12,7 @@ from redline.errors import UsageError
 from redline.model import Suite
 from redline.suite import Catalogue, Overrides, load_suite, make_plan
 from redline.suite.catalogue import read_family, read_scenarios
-from redline.suite.resolve import read_suite
+from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE, small_catalogue
 
 KEYS = [

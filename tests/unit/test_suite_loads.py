@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from redline.model import Closed, Load, LoadStage, Open, Think
-from redline.report import load_text
 from redline.suite import Overrides
+from redline.suite.load_text import load_text
 from tests.fakes.catalogues import SUITE, problems_of, suite_of
 
 S = 1_000_000_000

@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from redline.suite import Overrides, load_catalogue
-from redline.suite.resolve import read_suite
-from redline.suite.schema import schemas
+from redline.suite.schema.json_schema import schemas
+from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE
 
 ROOT = Path(__file__).parents[2]

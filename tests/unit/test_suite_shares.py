@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from redline.model import Cell, Closed, Load, Open, Plan, Share, Suite
-from redline.report import load_text
 from redline.suite import (
     Capacities,
     Overrides,
@@ -16,6 +15,7 @@ from redline.suite import (
     share_of,
     share_text,
 )
+from redline.suite.load_text import load_text
 from tests.fakes.catalogues import problems_of, suite_of
 
 S = 1_000_000_000

@@ -7,9 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from redline.cli.check import check
+from redline.cli.commands.check import check
 from redline.suite import Overrides, make_plan
-from redline.suite.schema import schemas
+from redline.suite.schema.json_schema import schemas
 from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
 
 S = 1_000_000_000

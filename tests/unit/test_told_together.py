@@ -2,12 +2,12 @@
 
 import pytest
 
+from redline.analysis.cells import too_few
+from redline.analysis.rates import CAVEAT
 from redline.model import Comparison, Estimate, Histogram, Metric, Report, TooFew, Verdict
 from redline.report import format as fmt
-from redline.report.rates import CAVEAT
-from redline.report.renderers import RENDERERS
-from redline.report.renderers.views import caveats
-from redline.report.views import too_few
+from redline.report.render import RENDERERS
+from redline.report.render.views import caveats
 from tests.fakes import reports
 
 SHORT = TooFew(metric=Metric.P9999, needs=100_000, missing=38_112)

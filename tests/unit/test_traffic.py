@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from redline.errors import DriveError, StoreError
 from redline.model import Histogram, Traffic
 from redline.plugins.drivers.transcript import Transcript
-from redline.store import RunStore
+from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=1)

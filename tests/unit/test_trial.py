@@ -7,7 +7,7 @@ import pytest
 from redline.errors import DriveError, LaunchError
 from redline.model import Interval, PlannedTrial, Recording
 from redline.ports import Placement
-from redline.trial import Tools, Trial
+from redline.running.trial import Tools, Trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeProbe, FakeServer
 from tests.fakes.recordings import simulated_cell
 

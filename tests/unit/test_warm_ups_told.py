@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report
 from redline.model import CellReport, WarmUp
-from redline.report import build_report
-from redline.report.renderers import RENDERERS
-from redline.report.renderers.warm_ups import trial_text, warm_up_text, warm_ups
+from redline.report.render import RENDERERS
+from redline.report.render.warm_ups import trial_text, warm_up_text, warm_ups
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 

@@ -11,7 +11,7 @@ from redline.findings import judge, warm_up, warming
 from redline.findings.changes import FEWEST_POINTS, clipped, noise, segments
 from redline.findings.warming import LEAST_S, SAME, Course, Watch, course_of, last_stretch
 from redline.model import Cell, Closed, FindingKind, Grade, Interval, Load, Open
-from redline.suite.forms import SHORTEST_DETECTION_NS
+from redline.suite.schema.types import SHORTEST_DETECTION_NS
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.courses import (
     BUDGET_S,

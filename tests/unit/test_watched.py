@@ -9,8 +9,8 @@ from redline.errors import DriveError
 from redline.model import Cell, Finding, FindingKind, Grade, Load, Open, Recording, Series, Subject, Traffic
 from redline.model.limits import CellLimit
 from redline.ports import Drive, Endpoint
-from redline.report.renderers import limit_words as words
-from redline.watched import WatchedDriver
+from redline.report.render import limit_words as words
+from redline.running.recording_driver import WatchedDriver
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour
 from tests.fakes.plugins import FACTS

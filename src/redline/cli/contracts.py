@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from redline.analysis.rejudged import Rejudged, Turned
 from redline.doctor import Advice
 from redline.model import (
     AgreedTls,
@@ -24,7 +25,6 @@ from redline.model import (
 from redline.model.base import when_said
 from redline.model.history import History
 from redline.model.limits import LimitReport
-from redline.report.rejudged import Rejudged, Turned
 from redline.selftest.results import SelftestResult
 from redline.suite import share_of
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from redline.model import Comparison, Metric, Report, Verdict
 from redline.report.format import MARKS, change, label, one_line
-from redline.report.renderers.boards import Board, Column, cost_boards
-from redline.report.renderers.lines import Line
+from redline.report.render.boards import Board, Column, cost_boards
+from redline.report.render.lines import Line
 
 COLOURS = {
     Verdict.FASTER: "green",

@@ -8,7 +8,7 @@ from rich.text import Text
 from redline.cli.costs import COLOURS
 from redline.model.history import Followed, History
 from redline.report.format import label, one_line
-from redline.report.renderers import history_lines as lines
+from redline.report.render import history_lines as lines
 
 _METRIC = 15
 

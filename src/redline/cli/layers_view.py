@@ -7,7 +7,7 @@ from rich.text import Text
 from redline.cli.costs import COLOURS
 from redline.model import Metric, Report
 from redline.report.format import label, one_line
-from redline.report.renderers.layers import Change, Told, base_of, told
+from redline.report.render.layers import Change, Told, base_of, told
 
 _LEAST_NAME = 12
 _NUMBER = 26

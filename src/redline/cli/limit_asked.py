@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from redline.cli.selection import at_least_one, duration_ns
+from redline.cli.flags import at_least_one, duration_ns
 from redline.errors import UsageError
 from redline.model import Cell, Objective, Open
 from redline.quantities import duration

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
+from redline.analysis.limits import Subject, cell_limit
 from redline.cli.building import Built
 from redline.cli.limit_asked import load_told, lowest_per_s
 from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line, wait_line, warm_line
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.errors import DriveError, LaunchError
-from redline.limit_store import LimitStore
 from redline.model import Cell, Interval, Open
 from redline.model.limit_plan import LimitPlan
 from redline.model.limits import CellLimit, LimitReport, LimitStart
-from redline.probing import template
-from redline.report.limits import Subject, cell_limit
+from redline.running.cell_search import CellSearch
+from redline.running.probing import template
+from redline.running.trial import Tools
 from redline.search import Evidence, Search, Settings
-from redline.searching import CellSearch
-from redline.trial import Tools
+from redline.storage.searches import LimitStore
 
 
 def report_of(plan: LimitPlan, cells: Iterable[CellLimit]) -> LimitReport:

@@ -8,8 +8,8 @@ from rich.table import Table
 
 from redline.cli.limit_asked import load_told
 from redline.model import Cell, Open, Plan
-from redline.probing import template
 from redline.quantities import duration, rate
+from redline.running.probing import template
 from redline.search.curve import SHARES
 from redline.suite import expected_trial_ns
 

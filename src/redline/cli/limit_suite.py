@@ -12,18 +12,18 @@ from rich.console import Console
 from redline.cli import places
 from redline.cli.beforehand import load_what_judges
 from redline.cli.building import Built, build_all, refuse_changed
+from redline.cli.flags import at_least_one
 from redline.cli.limit_asked import Asked, read_sets, with_few_errors, within_timeout
 from redline.cli.limit_cells import CellSearcher, report_of
 from redline.cli.limit_plan_view import show_plan
-from redline.cli.selection import at_least_one
-from redline.cli.workbench import Workbench, workbench
 from redline.errors import RedlineError, UsageError
-from redline.limit_store import LimitStore
 from redline.model import Manifest, Objective, Plan, Run, Suite
 from redline.model.limit_plan import LimitPlan
 from redline.model.limits import CellLimit, LimitReport
 from redline.quantities import duration
-from redline.report.renderers.limits import LIMIT_RENDERERS
+from redline.report.render.limits import LIMIT_RENDERERS
+from redline.running.assembly import Workbench, workbench
+from redline.storage.searches import LimitStore
 from redline.suite import Overrides, files_beside, load_catalogue, make_plan, read_suite, read_text, to_search
 
 TRIALS = 3

@@ -11,8 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from redline.analysis.limits import Subject, cell_limit, probe
 from redline.cli import exits
 from redline.cli.beforehand import load_what_judges
+from redline.cli.flags import DETECTED, at_least_one, duration_ns
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
 from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, wait_line, warm_line
 from redline.cli.load_shape import Arrivals
@@ -20,22 +22,20 @@ from redline.cli.load_target import read_picks, read_request, read_tls, read_url
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.cli.passing_log import passing_log, without_log
-from redline.cli.selection import DETECTED, at_least_one, duration_ns
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Finding, Interval, Load, Open, Scenario, Variant
 from redline.model.limits import LimitProbe, LimitReport, LimitStart
-from redline.patience import Patience
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
-from redline.probing import Prober, template
 from redline.quantities import rate
-from redline.report.limits import Subject, cell_limit, probe
+from redline.running.probing import Prober, template
+from redline.running.recording_driver import WatchedDriver
+from redline.running.steal_retry import Patience
 from redline.search import Converged, Evidence, Proposal, Search
 from redline.search.client import disturbed
 from redline.suite import DETECTION_NS
-from redline.watched import WatchedDriver
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redline.analysis.limits import Ending, answer
 from redline.errors import RedlineError
 from redline.model.limits import CellLimit, LimitAnswer, LimitReport, LimitStart
 from redline.quantities import duration, rate, significant
-from redline.report.limits import Ending, answer
-from redline.report.renderers import limit_words as words
+from redline.report.render import limit_words as words
 from redline.search import Converged, Doomed, Evidence, Exhausted, Search
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from redline.errors import UsageError
 from redline.model import Load
 from redline.suite import WrongValueError, read_data, read_times
-from redline.suite.written_load import WrittenLoad
+from redline.suite.schema.load import WrittenLoad
 
 _FLAGS = {
     "users": "-c",

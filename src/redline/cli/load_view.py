@@ -4,13 +4,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redline.analysis import other_times, percentiles
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
-from redline.report import load_text, other_times, percentiles
 from redline.report.format import agreed, duration, integer, other_time, rate
-from redline.report.renderers.warm_ups import trial_text
+from redline.report.render.warm_ups import trial_text
+from redline.suite.load_text import load_text
 
 _STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 _METHOD = "one trial: no interval"

@@ -17,18 +17,18 @@ from redline.cli import exits
 from redline.errors import RedlineError
 
 COMMANDS = {
-    "run": "redline.cli.run:run",
-    "check": "redline.cli.check:check",
-    "build": "redline.cli.build:build",
-    "load": "redline.cli.load:load",
-    "limit": "redline.cli.limit:limit",
-    "report": "redline.cli.reports:report",
-    "compare": "redline.cli.reports:compare",
-    "history": "redline.cli.history:history",
-    "judge": "redline.cli.judge:judge",
-    "list": "redline.cli.listing:list_catalogue",
-    "doctor": "redline.cli.doctor:doctor",
-    "selftest": "redline.cli.selftest:selftest",
+    "run": "redline.cli.commands.run:run",
+    "check": "redline.cli.commands.check:check",
+    "build": "redline.cli.commands.build:build",
+    "load": "redline.cli.commands.load:load",
+    "limit": "redline.cli.commands.limit:limit",
+    "report": "redline.cli.commands.reports:report",
+    "compare": "redline.cli.commands.reports:compare",
+    "history": "redline.cli.commands.history:history",
+    "judge": "redline.cli.commands.judge:judge",
+    "list": "redline.cli.commands.list:list_catalogue",
+    "doctor": "redline.cli.commands.doctor:doctor",
+    "selftest": "redline.cli.commands.selftest:selftest",
 }
 
 

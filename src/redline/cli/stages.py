@@ -14,20 +14,20 @@ from pathlib import Path
 
 from rich.console import Console
 
+from redline.analysis import build_report, capacities
+from redline.analysis.precision import enough
 from redline.cli import places
 from redline.cli.beforehand import load_what_judges
 from redline.cli.building import Built, build_all, refuse_changed
-from redline.cli.check import show_plans
+from redline.cli.commands.check import show_plans
 from redline.cli.progress import Progress
-from redline.cli.workbench import Workbench, workbench
 from redline.errors import RedlineError, StoreError
 from redline.model import Manifest, Plan, Report
 from redline.plugins.executors.local import LocalExecutor
-from redline.report import build_report, capacities
-from redline.report.precision import enough
-from redline.report.renderers import RENDERERS
-from redline.session import run_session
-from redline.store import RunStore
+from redline.report.render import RENDERERS
+from redline.running.assembly import Workbench, workbench
+from redline.running.session import run_session
+from redline.storage.runs import RunStore
 from redline.suite import (
     Capacities,
     Overrides,

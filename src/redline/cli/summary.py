@@ -22,9 +22,9 @@ from redline.report.format import (
     ratio,
     spread,
 )
-from redline.report.renderers.pairs import lone_rounds, lone_rounds_of
-from redline.report.renderers.rounds import rounds_told
-from redline.report.renderers.views import (
+from redline.report.render.pairs import lone_rounds, lone_rounds_of
+from redline.report.render.rounds import rounds_told
+from redline.report.render.views import (
     Doubt,
     Group,
     because,
@@ -33,7 +33,7 @@ from redline.report.renderers.views import (
     groups,
     marks,
 )
-from redline.report.renderers.warm_ups import warm_ups
+from redline.report.render.warm_ups import warm_ups
 
 GRADE_COLOURS = {Grade.NOTE: "blue", Grade.WARN: "yellow", Grade.INVALID: "bold red"}
 _HEADERS = {Metric.CPU_PER_REQUEST: "CPU/request"}

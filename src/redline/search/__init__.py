@@ -3,7 +3,7 @@
 from redline.search.ends import Converged, Doomed, Exhausted, Limit, Proposal, Settings
 from redline.search.evidence import Evidence, Slice
 from redline.search.growth import growth, hopeless
-from redline.search.machine import Search
+from redline.search.search import Search
 
 __all__ = [
     "Converged",

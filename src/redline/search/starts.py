@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import scipy
 
-from redline.search.waiting import Aim, Fit, Known, Point, fit
+from redline.search.queue_model import Aim, Fit, Known, Point, fit
 
 FEWEST_STARTS = 3
 """Below which nothing is said of how starts differ."""

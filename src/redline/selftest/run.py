@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redline.model import Closed, Histogram, Load, Open, Think, Traffic
+from redline.peers import Peer, ask
+from redline.peers.adapter import Asked
 from redline.plugins.linux.host import Host
-from redline.report import load_text
 from redline.selftest import arrivals, evidence
 from redline.selftest.cases import ARRIVALS, Case, even, poisson
 from redline.selftest.chance import Chance, expected
 from redline.selftest.evidence import Ground, Measured, Way
 from redline.selftest.judge import check_answers, check_fit, check_late, worst
-from redline.selftest.peers import Peer, ask
-from redline.selftest.peers.adapter import Asked
 from redline.selftest.results import (
     CaseResult,
     Check,
@@ -28,6 +27,7 @@ from redline.selftest.results import (
 from redline.selftest.rig import STOPPED_AFTER_SHARE, Observed, Rig
 from redline.selftest.sleeper import wake_ups
 from redline.selftest.truth import Held
+from redline.suite.load_text import load_text
 
 ROUND_TRIP_S = 1.5
 _RESTS_NS = 1_000_000

@@ -1,15 +1,22 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
-from redline.suite.beside import read_entries, read_times
 from redline.suite.catalogue import Catalogue
 from redline.suite.loading import files_beside, load_catalogue, load_suite, read_data, read_text
-from redline.suite.overrides import Overrides
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_capacity_plan, make_plan
-from redline.suite.resolve import read_suite
-from redline.suite.shares import Capacities, capacity_loads, capacity_slug, share_of, share_text
-from redline.suite.to_search import SHORTEST_PROBE_NS, to_search
-from redline.suite.units import WrongValueError, parse_duration, parse_objectives, parse_rate, parse_share, parse_size
-from redline.suite.written_suite import DETECTION_NS
+from redline.suite.schema.suite import DETECTION_NS
+from redline.suite.schema.units import (
+    WrongValueError,
+    parse_duration,
+    parse_objectives,
+    parse_rate,
+    parse_share,
+    parse_size,
+)
+from redline.suite.searchable import SHORTEST_PROBE_NS, to_search
+from redline.suite.validate.overrides import Overrides
+from redline.suite.validate.referenced_files import read_entries, read_times
+from redline.suite.validate.resolve import read_suite
+from redline.suite.validate.shares import Capacities, capacity_loads, capacity_slug, share_of, share_text
 
 __all__ = [
     "DETECTION_NS",

@@ -12,12 +12,9 @@ from pydantic import ValidationError
 from redline.errors import Problem, UsageError
 from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
 from redline.model.placeholders import FILLED_BY_THE_LAB, JDK, ON_PATH, placeholders
-from redline.suite.beside import Files, no_files, picks_of
-from redline.suite.checking import Sheet
-from redline.suite.document import Path, parse_document
-from redline.suite.forms import Written
-from redline.suite.units import clip, did_you_mean
-from redline.suite.written_family import (
+from redline.suite.schema.document import Path, parse_document
+from redline.suite.schema.scenario import ScenariosFile
+from redline.suite.schema.server import (
     FamilyFile,
     WrittenEntry,
     WrittenOption,
@@ -25,7 +22,10 @@ from redline.suite.written_family import (
     WrittenShared,
     WrittenTool,
 )
-from redline.suite.written_scenario import ScenariosFile
+from redline.suite.schema.types import Written
+from redline.suite.schema.units import clip, did_you_mean
+from redline.suite.validate.checking import Sheet
+from redline.suite.validate.referenced_files import Files, no_files, picks_of
 
 _REFERENCE = "catalogue/README.md"
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_-]*")

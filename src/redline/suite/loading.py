@@ -4,12 +4,12 @@ from pathlib import Path
 
 from redline.errors import Place, Problem, UsageError
 from redline.model import Scenario, ServerEntry, Suite
-from redline.suite.beside import Files
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
-from redline.suite.checking import raise_all
-from redline.suite.overrides import Overrides
-from redline.suite.resolve import read_suite
-from redline.suite.units import did_you_mean
+from redline.suite.schema.units import did_you_mean
+from redline.suite.validate.checking import raise_all
+from redline.suite.validate.overrides import Overrides
+from redline.suite.validate.referenced_files import Files
+from redline.suite.validate.resolve import read_suite
 
 MOST_BYTES = 256 * 1024
 MOST_DATA_BYTES = 4 * 1024 * 1024

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
 from redline.suite.catalogue import is_among, plain
-from redline.suite.shares import Capacities, capacity_loads, with_rate
+from redline.suite.validate.shares import Capacities, capacity_loads, with_rate
 
 Refuses = Callable[[Cell], str | None]
 

@@ -21,7 +21,7 @@ from redline.plugins.drivers.transcript import Transcript
 from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.yielding import give_way
 from redline.ports import Drive, Endpoint
-from redline.store import told
+from redline.storage.runs import told
 
 ENGINE = "redline-engine"
 MEASURE = json.dumps({"command": "measure"})

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redline.model import Interval, Plan, PlannedTrial, Recording
-from redline.store import RunStore
-from redline.trial import Tools, Trial, Watcher
+from redline.running.trial import Tools, Trial, Watcher
+from redline.storage.runs import RunStore
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from redline.store import told
+from redline.storage.runs import told
 
 # Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
 WARDEN = (

@@ -1,0 +1,65 @@
+"""What a run that was made for it found of capacities, from which rates follow as shares."""
+
+from redline.analysis.judged import JudgedCell, judge_run
+from redline.model import Grade, Metric, Run
+from redline.stats import estimate, sample_of, tells
+from redline.suite import Capacities, capacity_loads, share_of
+
+Group = tuple[str, str, str]
+
+
+def capacities(run: Run) -> Capacities:
+    """The capacity of every subject of a capacity run by its slug, or why it has none.
+
+    A group is a baseline, all that is compared with it, and with that, in one scenario under one load. Its capacity is
+    the least throughput of its cells, so that all of them can be given a rate that each can bear, and the same one.
+    When one of them has no valid throughput, the group has no capacity. Cells that the plan skipped have none either;
+    they do not keep it from the others.
+    """
+    suite = run.manifest.plan.suite
+    subjects = [one for one in judge_run(run).values() if one.cell.role == "subject"]
+    groups: dict[Group, list[JudgedCell]] = {}
+    for one in subjects:
+        cell = one.cell
+        group = (suite.group_of(cell.variant.slug), cell.scenario.name, cell.load.name)
+        groups.setdefault(group, []).append(one)
+    per_s: dict[str, float] = {}
+    missing = {cell.slug: f"without a capacity: {cell.reason}" for cell in run.manifest.plan.skipped}
+    for members in groups.values():
+        slugs = [one.cell.slug for one in members]
+        found = [_throughput(one) for one in members]
+        rates = [rate for rate in found if rate is not None]
+        if len(rates) == len(members):
+            per_s |= dict.fromkeys(slugs, min(rates))
+        else:
+            doubts = [_doubt(one) for one, rate in zip(members, found, strict=True) if rate is None]
+            missing |= dict.fromkeys(slugs, f"without a capacity: {'; '.join(doubts)}")
+    return Capacities(per_s=per_s, missing=missing)
+
+
+def with_stage(about: str, run: Run) -> str:
+    """What a suite is about, and of which of its two runs this is the report, where it has two."""
+    plan = run.manifest.plan
+    first = {load.name for load in capacity_loads(plan.suite)}
+    names = " and ".join(sorted(first))
+    told = ""
+    if any(share_of(cell.load) for cell in plan.cells.values()):
+        told = (
+            f"rates are shares of the capacity under {names}, the least of each group, as the run in capacity/ found it"
+        )
+    elif any(cell.load.name in first for cell in plan.cells.values()):
+        told = f"this is the capacity under {names}, of which rates of the run around it are shares"
+    return "; ".join(part for part in (about, told) if part)
+
+
+def _throughput(one: JudgedCell) -> float | None:
+    """Right answers per second, where they can be relied on."""
+    told = [recording for recording in one.used if tells(recording, Metric.THROUGHPUT)]
+    if not one.valid or not told:
+        return None
+    return estimate(sample_of(told, Metric.THROUGHPUT), Metric.THROUGHPUT).value or None
+
+
+def _doubt(one: JudgedCell) -> str:
+    grave = next((finding.message for finding in one.findings if finding.grade is Grade.INVALID), "no usable trials")
+    return f"{one.cell.slug}: {grave}"

@@ -1,0 +1,96 @@
+"""What one step on one axis costs on one server: another value of an option, one scenario against another. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from redline.analysis.compare import compare_by_round
+from redline.analysis.families import judged_together
+from redline.analysis.judged import JudgedCell
+from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Variant
+from redline.model.catalogue import option_text
+
+_SCENARIO = "scenario"
+_By = Mapping[tuple[str, str, str], JudgedCell]
+
+
+def effects(
+    judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
+) -> tuple[Effect, ...]:
+    """Every effect in every compared metric, in the order of the run's cells; for each, its options, then its scenario.
+
+    Both sides bear the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
+    among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
+    of two cells. All others in one metric are judged together.
+    """
+    known = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
+    subjects = [one for one in judged.values() if one.cell.role == "subject"]
+    by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
+    steps = _option_steps(tuple({one.cell.variant.slug: one.cell.variant for one in subjects}.values()))
+    found = []
+    for one in subjects:
+        for axis, value, reference, other in (*_options(one, steps, by), *_scenario(one, by)):
+            if other.cell.load != one.cell.load:
+                continue
+            found += [
+                Effect(
+                    axis=axis,
+                    value=value,
+                    reference=reference,
+                    comparison=compare_by_round(one, other, metric, suite.threshold),
+                )
+                for metric in COMPARED
+            ]
+    keys = [(effect.comparison.cell_id, effect.comparison.baseline_id, effect.comparison.metric) for effect in found]
+    alone = [effect.comparison for effect, key in zip(found, keys, strict=True) if key not in known]
+    together = iter(judged_together(alone))
+    said = [known[key] if key in known else next(together) for key in keys]
+    return tuple(
+        effect.model_copy(update={"comparison": comparison}) for effect, comparison in zip(found, said, strict=True)
+    )
+
+
+def _options(
+    one: JudgedCell, steps: Mapping[str, list[tuple[str, Variant]]], by: _By
+) -> Iterator[tuple[str, str, str, JudgedCell]]:
+    cell = one.cell
+    for axis, reference in steps.get(cell.variant.slug, []):
+        other = by.get((reference.slug, cell.scenario.name, cell.load.name))
+        if other is not None:
+            value, against = cell.variant.options[axis], reference.options[axis]
+            yield axis, option_text(value), option_text(against), other
+
+
+def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedCell]]:
+    cell, against = one.cell, one.cell.scenario.against
+    other = by.get((cell.variant.slug, against, cell.load.name)) if against else None
+    if other is not None:
+        yield _SCENARIO, cell.scenario.name, other.cell.scenario.name, other
+
+
+def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
+    """By slug: the options in which it differs from the server's first value, each with the variant that has that.
+
+    `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
+    only when all else is equal: its other options, HTTP and TLS.
+    """
+    first: dict[tuple[str, str], OptionValue] = {}
+    for variant in variants:
+        for name, value in variant.options.items():
+            first.setdefault((variant.entry.name, name), value)
+    by_content = {_content(variant): variant for variant in variants}
+    steps: dict[str, list[tuple[str, Variant]]] = {}
+    for variant in variants:
+        for name, value in variant.options.items():
+            reference = first[variant.entry.name, name]
+            if option_text(value) == option_text(reference):
+                continue
+            other = by_content.get(
+                _content(variant.model_copy(update={"options": variant.options | {name: reference}}))
+            )
+            if other is not None:
+                steps.setdefault(variant.slug, []).append((name, other))
+    return steps
+
+
+def _content(variant: Variant) -> tuple[object, ...]:
+    options = tuple(sorted((name, option_text(value)) for name, value in variant.options.items()))
+    return variant.entry.name, options, variant.http, variant.tls

@@ -1,0 +1,285 @@
+"""Many runs -> how each cell went from run to run. Pure; docs/guide/history.md teaches the method."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from redline.analysis.cells import told_by_servers
+from redline.analysis.changes import Step, Told, standing, steps
+from redline.analysis.environments import differences, eras_of
+from redline.analysis.judged import JudgedCell, judge_run
+from redline.analysis.precision import telling_metric
+from redline.analysis.rates import refused_for_rate
+from redline.analysis.skipped import skipped_here
+from redline.model import Cell, Environment, Estimate, Metric, Run
+from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
+from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
+from redline.stats.pooled import pooled
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One run's say on one cell: by metric what it tells, or why it tells nothing."""
+
+    slug: str
+    role: Literal["subject", "ceiling"]
+    build: str
+    told: Mapping[Metric, Told | str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is kept of one run: a history of many does not fit into memory whole."""
+
+    name: str
+    folder: str
+    suite: str
+    started_unix_ns: int
+    complete: bool
+    threshold: float
+    environment: Environment
+    cells: Mapping[str, Sight] = field(default_factory=dict)
+    suite_text: str = ""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """By slug why a cell of the suite was not run, as where its server could not be built."""
+
+
+def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
+    """One run, judged by today's rules, as far as its cells are wanted."""
+    manifest = run.manifest
+    return Seen(
+        name=manifest.name,
+        folder=folder,
+        suite=manifest.plan.suite.name,
+        started_unix_ns=manifest.created_unix_ns,
+        complete=run.complete,
+        threshold=manifest.plan.suite.threshold,
+        environment=manifest.environment,
+        cells={cell_id: _sight(one) for cell_id, one in judge_run(run).items() if wanted(one.cell)},
+        suite_text=manifest.suite_text,
+        skipped=skipped_here(manifest.plan),
+    )
+
+
+def build_history(
+    folder: str, seen: Iterable[Seen], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
+) -> History:
+    """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
+    runs = sorted(seen, key=lambda one: (one.started_unix_ns, one.name))
+    eras, era_of = eras_of([one.environment for one in runs])
+    order = dict.fromkeys(cell_id for run in reversed(runs) for cell_id in run.cells)
+    return History(
+        folder=folder,
+        runs=_runs(runs, era_of),
+        eras=eras,
+        cells=tuple(one for cell_id in order for one in _followed(cell_id, runs, era_of)),
+        left_out=tuple(left_out),
+        foreign=tuple(foreign),
+    )
+
+
+def regressions(history: History, recent: int | None = None) -> tuple[Followed, ...]:
+    """The subjects that became slower and still are, in plans that are still run.
+
+    With `recent`, only changes that so many of the last runs hold, or fewer: those before are accepted.
+    """
+    return tuple(
+        one
+        for one in history.cells
+        if one.regressed
+        and one.current
+        and one.role == "subject"
+        and (recent is None or _held_by(one, history) <= recent)
+    )
+
+
+def _held_by(one: Followed, history: History) -> int:
+    """How many runs of its last era say what they say since the change that stands."""
+    era = history.runs[one.points[-1].run].era
+    since = one.regressed_since or 0
+    return sum(point.run >= since and history.runs[point.run].era == era for point in one.known)
+
+
+def silent(history: History) -> tuple[Followed, ...]:
+    """The subjects of which the last run says nothing, in plans that are still run."""
+    return tuple(one for one in history.cells if one.current and one.role == "subject" and one.last is None)
+
+
+def overlooked(history: History) -> tuple[LeftOut, ...]:
+    """What was left out and is not known to be older than the last run of its suite, which then speaks in its place."""
+    last = {run.suite: run.started_unix_ns for run in history.runs}
+    return tuple(
+        one
+        for one in history.left_out
+        if one.started_unix_ns is None or one.started_unix_ns >= last.get(one.suite, one.started_unix_ns)
+    )
+
+
+def _sight(one: JudgedCell) -> Sight:
+    metrics = (telling_metric(one.cell.load), Metric.CPU_PER_REQUEST)
+    return Sight(
+        slug=one.cell.slug,
+        role=one.cell.role,
+        build=told_by_servers(one, "build"),
+        told={metric: _told(one, metric) for metric in metrics},
+    )
+
+
+def _told(one: JudgedCell, metric: Metric) -> Told | str:
+    if not one.valid:
+        return "the cell is invalid" if one.trials else "not measured"
+    if any(recording.perturbed for recording in one.used):
+        return "measured with a probe that perturbs"
+    used = [recording for recording in one.used if tells(recording, metric)]
+    requests = sum(recording.traffic.response.count for recording in used if recording.traffic)
+    if not used or (metric in SHARES and not enough_beyond(requests, SHARES[metric])):
+        return f"no trials tell {metric}" if not used else f"{requests:,} requests are too few for {metric}"
+    refused = refused_for_rate(one.cell.load, metric, used, used)
+    if refused:
+        return refused
+    sample = sample_of(used, metric)
+    return Told(estimate(sample, metric), pooled([sample]))
+
+
+def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
+    before: dict[int, Environment] = {}
+    made = []
+    for run, era in zip(runs, era_of, strict=True):
+        differs = differences(before.get(era, run.environment), run.environment)
+        before[era] = run.environment
+        made.append(
+            HistoryRun(
+                name=run.name,
+                folder=run.folder,
+                suite=run.suite,
+                started_unix_ns=run.started_unix_ns,
+                complete=run.complete,
+                era=era,
+                environment_differs=tuple(map(str, differs)),
+            )
+        )
+    return tuple(made)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """One cell in one metric through all the runs that have it; `says` is by a run's place."""
+
+    cell_id: str
+    metric: Metric
+    says: Mapping[int, Told | str]
+    runs: Sequence[Seen]
+    era_of: Sequence[int]
+
+    @property
+    def last(self) -> int:
+        """The place of the last run that has it."""
+        return max(self.says)
+
+    @property
+    def told(self) -> dict[int, Told]:
+        """What those runs say that say something."""
+        return {place: one for place, one in self.says.items() if isinstance(one, Told)}
+
+    def points(self) -> Iterator[HistoryPoint]:
+        """One for each run."""
+        for place, one in self.says.items():
+            build = self._build(place)
+            if isinstance(one, Told):
+                yield HistoryPoint(run=place, estimate=one.estimate, build=build)
+            else:
+                yield HistoryPoint(run=place, estimate=None, missing=one, build=build)
+
+    def changes(self) -> tuple[Change, ...]:
+        """Of each era by itself, in the order of the runs."""
+        found = [change for era in self._steps for change in self._of_era(era)]
+        return tuple(sorted(found, key=lambda one: one.run))
+
+    def regressed_since(self) -> int | None:
+        """The place of the run since which it is slower than before, in its last era; None where it is not."""
+        era = self.era_of[self.last]
+        own, levels = self._levels(era)
+        found = standing(levels, self._steps.get(era, ()), self.metric, self._threshold)
+        return own[found.at] if found else None
+
+    @cached_property
+    def _steps(self) -> dict[int, tuple[Step, ...]]:
+        eras = dict.fromkeys(self.era_of[place] for place in self.told)
+        return {era: steps(self._levels(era)[1], self.metric, self._threshold) for era in eras}
+
+    def _levels(self, era: int) -> tuple[list[int], list[Told]]:
+        own = [place for place in self.told if self.era_of[place] == era]
+        return own, [self.told[place] for place in own]
+
+    @property
+    def _threshold(self) -> float:
+        return self.runs[self.last].threshold
+
+    def _of_era(self, era: int) -> Iterator[Change]:
+        own, levels = self._levels(era)
+        for step in self._steps[era]:
+            yield Change(
+                run=own[step.at],
+                ratio=step.ratio,
+                verdict=step.verdict,
+                before=_level(levels[step.since : step.at], self.metric),
+                after=_level(levels[step.at : step.until], self.metric),
+                runs=step.until - step.at,
+                build_before=self._build(own[step.at - 1]),
+                build_after=self._build(own[step.at]),
+            )
+
+    def _build(self, place: int) -> str:
+        sight = self.runs[place].cells.get(self.cell_id)
+        return sight.build if sight else ""
+
+
+def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iterator[Followed]:
+    """The cell in each metric that its last run asks for; in others than the first only where some run tells it."""
+    places = [place for place, run in enumerate(runs) if cell_id in run.cells]
+    last = runs[places[-1]]
+    own = last.cells[cell_id]
+    later = _that_say(own.slug, last, dict(enumerate(runs[places[-1] + 1 :], start=places[-1] + 1)))
+    skipped = _skipped(own.slug, later)
+    for number, metric in enumerate(own.told):
+        says = {place: runs[place].cells[cell_id].told.get(metric, "not told") for place in places} | skipped
+        course = _Course(cell_id, metric, says, runs, era_of)
+        if number and not course.told:
+            continue
+        since = course.regressed_since()
+        yield Followed(
+            cell_id=cell_id,
+            slug=own.slug,
+            role=own.role,
+            metric=metric,
+            threshold=last.threshold,
+            current=not later or bool(skipped),
+            points=tuple(course.points()),
+            changes=course.changes(),
+            regressed=since is not None,
+            regressed_since=since,
+        )
+
+
+def _that_say(slug: str, last: Seen, later: Mapping[int, Seen]) -> dict[int, Seen]:
+    """Of the runs after the last one that has the cell, those that tell why: they skipped it, or the suite is another.
+
+    A run of the same text that does not have it was made of a part of the suite, or a quick one.
+    """
+    own = {place: run for place, run in later.items() if run.suite == last.suite}
+    return {place: run for place, run in own.items() if slug in run.skipped or run.suite_text != last.suite_text}
+
+
+def _skipped(slug: str, later: Mapping[int, Seen]) -> dict[int, Told | str]:
+    """By a run's place why it skipped the cell; empty where another of that name took its place, or none is left."""
+    if not later or any(one.slug == slug for run in later.values() for one in run.cells.values()):
+        return {}
+    found: dict[int, Told | str] = {
+        place: f"skipped: {run.skipped[slug]}" for place, run in later.items() if slug in run.skipped
+    }
+    return found if max(later) in found else {}
+
+
+def _level(told: Sequence[Told], metric: Metric) -> Estimate:
+    return estimate(pooled([one.sample for one in told]), metric)

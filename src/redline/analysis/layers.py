@@ -1,0 +1,122 @@
+"""What each layer costs, where baselines have baselines of their own: chains as waterfalls. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from redline.analysis.compare import compare_by_round
+from redline.analysis.families import judged_together
+from redline.analysis.judged import JudgedCell
+from redline.analysis.precision import telling_metric
+from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
+from redline.stats import estimate, sample_of, tells
+from redline.stats.difference import paired_difference
+
+_CPU = Metric.CPU_PER_REQUEST
+
+
+def waterfalls(
+    judged: Mapping[str, JudgedCell], plan: Plan, comparisons: Iterable[Comparison] = ()
+) -> tuple[Waterfall, ...]:
+    """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
+
+    A step that is among `comparisons` is that very comparison, so that the report does not judge it twice; the wholes
+    are judged together. Of a chain that branches each branch is a chain of its own, which begins with the common steps.
+    """
+    found = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
+    groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
+    for one in judged.values():
+        if one.cell.role == "subject":
+            groups.setdefault((one.cell.scenario.name, one.cell.load.name), {})[one.cell.variant.slug] = one
+    falls = [
+        _Bearing(scenario, load, cells, plan, found).waterfall(chain)
+        for (scenario, load), cells in groups.items()
+        for chain in _chains(plan.suite)
+        if len(cells.keys() & set(chain)) > 1
+    ]
+    return tuple(_wholes_together(falls))
+
+
+def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
+    """From what each begins with to each variant that is no baseline itself, two steps and more."""
+    slugs = [variant.slug for variant in suite.variants]
+    baselines = {suite.baseline_of(slug) for slug in slugs}
+    for slug in slugs:
+        chain = suite.chain_of(slug)
+        if slug not in baselines and len(chain) > 2:
+            yield chain
+
+
+def _wholes_together(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
+    made = [found for fall in falls for found in (fall.whole.throughput, fall.whole.cpu) if found]
+    judged = iter(judged_together(made))
+    for fall in falls:
+        throughput = next(judged) if fall.whole.throughput else None
+        cpu = next(judged) if fall.whole.cpu else None
+        whole = fall.whole.model_copy(update={"throughput": throughput, "cpu": cpu})
+        yield fall.model_copy(update={"whole": whole})
+
+
+@dataclass(frozen=True)
+class _Bearing:
+    """The cells of one scenario under one load by slug, and the comparisons that were made of them."""
+
+    scenario: str
+    load: str
+    cells: Mapping[str, JudgedCell]
+    plan: Plan
+    found: Mapping[tuple[str, str, Metric], Comparison]
+
+    def waterfall(self, chain: tuple[str, ...]) -> Waterfall:
+        base = self.cells.get(chain[0])
+        return Waterfall(
+            scenario=self.scenario,
+            load=self.load,
+            base=chain[0],
+            base_throughput=_known(base, Metric.THROUGHPUT) if base and _saturates(base) else None,
+            base_cpu=_known(base, _CPU) if base else None,
+            steps=tuple(self._layer(server, against) for against, server in pairwise(chain)),
+            whole=self._layer(chain[-1], chain[0]),
+        )
+
+    def _layer(self, server: str, against: str) -> Layer:
+        one, other = self.cells.get(server), self.cells.get(against)
+        if one is None or other is None:
+            return Layer(server=server, against=against, refused=self._why_missing(server if one is None else against))
+        if one.cell.load != other.cell.load:
+            return Layer(server=server, against=against, refused="the two did not bear the same load")
+        cpu = self._compared(one, other, _CPU)
+        return Layer(
+            server=server,
+            against=against,
+            throughput=self._compared(one, other, Metric.THROUGHPUT) if _saturates(one) else None,
+            cpu=cpu,
+            cpu_ns=None if cpu.refused else _difference(one, other),
+        )
+
+    def _compared(self, one: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
+        found = self.found.get((one.cell.id, other.cell.id, metric))
+        return found or compare_by_round(one, other, metric, self.plan.suite.threshold)
+
+    def _why_missing(self, slug: str) -> str:
+        cell = f"{slug}.{self.scenario}.{self.load}"
+        reason = next((skipped.reason for skipped in self.plan.skipped if skipped.slug == cell), "")
+        return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"
+
+
+def _difference(one: JudgedCell, other: JudgedCell) -> Estimate:
+    """In CPU time per request, over the rounds in which both have a trial that tells it."""
+    by_round = {recording.round: recording for recording in other.used if tells(recording, _CPU)}
+    pairs = [(mine, by_round[mine.round]) for mine in one.used if tells(mine, _CPU) and mine.round in by_round]
+    mine, theirs = ([pair[side] for pair in pairs] for side in (0, 1))
+    return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU)
+
+
+def _known(one: JudgedCell, metric: Metric) -> Estimate | None:
+    used = [recording for recording in one.used if tells(recording, metric)]
+    return estimate(sample_of(used, metric), metric) if one.valid and used else None
+
+
+def _saturates(one: JudgedCell) -> bool:
+    """Whether its users ask again at once, so that its throughput is the server's own."""
+    return telling_metric(one.cell.load) is Metric.THROUGHPUT

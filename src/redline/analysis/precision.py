@@ -1,0 +1,118 @@
+"""Whether a run knows its main comparisons well enough to stop. Pure: the same recordings give the same answer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from redline.analysis.compare import compare_by_round
+from redline.analysis.judged import JudgedCell, judge_run
+from redline.model import Closed, Enough, Estimate, Load, Metric, Precision, Run, Suite
+from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
+
+
+def telling_metric(load: Load) -> Metric:
+    """What a server does better under it: a schedule, or users who wait, decide how much is asked of it."""
+    shape = load.shape
+    saturates = isinstance(shape, Closed) and shape.pace_per_s is None and shape.think is None
+    return Metric.THROUGHPUT if saturates else Metric.P99
+
+
+@dataclass(frozen=True)
+class _Main:
+    """A main comparison, or a cell that counts by itself, and how well it is known."""
+
+    cell: JudgedCell
+    baseline: JudgedCell | None
+    known: Estimate | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Relative; None where there is no interval."""
+        return self.known.relative_half_width if self.known else None
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Which of its cells had trials, and not one valid among them."""
+        sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
+        return tuple(one.cell.id for one in sides if one.trials and not one.used)
+
+
+def enough(run: Run) -> Enough | None:
+    """Why no more rounds are to be made, asked between two rounds; None to go on, as for a suite that fixes them.
+
+    Enough is when every main comparison is as narrow as asked. One that cannot be made (an invalid cell, a p99 of too
+    few requests) does not keep the others going; one of too few rounds with both sides usable does. A run in which none
+    can be made yet goes on, unless each has a side without one valid trial: `at_least` rounds are no bad moment of the
+    machine.
+    """
+    auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
+    if auto is None or rounds < auto.at_least:
+        return None
+    if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
+        return Enough(rounds=rounds, why="budget")
+    all_ = tuple(_main(run))
+    if all_ and all(one.lost for one in all_):
+        return Enough(rounds=rounds, why="no valid trial")
+    found = [one.half_width for one in all_ if one.known]
+    narrow = found and all(half is not None and half <= auto.precision for half in found)
+    return Enough(rounds=rounds, why="precision") if narrow else None
+
+
+def precision(run: Run) -> Precision | None:
+    """How well it knows them; None for a suite that fixes the number of trials."""
+    plan = run.manifest.plan
+    if plan.suite.auto is None:
+        return None
+    rounds, all_ = whole_rounds(run), tuple(_main(run))
+    halves = [(one.cell.cell.id, one.half_width) for one in all_]
+    widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
+    planned = {trial.round for trial in plan.trials}
+    at_most = "at most" if rounds == len(planned) else "not yet"
+    return Precision(
+        asked=plan.suite.auto.precision,
+        rounds=rounds,
+        half_width=widest[0],
+        cell_id=widest[1],
+        without=tuple(cell_id for cell_id, half in halves if half is None),
+        lost=tuple(dict.fromkeys(cell_id for one in all_ for cell_id in one.lost)),
+        ended=run.enough.why if run.enough else at_most,
+    )
+
+
+def whole_rounds(run: Run) -> int:
+    """The rounds, from the first one on, of which every trial has its recording."""
+    done = {recording.position for recording in run.recordings}
+    missing = {trial.round for trial in run.manifest.plan.trials if trial.position not in done}
+    planned = sorted({trial.round for trial in run.manifest.plan.trials})
+    return len(list(takewhile(lambda one: one not in missing, planned)))
+
+
+def _spent_ns(run: Run) -> int:
+    return sum(sum(recording.stages_ns.values()) for recording in run.recordings)
+
+
+def _main(run: Run) -> Iterator[_Main]:
+    """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other."""
+    suite = run.manifest.plan.suite
+    judged = judge_run(run)
+    subjects = {
+        (one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one
+        for one in judged.values()
+        if one.cell.role == "subject"
+    }
+    references = {suite.baseline_of(slug) for slug, _, _ in subjects}
+    for (slug, scenario, load), one in subjects.items():
+        baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
+        if baseline is not None or slug not in references:
+            yield _Main(one, baseline, _known(one, baseline, suite))
+
+
+def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite) -> Estimate | None:
+    metric = telling_metric(one.cell.load)
+    if baseline is not None:
+        return compare_by_round(one, baseline, metric, suite.threshold).ratio
+    told = [recording for recording in one.used if tells(recording, metric)]
+    requests = sum(recording.traffic.response.count for recording in told if recording.traffic)
+    if not one.valid or not told or (metric in SHARES and not enough_beyond(requests, SHARES[metric])):
+        return None
+    return estimate(sample_of(told, metric), metric)

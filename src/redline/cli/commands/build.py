@@ -1,0 +1,106 @@
+"""`redline build`: builds servers of the catalogue, and says of each whether it stands."""
+
+import sys
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from redline.cli import exits, places
+from redline.cli.build_view import BuildView
+from redline.cli.building import print_failures
+from redline.cli.contracts import BuildResult, BuiltServer
+from redline.cli.flags import AsJson, split
+from redline.errors import Problem, UsageError
+from redline.model import ServerEntry, Variant
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.ports import BuildOutcome
+from redline.suite import load_catalogue
+from redline.suite.schema.units import did_you_mean
+
+_STYLE = {"built": "green", "stood": "dim", "failed": "yellow"}
+_NS_PER_S = 1e9
+
+Globs = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[GLOB,…]", help="Servers of the catalogue, such as 'http4s.*'; all when none is given."),
+]
+
+
+def build(names: Globs = None, json: AsJson = False) -> None:
+    """Build servers of the catalogue that do not stand yet; those of one build command together."""
+    folder = places.catalogue()
+    entries = matching(load_catalogue(folder).servers, split(names))
+    launcher, console = ProcessLauncher(folder, places.cache()), Console(stderr=True)
+    with BuildView(console) as view:
+        outcome = launcher.build([_as_it_is(entry) for entry in entries], view)
+    result = build_result(entries, outcome)
+    if json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+    else:
+        print_failures(_told_at_length(outcome), console)
+        Console().print(_table(result))
+    if outcome.failures:
+        raise typer.Exit(exits.COULD_NOT_RUN)
+
+
+def matching(servers: dict[str, ServerEntry], globs: tuple[str, ...]) -> tuple[ServerEntry, ...]:
+    """The servers whose names match, all without globs. Raises UsageError with every glob that matches nothing."""
+    families = {f"{name.partition('.')[0]}.*" for name in servers}
+    problems = tuple(
+        Problem(
+            f"no server of the catalogue matches `{glob}`",
+            did_you_mean(glob, (*servers, *sorted(families))) or f"the catalogue has: {', '.join(servers)}",
+        )
+        for glob in globs
+        if not any(fnmatchcase(name, glob) for name in servers)
+    )
+    if problems:
+        raise UsageError.of(problems)
+    return tuple(e for name, e in servers.items() if not globs or any(fnmatchcase(name, glob) for glob in globs))
+
+
+def build_result(entries: tuple[ServerEntry, ...], outcome: BuildOutcome) -> BuildResult:
+    """The published view of what was built."""
+    return BuildResult(servers=tuple(_built(entry.name, outcome) for entry in entries))
+
+
+def _built(name: str, outcome: BuildOutcome) -> BuiltServer:
+    took_ns = outcome.took_ns.get(name)
+    error = outcome.failures.get(name)
+    if error is not None:
+        reason, hint = error.problems[0].message, error.hint
+        return BuiltServer(name=name, state="failed", hash=None, took_ns=took_ns, reason=reason, hint=hint)
+    state = "stood" if took_ns is None else "built"
+    return BuiltServer(name=name, state=state, hash=outcome.hashes[name], took_ns=took_ns)
+
+
+def _as_it_is(entry: ServerEntry) -> Variant:
+    return Variant(entry=entry, options={name: option.default for name, option in entry.options.items()})
+
+
+def _told_at_length(outcome: BuildOutcome) -> BuildOutcome:
+    """Failures whose reason has more lines than a table shows."""
+    return BuildOutcome(failures={name: e for name, e in outcome.failures.items() if "\n" in e.problems[0].message})
+
+
+def _table(result: BuildResult) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("server", "state", "why"):
+        table.add_column(heading, overflow="fold", no_wrap=heading != "why")
+    for server in result.servers:
+        took = f" in {server.took_ns / _NS_PER_S:.1f} s" if server.took_ns is not None else ""
+        state = {"built": f"built now{took}", "stood": "stood already", "failed": f"failed{took}"}[server.state]
+        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(server)))
+    return table
+
+
+def _why(server: BuiltServer) -> str:
+    """In a line, without what the table says beside it."""
+    line = server.reason.partition("\n")[0].removesuffix(":")
+    for beside in (f"building {server.name} failed: ", f"building {server.name} failed ", f"{server.name}: "):
+        line = line.removeprefix(beside)
+    return f"{line}; {server.hint}" if line else ""

@@ -1,0 +1,131 @@
+"""`redline check`: validate a suite and show what it would do."""
+
+import sys
+from collections import Counter
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from redline.cli import places
+from redline.cli.contracts import check_result
+from redline.cli.flags import (
+    AsJson,
+    Duration,
+    Options,
+    Quick,
+    Scenarios,
+    Seed,
+    Servers,
+    SuiteFile,
+    Trials,
+    Users,
+    Warmup,
+    read_overrides,
+)
+from redline.model import Cell, Plan
+from redline.quantities import percent
+from redline.report.format import duration as shown
+from redline.suite import (
+    capacity_loads,
+    expected_length_ns,
+    load_catalogue,
+    load_suite,
+    make_capacity_plan,
+    make_plan,
+    share_of,
+    share_text,
+)
+
+_MOST_LINES = 60
+
+
+def check(
+    suite: SuiteFile,
+    servers: Servers = None,
+    scenarios: Scenarios = None,
+    options: Options = None,
+    users: Users = None,
+    duration: Duration = None,
+    warmup: Warmup = None,
+    trials: Trials = None,
+    seed: Seed = None,
+    quick: Quick = False,
+    json: AsJson = False,
+) -> None:
+    """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
+    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
+    asked = load_suite(suite, load_catalogue(places.catalogue(suite)), overrides)
+    first, plan = make_capacity_plan(asked), make_plan(asked)
+    if json:
+        length_ns = expected_length_ns(first) + expected_length_ns(plan)
+        sys.stdout.write(check_result(plan, length_ns, first).model_dump_json(indent=2) + "\n")
+    else:
+        show_plans(first, plan, Console())
+
+
+def show_plans(first: Plan, plan: Plan, console: Console) -> None:
+    """What is measured first, where rates are a share of it, and what then; how long both will take."""
+    plans = [plan]
+    if loads := capacity_loads(plan.suite):
+        plans = [first, plan]
+        names = " and ".join(load.name for load in loads)
+        console.print(f"part 1 of 2: the capacity under {names}", style="bold", highlight=False)
+        console.print(_table(first))
+        rates = [(load.name, share_of(load)) for load in plan.suite.loads]
+        told = ", ".join(f"{name} ({share_text(share)})" for name, share in rates if share)
+        console.print(f"\npart 2 of 2: {told}, by the weakest of each group", style="bold", highlight=False)
+    console.print(_table(plan))
+    for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
+        console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
+    cells, trials = sum(len(one.cells) for one in plans), sum(len(one.trials) for one in plans)
+    most, auto = "", plan.suite.auto
+    if auto is not None:
+        most = "at most "
+    console.print(
+        f"\n{cells} cells, {most}{trials} trials, seed {plan.suite.seed}:"
+        f" {most or 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
+        highlight=False,
+    )
+    if auto is not None:
+        rounds = f"{auto.at_least} to {plan.suite.trials} rounds"
+        told = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
+        console.print(told, highlight=False)
+
+
+def _table(plan: Plan) -> Table:
+    """A line a cell, or a line a server when those would be too many to read; `--json` has every cell."""
+    return _by_cell(plan) if len(plan.cells) <= _MOST_LINES else _by_server(plan)
+
+
+def _by_server(plan: Plan) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("server", "scenarios", "loads", "cells", "trials"):
+        table.add_column(heading, overflow="fold", justify="left" if heading == "server" else "right")
+    trials = Counter(trial.cell_id for trial in plan.trials)
+    cells: dict[str, list[tuple[str, Cell]]] = {}
+    for cell_id, cell in plan.cells.items():
+        cells.setdefault(_server(cell), []).append((cell_id, cell))
+    for name, its in cells.items():
+        scenarios, loads = ({cell.scenario.name for _, cell in its}, {cell.load.name for _, cell in its})
+        counts = (len(scenarios), len(loads), len(its), sum(trials[cell_id] for cell_id, _ in its))
+        table.add_row(escape(name), *map(str, counts))
+    return table
+
+
+def _server(cell: Cell) -> str:
+    return cell.variant.slug + (" (ceiling)" if cell.role == "ceiling" else "")
+
+
+def _by_cell(plan: Plan) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("server", "scenario", "load", "warm-up", "measured", "trials"):
+        table.add_column(
+            heading, overflow="fold", justify="right" if heading in {"warm-up", "measured", "trials"} else "left"
+        )
+    trials = Counter(trial.cell_id for trial in plan.trials)
+    for cell_id, cell in plan.cells.items():
+        warmup = f"≤ {shown(cell.warmup_ns)}" if cell.warmup_detect else shown(cell.warmup_ns)
+        times = (warmup, shown(cell.load.duration_ns), str(trials[cell_id]))
+        table.add_row(escape(_server(cell)), cell.scenario.name, cell.load.name, *times)
+    return table

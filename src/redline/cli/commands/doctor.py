@@ -1,0 +1,42 @@
+"""`redline doctor`: what this machine will do to the numbers, and what to do about it."""
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from redline.cli.contracts import DoctorResult
+from redline.cli.flags import AsJson
+from redline.doctor import examine
+from redline.errors import DriveError
+from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.machine import plan_placement, read_environment
+
+_MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")}
+
+
+def doctor(json: AsJson = False) -> None:
+    """Examine this machine: cores, clocks, limits, other load; each with what to do about it."""
+    try:
+        driver = EngineDriver(find_engine())
+        version, sha256 = driver.version(), driver.sha256()
+    except DriveError:
+        version, sha256 = "not installed", ""
+    environment = read_environment(version, sha256, plan_placement())
+    advice = examine(environment)
+    if json:
+        result = DoctorResult(environment=environment, advice=advice)
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for item in advice:
+        mark, colour = _MARKS[item.grade]
+        says = Text(item.says)
+        if item.do:
+            says.append(f"\n→ {item.do}", style="dim")
+        table.add_row(Text(mark, style=colour), Text(item.topic, style="bold"), says)
+    Console().print(table)

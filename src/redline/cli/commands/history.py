@@ -1,0 +1,143 @@
+"""`redline history`: every cell of many runs, from run to run, and where it changed."""
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from redline.analysis.changes import FEWEST_RUNS
+from redline.analysis.history import Seen, build_history, overlooked, regressions, see, silent
+from redline.cli import exits
+from redline.cli.flags import AsJson, Scenarios, Servers, at_least_one, split
+from redline.cli.history_view import print_history
+from redline.cli.one_line import OneLine
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.model import Cell
+from redline.model.history import History
+from redline.report.render.history_markdown import render_history
+from redline.storage.archive import Archive, left_out, open_archive
+
+
+class Format(StrEnum):
+    """What a history can be rendered as, beside the terminal and JSON."""
+
+    MD = "md"
+
+
+class FailOn(StrEnum):
+    """What a caller may want to fail on."""
+
+    REGRESSION = "regression"
+
+
+def history(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Holds runs, such as runs/.", show_default=False)],
+    servers: Servers = None,
+    scenarios: Scenarios = None,
+    recent: Annotated[
+        int | None, typer.Option("--recent", metavar="N", help="Only regressions of the last N runs fail.")
+    ] = None,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", metavar="regression", help="Exit with 3 when a cell became slower and still is."),
+    ] = None,
+    form: Annotated[Format | None, typer.Option("--format", "-f", metavar="md", help="For a pull request.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Follow every cell across the runs of a directory, and show where it became faster or slower."""
+    if recent is not None:
+        at_least_one("--recent", recent)
+    archive = open_archive(folder)
+    found = _read(folder, archive, _wanted(split(servers), split(scenarios)))
+    _refuse_nothing(found, asked=bool(servers or scenarios))
+    if json:
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    elif form is Format.MD:
+        sys.stdout.buffer.write(render_history(found))
+        sys.stdout.flush()
+    else:
+        print_history(found, Console())
+    _tell_left_out(found)
+    if fail_on:
+        gate(found, recent)
+
+
+def gate(found: History, recent: int | None) -> None:
+    """Exit with 3 for a regression that stands, and with 1 where the last run tells nothing or cannot be read.
+
+    Too few runs are no failure, since every history begins with one; what is then not judged is said on stderr.
+    """
+    worse = regressions(found, recent)
+    for one in worse:
+        since = found.runs[one.regressed_since or 0].name
+        sys.stderr.write(f"regression: {one.slug}: {one.metric}, since {since}\n")
+    if worse:
+        raise typer.Exit(exits.MISSED)
+    if not found.runs:
+        raise RedlineError(f"nothing could be judged: no run below {found.folder}", hint="name the folder of the runs")
+    unread = overlooked(found)
+    if unread:
+        raise RedlineError(
+            f"the newest run may not have been judged: {'; '.join(f'{one.folder}: {one.reason}' for one in unread)}",
+            hint="mend it, go on with it (redline run --resume DIR), or move it away, and ask again",
+        )
+    missing = sorted({f"{one.slug}: {one.points[-1].missing}" for one in silent(found)})
+    if missing:
+        raise RedlineError(
+            f"the last run does not tell everything: {'; '.join(missing)}",
+            hint=f"see why: redline report {found.runs[-1].folder}",
+        )
+    newest = found.runs[-1].era
+    runs = sum(run.era == newest for run in found.runs)
+    if runs < FEWEST_RUNS:
+        sys.stderr.write(f"note: nothing is judged yet: the era has {runs} of the {FEWEST_RUNS} runs that it takes\n")
+
+
+def _wanted(servers: tuple[str, ...], scenarios: tuple[str, ...]) -> Callable[[Cell], bool]:
+    def wanted(cell: Cell) -> bool:
+        names = (cell.variant.slug, cell.variant.entry.name)
+        return _any(names, servers) and _any((cell.scenario.name,), scenarios)
+
+    return wanted
+
+
+def _any(names: tuple[str, ...], globs: tuple[str, ...]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
+
+
+def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> History:
+    """The history of what can be read; what cannot is left out, with the reason."""
+    seen: list[Seen] = []
+    aside = list(archive.left_out)
+    with OneLine(Console(stderr=True)) as line:
+        for number, store in enumerate(archive.runs, start=1):
+            line.show(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
+            try:
+                seen.append(see(store.run(), str(store.folder), wanted))
+            except StoreError as error:
+                aside.append(left_out(store.folder, error.problems[0].message, store))
+            except ValueError as error:  # a histogram is decoded when it is first asked
+                aside.append(left_out(store.folder, f"its recordings are damaged: {error}", store))
+        line.show(Text("looking for changes"))
+        return build_history(str(folder), seen, aside, archive.foreign)
+
+
+def _refuse_nothing(found: History, *, asked: bool) -> None:
+    if asked and found.runs and not found.cells:
+        raise UsageError(
+            f"no cell of the runs below {found.folder} matches", hint="leave out -s and -m to see all that there are"
+        )
+
+
+def _tell_left_out(found: History) -> None:
+    """What is no part of it, on stderr: runs one by one, foreign directories together."""
+    for one in found.left_out:
+        sys.stderr.write(f"warn: left out: {one.folder}: {one.reason}\n")
+    if found.foreign:
+        sys.stderr.write(f"note: no run is in {', '.join(found.foreign)}\n")

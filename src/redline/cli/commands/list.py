@@ -1,0 +1,72 @@
+"""`redline list`: the catalogue, the scenarios and the suites, and what can be used here."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from redline.cli import places
+from redline.cli.contracts import ListedServer, ListedSuite, ListResult
+from redline.cli.flags import AsJson
+from redline.errors import UsageError
+from redline.model import ServerEntry
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.suite import Catalogue, load_catalogue, load_suite
+
+_STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow"}
+
+
+def list_catalogue(json: AsJson = False) -> None:
+    """List servers, scenarios and suites: what is built, and what cannot be built here and why."""
+    folder = places.catalogue()
+    catalogue = load_catalogue(folder)
+    launcher = ProcessLauncher(folder, places.cache())
+    result = ListResult(
+        servers=tuple(_listed(entry, launcher) for entry in catalogue.servers.values()),
+        scenarios={scenario.name: scenario.about for scenario in catalogue.scenarios.values()},
+        suites=tuple(ListedSuite(file=_near(file), about=_about(file, catalogue)) for file in places.suites()),
+    )
+    if json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+    else:
+        _print(result, Console())
+
+
+def _listed(entry: ServerEntry, launcher: ProcessLauncher) -> ListedServer:
+    state, reason = launcher.availability(entry)
+    options = {name: option.values for name, option in entry.options.items()}
+    return ListedServer(
+        name=entry.name, about=entry.about, runtime=entry.runtime, options=options, state=state, reason=reason
+    )
+
+
+def _about(file: Path, catalogue: Catalogue) -> str:
+    try:
+        return load_suite(file, catalogue).about
+    except UsageError as error:
+        return f"not valid: {error.problems[0].message}"
+
+
+def _near(file: Path) -> str:
+    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
+
+
+def _print(result: ListResult, console: Console) -> None:
+    table = Table(title="Servers", title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for heading in ("name", "runtime", "here", "options", "what it is"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "name")
+    for server in result.servers:
+        options = "  ".join(f"{name}={'|'.join(map(str, values))}" for name, values in server.options.items())
+        here = Text(server.state + (f": {server.reason}" if server.reason else ""), style=_STATE_STYLE[server.state])
+        table.add_row(Text(server.name), server.runtime, here, Text(options), Text(server.about))
+    console.print(table)
+    for title, rows in (
+        ("Scenarios", list(result.scenarios.items())),
+        ("Suites", [(suite.file, suite.about) for suite in result.suites]),
+    ):
+        listing = Table(title=f"\n{title}", title_justify="left", box=None, show_header=False, pad_edge=False)
+        for name, about in rows:
+            listing.add_row(Text(name), Text(about))
+        console.print(listing)

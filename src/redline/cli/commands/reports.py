@@ -1,0 +1,203 @@
+"""`redline report` and `redline compare`: views of what is stored."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from redline.analysis import build_report, compare_runs
+from redline.analysis.compare import not_run
+from redline.analysis.environments import grave
+from redline.cli import exits, places, stages
+from redline.cli.contracts import CompareResult
+from redline.cli.flags import AsJson
+from redline.cli.limit_view import print_report as print_limits
+from redline.cli.summary import print_comparisons, print_report
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.model import SHOWN, Comparison, Finding, Grade, Metric, Report, Run, Verdict
+from redline.report.render import RENDERERS
+from redline.report.render.limits import LIMIT_RENDERERS
+from redline.storage.runs import RunStore
+from redline.storage.searches import LimitStore
+
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.", show_default=False)]
+
+
+class Format(StrEnum):
+    """What a report can be rendered as."""
+
+    HTML = "html"
+    CSV = "csv"
+    JSON = "json"
+    MD = "md"
+
+
+class FailOn(StrEnum):
+    """Verdicts that a caller may want to fail on."""
+
+    SLOWER = "slower"
+    INCONCLUSIVE = "inconclusive"
+
+
+def report(
+    run: RunFolder,
+    form: Annotated[
+        Format | None, typer.Option("--format", "-f", metavar="html|csv|json|md", help="Render to stdout, in full.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
+    if json:
+        form = Format.JSON
+    if (searched := LimitStore(run)).there:
+        _show_search(searched, form)
+        return
+    made = build_report(read_run(run))
+    if form is None:
+        print_report(made, Console())
+        return
+    sys.stdout.buffer.write(RENDERERS[form.value].render(made))
+    sys.stdout.flush()
+
+
+def _show_search(store: LimitStore, form: Format | None) -> None:
+    """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
+    found = store.report()
+    if found is None:
+        hint = f"go on with: {places.own_name()} limit --resume {store.folder}"
+        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint=hint)
+    if form is None:
+        print_limits(found, Console())
+        return
+    if form.value not in LIMIT_RENDERERS:
+        raise UsageError(f"{store.folder} holds a search, which has no {form.value}", hint="take html, json or md")
+    sys.stdout.buffer.write(LIMIT_RENDERERS[form.value].render(found))
+    sys.stdout.flush()
+
+
+def compare(
+    run: RunFolder,
+    other: Annotated[
+        Path | None,
+        typer.Argument(metavar="RUN_B", help="Compared with RUN; without it, RUN's own variants with its baseline."),
+    ] = None,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option("--fail-on", metavar="slower|inconclusive", help="Exit with 3 when a verdict is this."),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", metavar="", help="Compare two runs whose environments differ gravely.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
+    base = read_run(run)
+    result = _between(base, read_run(other), anyway=anyway) if other else _within(base)
+    if json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+    else:
+        print_comparisons(result.comparisons, Console(), base=result.base, other=result.other)
+    _tell_doubts(result)
+    if fail_on:
+        gate(result, {Verdict(verdict.value) for verdict in fail_on})
+
+
+def read_run(folder: Path) -> Run:
+    """A stored run. Raises StoreError when there is none, and says so where its first part is all that there is."""
+    if LimitStore(folder).there:
+        hint = f"see it with: {places.own_name()} report {folder}"
+        raise StoreError(f"{folder} holds a search for limits, and no run", hint=hint)
+    first = stages.capacity_of(folder)
+    if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):
+        raise StoreError(
+            f"{folder} has been measured no further than its capacity",
+            hint=f"go on with: {places.own_name()} run --resume {folder}; or see: redline report {first.folder}",
+        )
+    return RunStore(folder).run()
+
+
+def _tell_doubts(result: CompareResult) -> None:
+    """What to know before believing it, on stderr."""
+    for line in (*result.unmatched, *result.environment_differs):
+        grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
+        sys.stderr.write(f"{grade}: {line}\n")
+    for finding in result.findings:
+        if finding.grade is not Grade.NOTE:
+            sys.stderr.write(f"{finding.grade}: {finding.cell_id.rpartition('-')[0]}: {finding.message}\n")
+
+
+def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
+    """Exit with 3 for an unwanted verdict, and with 1 where there is none: what was not compared has not passed.
+
+    A p99.9 fails by being slower alone. Most runs have too few requests to say more of it, and what else may forbid
+    a comparison forbids it in every metric. A p90 stands between two that fail, and memory is no speed: each metric
+    more is one more chance of a false alarm, so these are told and fail nothing.
+    """
+    shown = [comparison for comparison in result.comparisons if comparison.metric in SHOWN]
+    far_tail = [comparison for comparison in result.comparisons if comparison.metric is Metric.P999]
+    slower = {Verdict.SLOWER} & unwanted
+    if any(c.verdict in unwanted for c in shown) or any(c.verdict in slower for c in far_tail):
+        raise typer.Exit(exits.MISSED)
+    if not shown:
+        told = "; ".join(result.unmatched) or "no cell of the run has its baseline beside it"
+        raise RedlineError(f"nothing could be compared: {told}", hint="measure a cell and its baseline in one run")
+    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in shown if (reason := _why_none(c))})
+    if refused or result.unmatched:
+        told = "; ".join((*refused, *result.unmatched))
+        raise RedlineError(f"not everything could be compared: {told}", hint="mend these cells and measure them again")
+
+
+def _why_none(comparison: Comparison) -> str:
+    """Why there can be no verdict, however large the difference; empty where there can."""
+    ratio = comparison.ratio
+    return ratio.method if ratio is not None and ratio.low is None else comparison.refused
+
+
+def _within(run: Run) -> CompareResult:
+    suite = run.manifest.plan.suite
+    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
+        raise UsageError(
+            f"run {run.manifest.name} has no baseline to compare with",
+            hint="name one in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
+        )
+    name, made = run.manifest.name, build_report(run)
+    return CompareResult(
+        base=name,
+        other=name,
+        comparisons=made.comparisons,
+        unmatched=not_run(run),
+        environment_differs=(),
+        findings=_findings(made),
+    )
+
+
+def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
+    between = f"{base.manifest.name} and {other.manifest.name}"
+    differing = grave(base.manifest.environment, other.manifest.environment)
+    if differing and not anyway:
+        raise UsageError(
+            f"{between} are of two worlds: {'; '.join(map(str, differing))}",
+            hint="measure both in one run, or both here and now; --anyway compares them all the same",
+        )
+    compared = compare_runs(base, other)
+    if not compared.comparisons:
+        raise UsageError(
+            f"{between} have no cell in common",
+            hint="cells match when server, options, scenario, load, warm-up and timeout are the same",
+        )
+    return CompareResult(
+        base=base.manifest.name,
+        other=other.manifest.name,
+        comparisons=compared.comparisons,
+        unmatched=compared.unmatched,
+        environment_differs=tuple(map(str, compared.environment_differs)),
+        environment_grave=tuple(map(str, differing)),
+        findings=(*_findings(build_report(base)), *_findings(build_report(other))),
+    )
+
+
+def _findings(report: Report) -> tuple[Finding, ...]:
+    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in cell.findings)

@@ -1,0 +1,110 @@
+"""`redline run`: plan, build, measure, report."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from redline.cli import exits, places, stages
+from redline.cli.flags import (
+    AsJson,
+    Duration,
+    Options,
+    Quick,
+    Scenarios,
+    Seed,
+    Servers,
+    Trials,
+    Users,
+    Warmup,
+    read_overrides,
+)
+from redline.cli.summary import print_report
+from redline.errors import UsageError
+from redline.model import CellReport, Report
+from redline.report.render import RENDERERS
+from redline.suite import Overrides
+
+
+def run(
+    suite: Annotated[
+        Path | None, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)
+    ] = None,
+    servers: Servers = None,
+    scenarios: Scenarios = None,
+    options: Options = None,
+    users: Users = None,
+    duration: Duration = None,
+    warmup: Warmup = None,
+    trials: Trials = None,
+    seed: Seed = None,
+    quick: Quick = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="The run's directory.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a run that stopped.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Run a suite: build its servers, measure every cell, write the report."""
+    console = Console(stderr=True)
+    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
+    if resume is not None:
+        _refuse_more_than_resume(suite, output, overrides)
+        opened = stages.reopen(resume, console)
+    elif suite is not None:
+        opened = stages.begin(suite, overrides, output, console)
+    else:
+        raise UsageError(
+            "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
+        )
+    outcome = stages.go_on(opened, console)
+    _, report = outcome.parts[-1]
+    if json:
+        sys.stdout.write(RENDERERS["json"].render(report).decode())
+    else:
+        print_report(report, Console())
+    for store, _ in outcome.parts:
+        said = "report" if store.folder == opened.store.folder else "capacity"
+        page = (store.folder / "report.html").resolve()
+        console.print(f"{said}: {page}", soft_wrap=True, highlight=False, markup=False)
+    if outcome.interrupted:
+        again = f"{places.own_name()} run --resume {opened.store.folder}"
+        console.print(f"interrupted; go on with: {again}", soft_wrap=True, markup=False)
+    code = exits.INTERRUPTED if outcome.interrupted else exit_code(tuple(report for _, report in outcome.parts))
+    if code:
+        raise typer.Exit(code)
+
+
+def _refuse_more_than_resume(suite: Path | None, output: Path | None, overrides: Overrides) -> None:
+    if suite is not None or output is not None or overrides != Overrides():
+        raise UsageError(
+            "--resume goes on with a run as it was planned, and takes nothing beside it but --json",
+            hint="leave out the suite and the other flags, or start a new run without --resume",
+        )
+
+
+def exit_code(reports: Sequence[Report]) -> int:
+    """1 when a subject of any part could not be run at all; 3 when an objective of the last was not shown to be met.
+
+    Objectives are for what the suite asks about: a server whose capacity is sought is asked for all it has.
+    """
+    if any(_could_not_run(report) for report in reports):
+        return exits.COULD_NOT_RUN
+    missed = any(not result.met for cell in _subjects(reports[-1]) for result in cell.objectives)
+    return exits.MISSED if missed else exits.DONE
+
+
+def _subjects(report: Report) -> list[CellReport]:
+    return [cell for cell in report.cells if cell.role == "subject"]
+
+
+def _could_not_run(report: Report) -> bool:
+    subjects = _subjects(report)
+    return not any(cell.valid for cell in subjects) or any(_never_answered(cell) for cell in subjects)
+
+
+def _never_answered(cell: CellReport) -> bool:
+    return bool(cell.trials) and not any(trial.rate_per_s and not trial.failure for trial in cell.trials)

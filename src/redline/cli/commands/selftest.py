@@ -1,0 +1,109 @@
+"""`redline selftest`: Redline held to known answers, on this machine, now."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from redline.cli import exits, places
+from redline.cli.flags import AsJson
+from redline.cli.one_line import OneLine
+from redline.cli.selftest_view import print_selftest
+from redline.errors import UsageError
+from redline.model import Interval
+from redline.peers import find_peers
+from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.machine import plan_placement
+from redline.quantities import duration
+from redline.selftest.cases import ARRIVALS, known_cases
+from redline.selftest.oracle import build_oracle
+from redline.selftest.results import SelftestResult
+from redline.selftest.rig import Rig
+from redline.selftest.run import Order, run
+
+_SHORTEST_S, _LONGEST_S = 0.5, 600.0
+_OURS = Path(__file__)
+"""The catalogue above this file comes first: a user's own has no server with known answers."""
+
+
+def selftest(
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Ask other load generators on the PATH the same, where they can.")
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", metavar="N", help="Measure each case for so long.", show_default="each as it needs"),
+    ] = None,
+    case: Annotated[
+        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given again.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Hold the engine to servers with known answers: truth, answer, error, and whether that is good enough."""
+    order = _order(seconds, case or [], peers)
+    console = Console(stderr=True)
+    result = _run(order, console)
+    if json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+    else:
+        print_selftest(result, Console())
+    if result.judgement == "off":
+        raise typer.Exit(exits.COULD_NOT_RUN)
+
+
+def _order(seconds: float | None, wanted: list[str], peers: bool) -> Order:
+    """What to run. Raises UsageError for a case that there is not, and for a length that makes no sense."""
+    if seconds is not None and not _SHORTEST_S <= seconds <= _LONGEST_S:
+        raise UsageError(
+            f"--seconds {seconds:g} is not possible", hint=f"from {_SHORTEST_S:g} to {_LONGEST_S:g} seconds"
+        )
+    cases = known_cases(seconds)
+    names = [known.name for known in cases] + [ARRIVALS]
+    for name in wanted:
+        if name not in names:
+            raise UsageError(f"--case {name}: there is no such case", hint=f"the cases are {', '.join(names)}")
+    return Order(
+        cases=tuple(known for known in cases if not wanted or known.name in wanted),
+        arrivals=not wanted or ARRIVALS in wanted,
+        peers=find_peers() if peers else (),
+        at_most_s=seconds,
+    )
+
+
+def _run(order: Order, console: Console) -> SelftestResult:
+    """Say how long it takes, build, and run; one line shows how it goes."""
+    placement = plan_placement()
+    driver = EngineDriver(find_engine())
+    with OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:
+        oracle = build_oracle(
+            places.catalogue(_OURS),
+            places.cache(_OURS),
+            placement,
+            lambda told: line.show(Text(f"building the oracle: {told}")),
+        )
+        count = len(order.cases) + order.arrivals
+        console.print(
+            f"{count} {'case' if count == 1 else 'cases'}, about {duration(order.seconds * 1e9)}", highlight=False
+        )
+        if order.peers:
+            names = ", ".join(f"{peer.adapter.name} {peer.version}".strip() for peer in order.peers)
+            console.print(f"beside {names}", highlight=False)
+        if placement.lab_cpus:
+            os.sched_setaffinity(0, placement.lab_cpus)
+        current = ""
+
+        def begin(what: str) -> None:
+            nonlocal current
+            current = what
+            line.show(Text(what))
+
+        def watch(interval: Interval) -> None:
+            p99 = duration(interval.response.quantile_ns(0.99))
+            line.show(Text(f"{current}  {interval.phase}  {interval.end_ns / 1e9:.1f} s  p99 {p99}"))
+
+        return run(order, Rig(oracle, driver, Path(scratch), watch), begin)

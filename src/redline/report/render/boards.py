@@ -1,0 +1,149 @@
+"""Comparisons as a study asks for them: servers in lines, scenarios and loads in columns, a board for each metric."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from redline.model import COMPARED, SHOWN, CellReport, Comparison, Metric, Report
+from redline.report.render.lines import SCENARIO, Line, Naming, defaults_told
+
+
+@dataclass(frozen=True)
+class Column:
+    """One scenario under one load."""
+
+    scenario: str
+    load: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """One metric's comparisons by line and column; what was never compared has no entry."""
+
+    metric: Metric
+    found: dict[tuple[Line, Column], Comparison]
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """In the report's order, those of one setting together."""
+        lines = tuple(dict.fromkeys(line for line, _ in self.found))
+        return tuple(line for setting in self.settings for line in lines if line.setting == setting)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """In the report's order, those of one load together."""
+        columns = tuple(dict.fromkeys(column for _, column in self.found))
+        return tuple(column for load in self.loads for column in columns if column.load == load)
+
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """Every setting once."""
+        return tuple(dict.fromkeys(line.setting for line, _ in self.found))
+
+    @cached_property
+    def loads(self) -> tuple[str, ...]:
+        """Every load once."""
+        return tuple(dict.fromkeys(column.load for _, column in self.found))
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Every scenario once."""
+        return tuple(dict.fromkeys(column.scenario for column in self.columns))
+
+    @property
+    def against(self) -> str:
+        """What every line is held against; empty when not all against the same."""
+        names = {line.against for line in self.lines}
+        return names.pop() if len(names) == 1 else ""
+
+    def parts(self, most_numbers: int = 48, most_columns: int = 6) -> tuple[tuple[str, "Board"], ...]:
+        """A part for each load with its name; few numbers of several loads stay together, under no name."""
+        if len(self.loads) > 1 and len(self.found) <= most_numbers and len(self.columns) <= most_columns:
+            return (("", self),)
+        return tuple((load, self.under(load)) for load in self.loads)
+
+    def title_of(self, column: Column) -> str:
+        """What tells the column from the others: scenario, load or both."""
+        names = (column.scenario if len(self.scenarios) > 1 else "", column.load if len(self.loads) > 1 else "")
+        return " · ".join(name for name in names if name) or column.scenario
+
+    def under(self, load: str) -> "Board":
+        """The part that belongs to one load."""
+        return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load})
+
+    def of_setting(self, setting: str) -> tuple[Line, ...]:
+        """The lines of one setting."""
+        return tuple(line for line in self.lines if line.setting == setting)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on one axis, such as from `interceptor` off to server-log, with a board for each metric."""
+
+    axis: str
+    value: str
+    reference: str
+    boards: tuple[Board, ...]
+
+    @property
+    def title(self) -> str:
+        """`interceptor: server-log against off`; of scenarios the two names alone."""
+        step = f"{self.value} against {self.reference}"
+        return step if self.axis == SCENARIO else f"{self.axis}: {step}"
+
+
+def cost_boards(report: Report) -> tuple[Board, ...]:
+    """What each server costs against its baseline, a board for each metric; empty when nothing is compared."""
+    cells = {cell.cell_id: cell for cell in report.cells}
+    shown = [c for c in report.comparisons if c.cell_id in cells and cells[c.cell_id].role == "subject"]
+    return _boards(shown, cells, Naming(defaults_told(report)))
+
+
+def tells_more(boards: tuple[Board, ...]) -> bool:
+    """Whether there is something to see: more scenarios, loads or pairs than one, or what no other table shows."""
+    return any(len(board.found) > 1 or board.metric not in SHOWN for board in boards)
+
+
+def steps(report: Report) -> tuple[Step, ...]:
+    """The effects by axis, value and reference, in the order in which they first appear."""
+    cells = {cell.cell_id: cell for cell in report.cells}
+    defaults = defaults_told(report)
+    gathered: dict[tuple[str, str, str], list[Comparison]] = {}
+    for effect in report.effects:
+        if effect.comparison.cell_id in cells:
+            gathered.setdefault((effect.axis, effect.value, effect.reference), []).append(effect.comparison)
+    return tuple(Step(*key, _boards(found, cells, Naming(defaults, key[0]))) for key, found in gathered.items())
+
+
+def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
+    """A board for each metric; of the p99.9 only where requests were enough somewhere, not a board of refusals."""
+    servers = {c.cell_id: cells[c.cell_id].server for c in kept} | {
+        c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
+    }
+    lines = naming.lines({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
+    boards = []
+    for metric in COMPARED:
+        found = {
+            (lines[servers[c.cell_id], servers[c.baseline_id]], _column(cells[c.cell_id])): c
+            for c in kept
+            if c.metric is metric
+        }
+        if found and (metric in SHOWN or any(c.verdict for c in found.values())):
+            boards.append(Board(metric, found))
+    return tuple(boards)
+
+
+def _column(cell: CellReport) -> Column:
+    return Column(cell.scenario, cell.load)
+
+
+def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[Line, Column], ...]]]:
+    """The reasons for which comparisons were refused, numbered from 1, each with where it holds."""
+    reasons: dict[str, list[tuple[Line, Column]]] = {}
+    for line in board.lines:
+        for column in board.columns:
+            comparison = board.found.get((line, column))
+            if comparison is not None and comparison.ratio is None:
+                reasons.setdefault(comparison.refused or "no reason was told", []).append((line, column))
+    for number, (reason, places) in enumerate(reasons.items(), 1):
+        yield number, reason, tuple(places)

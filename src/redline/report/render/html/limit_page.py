@@ -1,0 +1,196 @@
+"""The view of a limit as a page: answers on one axis, and what stands in the section of each cell."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from redline.model.limits import CellLimit, LimitAnswer, LimitProbe, LimitReport
+from redline.quantities import duration, rate
+from redline.report.render import limit_words as words
+from redline.report.render.html.limit_plots import drawn, percentiles_told
+
+COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
+"""As the script has them."""
+
+_UNFOLDED = 3
+_MOST_TICKS = 6
+_PARTS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A labelled position; `at` is in percent of the width."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class RateAxis:
+    """Rates on a log axis, from `low` to `high` per second."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rates: Iterable[float]) -> "RateAxis | None":
+        """Wide enough for all of them; None for none."""
+        told = [each for each in rates if each > 0]
+        if not told:
+            return None
+        room = max((max(told) / min(told)) ** 0.08, 1.1)
+        return cls(min(told) / room, max(told) * room)
+
+    def at(self, per_s: float) -> float:
+        """Percent of the axis, held to its edges."""
+        share = math.log(max(per_s, self.low) / self.low) / math.log(self.high / self.low)
+        return round(100 * min(1.0, share), 2)
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """Round rates, as many as there is room for."""
+        found: list[float] = []
+        for parts in _PARTS:
+            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            rounds = [part * 10.0**decade for decade in decades for part in parts]
+            inside = [each for each in rounds if self.low <= each <= self.high]
+            if len(inside) > _MOST_TICKS:
+                break
+            found = inside
+        return tuple(Tick(self.at(each), rate(each)) for each in found)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """An answer on the axis, in percent. A side that is not known reaches the axis's end; those that are are `ends`."""
+
+    start: float
+    width: float
+    ends: tuple[float, ...]
+    knee: float | None
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """One set of objectives of one cell, whose `section` tells more; `place` among its cell's `rows`."""
+
+    cell: CellLimit
+    section: int
+    place: int
+    answer: LimitAnswer | None
+    strip: Strip | None
+    rows: int
+
+    @property
+    def known(self) -> str:
+        """How it is known, and whether it is as narrow as was asked."""
+        assert self.answer is not None
+        return words.method_told(self.answer) + ("" if self.answer.decided else "; wider than asked")
+
+    @property
+    def conditions(self) -> str:
+        """What was asked, where the set's name does not say it."""
+        assert self.answer is not None
+        asked = ", ".join(self.answer.conditions)
+        return "" if asked == self.answer.name else asked
+
+
+@dataclass(frozen=True)
+class CellSection:
+    """One cell: its words, and whether it has a curve."""
+
+    cell: CellLimit
+    place: int
+    drawn: bool
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What is said of it, each with a heading."""
+        told = [
+            ("search", words.ended_told(self.cell)),
+            ("search", words.confirmed_told(self.cell)),
+            ("warm-up", words.starts_told(self.cell)),
+            ("client", words.client_told(self.cell)),
+            *(("doubtful", each) for each in words.doubts_told(self.cell)),
+            ("knee", words.knee_of(self.cell)),
+            *(("past the edge", each) for each in words.beyond_told(self.cell)),
+        ]
+        return tuple((name, text) for name, text in told if text)
+
+    @property
+    def percentiles(self) -> tuple[tuple[str, int], ...]:
+        """Those that some point of its curve tells: name and colour."""
+        return tuple((name, colour) for name, colour in COLOURS.items() if name in percentiles_told(self.cell))
+
+    @property
+    def bands(self) -> tuple[tuple[int, str], ...]:
+        """The answers that are shaded in its curve: colour and name."""
+        limits = enumerate(self.cell.limits)
+        return tuple((i % 8, a.name) for i, a in limits if a.passed_per_s is not None and a.failed_per_s is not None)
+
+
+@dataclass(frozen=True)
+class LimitPage:
+    """The whole page."""
+
+    report: LimitReport
+    axis: RateAxis | None
+    rows: tuple[AnswerRow, ...]
+    sections: tuple[CellSection, ...]
+
+    @property
+    def folds(self) -> bool:
+        """Whether all cells but the first are folded away."""
+        return len(self.sections) > _UNFOLDED
+
+    @property
+    def several_scenarios(self) -> bool:
+        """Whether the scenario has to be told."""
+        return len({cell.scenario for cell in self.report.cells}) > 1
+
+
+def limit_page(report: LimitReport) -> LimitPage:
+    """Lay the report out."""
+    axis = RateAxis.of(_rates(report.cells))
+    sections = tuple(CellSection(cell, place, drawn(cell)) for place, cell in enumerate(report.cells))
+    return LimitPage(report, axis, tuple(row for section in sections for row in _rows(section, axis)), sections)
+
+
+def _rates(cells: Sequence[CellLimit]) -> Iterable[float]:
+    for cell in cells:
+        for answer in cell.limits:
+            yield from (each for each in (answer.passed_per_s, answer.failed_per_s) if each is not None)
+        if cell.knee is not None:
+            yield cell.knee.rate_per_s
+
+
+def _rows(section: CellSection, axis: RateAxis | None) -> Iterable[AnswerRow]:
+    cell, limits = section.cell, section.cell.limits
+    if not limits:
+        yield AnswerRow(cell, section.place, 0, None, None, 1)
+    for place, answer in enumerate(limits):
+        strip = _strip(cell, answer, axis) if axis else None
+        yield AnswerRow(cell, section.place, place, answer, strip, len(limits))
+
+
+def _strip(cell: CellLimit, answer: LimitAnswer, axis: RateAxis) -> Strip | None:
+    low, high = answer.passed_per_s, answer.failed_per_s
+    knee = None if cell.knee is None else axis.at(cell.knee.rate_per_s)
+    if low is None and high is None:
+        return None
+    start, end = 0.0 if low is None else axis.at(low), 100.0 if high is None else axis.at(high)
+    return Strip(start, round(end - start, 2), tuple(axis.at(each) for each in (low, high) if each is not None), knee)
+
+
+def probe_note(probe: LimitProbe) -> str:
+    """What there is to say of a probe beside its numbers."""
+    phase = {"search": "", "curve": "for the curve", "confirm": "to confirm"}[probe.phase]
+    state = "hopeless: ended early" if probe.hopeless else "did not keep up" if probe.overloaded else ""
+    client = f"not the server: {probe.client}" if probe.client else ""
+    start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
+    return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
+
+
+def time_told(ns: int | None) -> str:
+    """A percentile; a dash where too few responses lie beyond it."""
+    return "—" if ns is None else duration(ns)

@@ -1,0 +1,215 @@
+"""The page's answers at a glance: costs and effects as coloured tables and bars, and rankings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from redline.model import CellReport, Comparison, Metric, Report
+from redline.report import format as fmt
+from redline.report.render.boards import Board, Column, cost_boards, refusals, steps, tells_more
+from redline.report.render.html.bars import Bars, Scale
+from redline.report.render.lines import Line
+from redline.report.render.views import load_told
+from redline.suite.load_text import is_open
+
+_OPEN_AT_MOST = 48
+"""So many numbers are shown unfolded; of more, the first load is, and the others are a click away."""
+_HEATS = (0.05, 0.15)
+"""Changes from which on a cell of a table is coloured more strongly."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One change in a table: `look` are its CSS classes; `note` is the number of the reason why there is none.
+
+    `brief` is the text without decimals that say little at a glance.
+    """
+
+    text: str
+    brief: str = ""
+    sign: str = ""
+    bounds: str = ""
+    look: str = ""
+    note: int | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The bars of one column, one for each server; or, of a server that stands alone, one for each column."""
+
+    title: str
+    names: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    bars: Bars
+
+
+@dataclass(frozen=True)
+class Table:
+    """Tiles by line and column, lines gathered by setting; columns gathered by load where there is more than one."""
+
+    columns: tuple[Column, ...]
+    loads: tuple[tuple[str, int], ...]
+    groups: tuple[tuple[str, tuple[tuple[Line, tuple[Tile, ...]], ...]], ...]
+
+
+@dataclass(frozen=True)
+class LoadView:
+    """One load, or all when `load` is empty: bars by setting, and the same numbers with their intervals as a table."""
+
+    load: str
+    load_text: str
+    panels: tuple[tuple[str, tuple[Panel, ...]], ...]
+    table: Table
+    open: bool
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """One metric of one question. `matrix` stands before the loads when there is more than one."""
+
+    title: str
+    metric: Metric
+    against: str
+    matrix: Table | None
+    loads: tuple[LoadView, ...]
+    scale: Scale
+    notes: tuple[tuple[int, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question in every metric that was compared; `first` is the metric that is shown first."""
+
+    by_metric: tuple[tuple[Metric, tuple[BoardView, ...]], ...]
+    first: Metric
+
+
+def cost(report: Report) -> Answer | None:
+    """What each server costs against its baseline; None when the results say it all, or nothing is compared."""
+    boards = cost_boards(report)
+    if not tells_more(boards):
+        return None
+    views = tuple((board.metric, (_view(report, board, "", unfolded=True),)) for board in boards)
+    return Answer(views, _first(report, boards))
+
+
+def effects(report: Report) -> Answer | None:
+    """What each step on each axis costs each server; None without effects."""
+    found = steps(report)
+    boards = [board for step in found for board in step.boards]
+    if not boards:
+        return None
+    metrics = tuple(metric for metric in Metric if any(board.metric is metric for board in boards))
+    views = tuple(
+        (
+            metric,
+            tuple(
+                _view(report, board, step.title, unfolded=False)
+                for step in found
+                for board in step.boards
+                if board.metric is metric
+            ),
+        )
+        for metric in metrics
+    )
+    return Answer(views, _first(report, boards))
+
+
+def _first(report: Report, boards: Sequence[Board]) -> Metric:
+    """The p99 where all loads are open, else the metric by which servers are ranked when all rankings are by it.
+
+    In an open load the throughput is the schedule's and not the server's. Shares of a capacity have no rankings.
+    """
+    metrics = [board.metric for board in boards]
+    cells = {cell.cell_id: cell for cell in report.cells}
+    if Metric.P99 in metrics and all(is_open(cell.load_text) for board in boards for cell in _shown(board, cells)):
+        return Metric.P99
+    ranked = {ranking.metric for ranking in report.rankings}
+    return next((metric for metric in metrics if ranked == {metric}), metrics[0])
+
+
+def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardView:
+    cells = {cell.cell_id: cell for cell in report.cells}
+    scale = Scale.of(board.found.values(), report.run.threshold)
+    notes = tuple(refusals(board))
+    numbers = {place: number for number, _, places in notes for place in places}
+    small = len(board.found) <= _OPEN_AT_MOST
+    parts = board.parts(_OPEN_AT_MOST)
+    loads = [
+        LoadView(
+            load,
+            load_told(_shown(part, cells)) if load else "",
+            tuple((setting, _panels(part, setting, scale, numbers)) for setting in part.settings),
+            _table(part, numbers),
+            open=small or (unfolded and place == 0),
+        )
+        for place, (load, part) in enumerate(parts)
+    ]
+    return BoardView(
+        title,
+        board.metric,
+        board.against,
+        _table(board, numbers) if len(parts) > 1 else None,
+        tuple(loads),
+        scale,
+        tuple((number, reason, _where(places)) for number, reason, places in notes),
+    )
+
+
+def _shown(board: Board, cells: Mapping[str, CellReport]) -> Iterator[CellReport]:
+    """Both sides of every comparison, as far as they are in the report."""
+    for found in board.found.values():
+        yield from (cells[one] for one in (found.cell_id, found.baseline_id) if one in cells)
+
+
+def _panels(board: Board, setting: str, scale: Scale, numbers: dict[tuple[Line, Column], int]) -> tuple[Panel, ...]:
+    lines = board.of_setting(setting)
+    titles = {column: board.title_of(column) for column in board.columns}
+
+    def panel(title: str, rows: Sequence[tuple[str, Line, Column]]) -> Panel:
+        found = [board.found.get((line, column)) for _, line, column in rows]
+        tiles = (_tile(one, numbers.get(row[1:])) for one, row in zip(found, rows, strict=True))
+        return Panel(title, tuple(name for name, _, _ in rows), tuple(tiles), scale.bars(found))
+
+    if len(lines) == 1:
+        return (panel(lines[0].server, [(title, lines[0], column) for column, title in titles.items()]),)
+    return tuple(panel(title, [(line.server, line, column) for line in lines]) for column, title in titles.items())
+
+
+def _table(board: Board, numbers: dict[tuple[Line, Column], int]) -> Table:
+    groups = []
+    for setting in board.settings:
+        rows = tuple(
+            (
+                line,
+                tuple(_tile(board.found.get((line, column)), numbers.get((line, column))) for column in board.columns),
+            )
+            for line in board.of_setting(setting)
+        )
+        groups.append((setting, rows))
+    loads = tuple((load, sum(column.load == load for column in board.columns)) for load in board.loads)
+    return Table(board.columns, loads, tuple(groups))
+
+
+def _tile(comparison: Comparison | None, note: int | None) -> Tile:
+    if comparison is None:
+        return Tile("not run", look="none")
+    if comparison.ratio is None or comparison.verdict is None:
+        return Tile("refused", look="none", note=note)
+    heat = sum(abs(comparison.ratio.value - 1) >= edge for edge in _HEATS)
+    verdict = comparison.verdict.value
+    return Tile(
+        fmt.change(comparison.ratio),
+        fmt.change(comparison.ratio, whole_from=0.1),
+        fmt.MARKS[comparison.verdict],
+        fmt.change_bounds(comparison.ratio),
+        f"{verdict} h{heat}",
+    )
+
+
+def _where(places: Sequence[tuple[Line, Column]]) -> str:
+    """The places in words; the first few of many."""
+    named = [
+        " ".join(part for part in (line.server, line.setting, column.scenario, column.load) if part)
+        for line, column in places
+    ]
+    return "; ".join(named[:4]) + (f"; and {len(named) - 4} more" if len(named) > 4 else "")

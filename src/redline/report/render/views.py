@@ -1,0 +1,231 @@
+"""What every renderer asks of a Report: cells by scenario and load, a cell's comparisons, doubts said once."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from redline.findings import REASSURING
+from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.report.render.lines import against_in_short
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells of one scenario under one load: chains from what they begin with upward, ceilings last.
+
+    `against` is each compared cell's baseline in short, by cell id; empty when the group has but one baseline.
+    """
+
+    scenario: str
+    load: str
+    load_text: str
+    cells: tuple[CellReport, ...]
+    against: dict[str, str]
+
+    @property
+    def baseline(self) -> str:
+        """The only baseline's server; empty without one, and when there are several."""
+        names = [cell.server for cell in self.cells if cell.is_baseline]
+        return names[0] if len(names) == 1 else ""
+
+    @property
+    def own_loads(self) -> bool:
+        """Whether the load is not the same for all, such as a rate that is a share of each one's capacity."""
+        return len({cell.load_text for cell in self.cells}) > 1
+
+    @property
+    def title(self) -> str:
+        """`SimpleGet · saturate`."""
+        return f"{self.scenario} · {self.load}"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What ran: one variant, in one build on one runtime."""
+
+    server: str
+    runtime_version: str
+    build: str
+
+    @property
+    def short_build(self) -> str:
+        """The first twelve digits of the hash; of each, when the build changed within the run."""
+        return ", ".join(each[:12] for each in self.build.split(", "))
+
+
+@dataclass(frozen=True)
+class Said:
+    """One message and the cells, by slug, of which it is said."""
+
+    message: str
+    slugs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """All findings of one kind, grade and advice."""
+
+    kind: FindingKind
+    grade: Grade
+    advice: str
+    said: tuple[Said, ...]
+    log_tail: str = ""
+    """The end of the server's output in the first trial that it is about and that has some."""
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The cells that it touches, each once."""
+        return tuple(dict.fromkeys(slug for said in self.said for slug in said.slugs))
+
+    @property
+    def example(self) -> str:
+        """One message for all: trials of many cells say the same with other figures."""
+        more = len(self.said) - 1
+        return self.said[0].message + (f" (And {more} more like it.)" if more else "")
+
+    def where(self, cells: int) -> str:
+        """The cells in words, of a report that has so many."""
+        return "every cell" if len(self.slugs) == cells > 1 else ", ".join(self.slugs)
+
+
+def load_told(cells: Iterable[CellReport]) -> str:
+    """The load of these cells in words, as long as they all have one; empty without cells."""
+    texts = {cell.load_text for cell in cells}
+    return "not the same for all" if len(texts) > 1 else "".join(texts)
+
+
+def groups(report: Report) -> tuple[Group, ...]:
+    """The report's cells by scenario and load, in the order in which they first appear."""
+    baseline_of = {found.cell_id: found.baseline_id for found in report.comparisons}
+    members: dict[tuple[str, str], list[CellReport]] = {}
+    for cell in report.cells:
+        members.setdefault((cell.scenario, cell.load), []).append(cell)
+    return tuple(_group(*key, cells, baseline_of) for key, cells in members.items())
+
+
+def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[str, str]) -> Group:
+    names = {cell.cell_id: cell.server for cell in cells}
+    bases = {cell.cell_id: baseline_of[cell.cell_id] for cell in cells if cell.cell_id in baseline_of}
+    several = sum(cell.is_baseline for cell in cells) > 1
+    return Group(
+        scenario,
+        load,
+        load_told(cells),
+        _families(cells, bases),
+        {one: against_in_short(names[one], names.get(base, base)) for one, base in bases.items()} if several else {},
+    )
+
+
+def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellReport, ...]:
+    """Baselines in their order, each before what is compared with it; then those that stand alone; then ceilings."""
+    places = {cell.cell_id: place for place, cell in enumerate(cells)}
+
+    def order(cell: CellReport) -> tuple[bool, bool, list[int]]:
+        chain = [cell.cell_id]
+        while (base := bases.get(chain[-1], "")) in places and base not in chain:
+            chain.append(base)
+        alone = len(chain) == 1 and not cell.is_baseline
+        return cell.role == "ceiling", alone, [] if alone else [places[one] for one in reversed(chain)]
+
+    return tuple(sorted(cells, key=order))
+
+
+def servers(report: Report) -> tuple[str, ...]:
+    """Every server once, subjects in order of appearance, then ceilings: the order of colours in all charts."""
+    ordered = sorted(report.cells, key=lambda cell: cell.role == "ceiling")
+    return tuple(dict.fromkeys(cell.server for cell in ordered))
+
+
+def built(report: Report) -> tuple[Built, ...]:
+    """Every server as it was built, once."""
+    found = (Built(cell.server, cell.runtime_version, cell.build) for cell in report.cells)
+    return tuple(dict.fromkeys(one for one in found if one.runtime_version or one.build))
+
+
+def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
+    """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
+    found: dict[str, dict[Metric, Comparison]] = {}
+    for comparison in report.comparisons:
+        found.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
+    return found
+
+
+def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
+    """What to know of some comparisons before taking them for findings of their own, and in which metrics."""
+    found: dict[str, dict[Metric, None]] = {}
+    for comparison in report.comparisons:
+        if comparison.caveat:
+            found.setdefault(comparison.caveat, {})[comparison.metric] = None
+    return {caveat: tuple(metrics) for caveat, metrics in found.items()}
+
+
+def weighed(cell: CellReport) -> tuple[Finding, ...]:
+    """The cell's findings as they weigh on its numbers, gravest first, otherwise in their order.
+
+    No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
+    the cell, and the trial's milder doubts say nothing about it.
+    """
+    findings = cell.findings
+    if cell.valid:
+        unused = {trial.position for trial in cell.trials if not trial.used}
+        left_out = [f for f in findings if f.position in unused and f.grade is Grade.INVALID]
+        counted = Counter(finding.kind for finding in left_out)
+        findings = tuple(
+            _left_out(finding, counted[finding.kind], len(cell.trials)) if finding in left_out else finding
+            for finding in findings
+            if finding in left_out or finding.position not in unused
+        )
+    return tuple(sorted(findings, key=lambda finding: -finding.grade.weight))
+
+
+def _left_out(finding: Finding, count: int, made: int) -> Finding:
+    message = f"{count} of {made} trials left out: {finding.message}"
+    return finding.model_copy(update={"grade": Grade.WARN, "message": message})
+
+
+def marks(cell: CellReport) -> tuple[Grade, ...]:
+    """The grades of its doubts, each once, gravest first; what is good to know is none."""
+    return tuple(dict.fromkeys(finding.grade for finding in weighed(cell) if finding.kind not in REASSURING))
+
+
+def because(cell: CellReport) -> str:
+    """Why an invalid cell shows no number: one message for each kind of its `invalid` findings."""
+    return " ".join(f.message for f in grave(cell)) or "No trial of this cell can be used."
+
+
+def grave(cell: CellReport) -> tuple[Finding, ...]:
+    """The cell's `invalid` findings, the first of each kind."""
+    kinds: dict[FindingKind, Finding] = {}
+    for finding in cell.findings:
+        if finding.grade is Grade.INVALID:
+            kinds.setdefault(finding.kind, finding)
+    return tuple(kinds.values())
+
+
+def doubts(report: Report) -> tuple[Doubt, ...]:
+    """The findings of all cells, gravest first and what is good to know last; what is said of many is said once."""
+    kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
+    tails: dict[tuple[FindingKind, Grade, str], str] = {}
+    for cell in report.cells:
+        for finding in weighed(cell):
+            key = finding.kind, finding.grade, finding.advice
+            kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
+            tails[key] = tails.get(key) or _log_tail(cell, finding)
+    gathered = [
+        Doubt(*key, tuple(Said(message, tuple(slugs)) for message, slugs in messages.items()), tails[key])
+        for key, messages in kinds.items()
+    ]
+    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, doubt.kind in REASSURING)))
+
+
+def _log_tail(cell: CellReport, finding: Finding) -> str:
+    if finding.kind not in (FindingKind.SERVER_DIED, FindingKind.TRIAL_FAILED):
+        return ""
+    return next((trial.log_tail for trial in cell.trials if trial.position == finding.position), "")
+
+
+def tally(report: Report) -> dict[Verdict, int]:
+    """How many comparisons came to each verdict; the ceiling is no competitor and does not count."""
+    ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
+    verdicts = [c.verdict for c in report.comparisons if c.cell_id not in ceilings]
+    return {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}

@@ -1,0 +1,281 @@
+"""The search for the highest rate that meets an objective: proposes a load, takes in what it showed, and ends.
+
+Pure: no clock, no I/O, nothing random. What it proposes follows from what it saw.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from redline.model import Objective
+from redline.search.bounds import (
+    NEAR_SHARE,
+    all_of,
+    bracket_of,
+    ends_of,
+    first_to_fail,
+    fits,
+    handed_on,
+    high_of,
+    plausible,
+    texts,
+    width,
+)
+from redline.search.checks import Check, Checks, End
+from redline.search.ends import Converged, Doomed, Exhausted, Limit, Proposal, Settings
+from redline.search.evidence import Evidence
+from redline.search.interval import Bounds, best_capacity, bounds_of
+from redline.search.queue_model import CALM
+from redline.search.steps import Step, Verdict, contradicted, steps
+from redline.search.steps import verdict as verdict_of
+
+Sets = Mapping[str, tuple[Objective, ...]]
+
+
+_OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
+_OVERLOAD = 1.12
+_MOST_OVERLOAD = 2.0
+_AT_EASE = 0.6
+_WELL_KNOWN = 0.012
+_BELOW_CAPACITY = 0.6
+_SAME_RATE = 0.995
+
+
+@dataclass
+class Search:
+    """Give it what each proposed load showed, until it proposes no more.
+
+    Several sets of objectives share all probes: each is judged from all of them.
+    """
+
+    sets: Sets
+    settings: Settings = field(default_factory=Settings)
+    evidence: list[Evidence] = field(default_factory=list)
+    _reasons: dict[str, str] = field(default_factory=dict)
+    _checks: Checks = field(init=False)
+    _overloads: int = 0
+    _aimed: int = 0
+
+    def __post_init__(self) -> None:
+        self._checks = Checks(self.settings.precision, self.settings.trials)
+
+    def saw(self, evidence: Evidence) -> None:
+        """What the load that was proposed last, or any other, showed."""
+        self.evidence.append(evidence)
+
+    def next(self) -> Proposal | Converged | Exhausted | Doomed:
+        """The next load to try, or the end."""
+        if not self.evidence:
+            return Proposal(self._within(self.settings.start_per_s), "to begin with")
+        known = self._known()
+        open_sets = [name for name in self.sets if not self._decided(known[name])]
+        for name in sorted(open_sets, key=lambda each: width(known[each]), reverse=True):
+            if reason := self._ended(name) or self._reasons.get(name):
+                self._reasons[name] = reason
+            elif len(self.evidence) < self.settings.probes:
+                step = self._step(name, known[name])
+                if not (limited := self.client_limited(step.rate_per_s)):
+                    return step
+                if len(self._at(limited.rate_per_s)) == 1:
+                    return Proposal(limited.rate_per_s, "once more: that may have been by chance")
+                self._reasons[name] = f"not the server is the limit at {limited.rate_per_s:g}/s: {limited.client}"
+        return self._confirm(known)
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What is known now."""
+        return self._limits(self._known())
+
+    def _known(self) -> dict[str, dict[str, Bounds]]:
+        """The bounds of every condition of every set."""
+        conditions = {each.text: each for of_set in self.sets.values() for each in of_set}
+        found = [(each, bounds_of(self.evidence, each, self.settings.confidence)) for each in conditions.values()]
+        allowed = handed_on(found)
+        return {name: {each.text: allowed[each.text] for each in of_set} for name, of_set in self.sets.items()}
+
+    def _ended(self, name: str) -> str | None:
+        """Why there is nothing left to try for this set."""
+        told = self._told(name)
+        failed = [rate for rate, verdict in told if verdict == "failed"]
+        if failed and len(failed) == len(told) and min(failed) <= self.settings.lowest_per_s:
+            return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
+        if told and not failed and told[-1][0] >= self.settings.highest_per_s:
+            return f"even {told[-1][0]:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
+        return None
+
+    def client_limited(self, rate_per_s: float) -> Evidence | None:
+        """The lowest probe at such a rate, or below it, in which not the server was the limit, each time."""
+        limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
+        always = [each for each in limited if all(other.client for other in self._at(each.rate_per_s))]
+        return min(always, key=lambda each: each.rate_per_s, default=None)
+
+    def _at(self, rate_per_s: float) -> list[Evidence]:
+        """The probes at about this rate."""
+        return [each for each in self.evidence if _SAME_RATE <= each.rate_per_s / rate_per_s <= 1 / _SAME_RATE]
+
+    def _told(self, name: str) -> list[tuple[float, Verdict]]:
+        """The rates that were tried, ascending, and whether each meets the whole set."""
+        of_each = zip(*(steps(self.evidence, each) for each in self.sets[name]), strict=True)
+        return [(one[0].rate_per_s, all_of([step.verdict for step in one])) for one in of_each]
+
+    def _step(self, name: str, known: Mapping[str, Bounds]) -> Proposal:
+        return (
+            self._bracket(name)
+            or self._again(known)
+            or self._calm(known)
+            or self._overload(known)
+            or self._narrow(known)
+        )
+
+    def _bracket(self, name: str) -> Proposal | None:
+        """Double until something fails, halve until something does not; None when both are known."""
+        told = self._told(name)
+        if not told:
+            return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
+        failed = [rate for rate, verdict in told if verdict == "failed"]
+        kept_up = [rate for rate, verdict in told if verdict != "failed"]
+        if not failed:
+            return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
+        highest = self.settings.highest_per_s
+        if highest > max((rate for rate, verdict in told if verdict == "passed"), default=0.0) > max(failed):
+            return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
+        if kept_up:
+            return None
+        capacity = best_capacity(self.evidence)
+        below = self._within(_BELOW_CAPACITY * capacity.per_s) if capacity else float("inf")
+        if below < min(failed) and not self.client_limited(below):
+            return Proposal(below, "below what it answered when overloaded")
+        return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
+
+    def _again(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """A rate that another one contradicts, once more: it may have been cold, or unlucky."""
+        found = [step for each in known.values() for step in contradicted(each.steps)]
+        again = next((step for step in found if step.probes < self.settings.repeats), None)
+        return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
+
+    def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """One probe far below the edge: what of a response time is not waiting."""
+        fitted = [each.fit for each in known.values() if each.fit is not None]
+        if not fitted:
+            return None
+        root = min(each.root_per_s for each in fitted)
+        if _tried_least(self.evidence) <= CALM * root:
+            return None
+        return Proposal(self._within(_AT_EASE * root), "at ease, to see what is not waiting")
+
+    def _overload(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """Past the end, at full length: what it answers there is one end of the model's line.
+
+        Once where nothing is known of that end, and twice where the answer lies next to it.
+        """
+        fitted = [each for each in fits(known) if len(each.used) >= 2]
+        if not fitted:
+            return None
+        found = min(fitted, key=lambda each: each.root_per_s)
+        unsettled = found.unsettled_per_s(max(each.seconds for each in self.evidence))
+        if self._overloads >= (2 if found.gap_per_s < unsettled else 1):
+            return None
+        capacity = best_capacity(self.evidence)
+        if capacity is not None and capacity.sd_per_s < _WELL_KNOWN * capacity.per_s:
+            return None
+        most = _MOST_OVERLOAD * max(each.rate_per_s for each in self.evidence)
+        rate = self._within(min(_OVERLOAD * found.root_per_s, most))
+        if self.client_limited(rate):
+            return None
+        self._overloads += 1
+        return Proposal(rate, "overloaded, to see what it can do at most", whole=True)
+
+    def _narrow(self, known: Mapping[str, Bounds]) -> Proposal:
+        binding = first_to_fail(known)
+        low, high = bracket_of(known)
+        if binding.fit is None or binding.fit.bent or not plausible(binding.fit, low, high):
+            return self._bisect(binding, low, high)
+        seconds = max(each.seconds for each in self.evidence)
+        found = binding.fit
+        apart = min(max(found.gap_per_s, 0.0), NEAR_SHARE * found.edge_per_s)
+        offset = _OFFSETS[self._aimed % len(_OFFSETS)]
+        self._aimed += 1
+        nearest = found.root_per_s - found.unsettled_per_s(seconds) * (1 + max(offset, 0.0) / 2)
+        rate = min(found.edge_per_s - offset * apart, nearest)
+        if not _tried_least(self.evidence) * 0.5 < rate < found.root_per_s:
+            return self._bisect(binding, low, high)
+        return Proposal(self._within(rate), "near where the model sees the edge")
+
+    def _bisect(self, binding: Bounds, low: float | None, high: float | None) -> Proposal:
+        """The middle of what is open; a rate in it that is unclear is repeated first, until it is undecidable."""
+        low = low if low is not None else self.settings.lowest_per_s
+        high = high if high is not None else 2 * max(each.rate_per_s for each in self.evidence)
+        unclear = [step for step in binding.steps if step.verdict == "unclear" and low < step.rate_per_s < high]
+        again = [step for step in unclear if step.probes < self.settings.repeats]
+        if again:
+            return Proposal(_nearest(again, low, high).rate_per_s, "repeated: too near to tell")
+        edges = [low, *(step.rate_per_s for step in unclear), high]
+        wide = max(pairwise(edges), key=lambda pair: pair[1] / pair[0])
+        return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
+
+    def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
+        """Fresh probes at both ends of every answer; they may widen it again."""
+        check = self._checks.next(self._checked(known), len(self.evidence))
+        if check is None or len(self.evidence) >= self.settings.most_probes(len(self.sets)):
+            return self._end(known)
+        self._checks.made.append(check)
+        return Proposal(self._within(check.end.rate_per_s), "fresh, at an end of the answer", turn=check.turn)
+
+    def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
+        """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than asked."""
+        found = {name: each for name, each in known.items() if self.settings.trials or self._decided(each)}
+        return [End(name, side, rate) for name, each in found.items() for side, rate in ends_of(each)]
+
+    def _stands(self, check: Check) -> bool:
+        """Whether the fresh probe does not speak against the end that it was made for."""
+        fresh = self.evidence[check.probe]
+        verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.end.name]])
+        return not fresh.client and verdict != ("failed" if check.end.side == "low" else "passed")
+
+    def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
+        limits = self._limits(known)
+        unknown = [each for each in limits if each.low_per_s is None or each.high_per_s is None]
+        if len(unknown) == len(limits) and all(each.reason for each in unknown):
+            return Doomed("; ".join(dict.fromkeys(each.reason for each in unknown)), limits)
+        if any(not each.reason for each in unknown):
+            return Exhausted(limits)
+        return Converged(limits, confirmed=self._confirmed(known))
+
+    def _confirmed(self, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
+        made = self._checks.settled(self._checked(known))
+        decided = all(self._decided(each) for each in known.values())
+        return decided and made is not None and all(self._stands(check) for check in made)
+
+    def _decided(self, known: Mapping[str, Bounds]) -> bool:
+        return width(known) <= self.settings.precision
+
+    def _limits(self, known: Mapping[str, Mapping[str, Bounds]]) -> tuple[Limit, ...]:
+        return tuple(self._limit(name, each) for name, each in known.items())
+
+    def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
+        low, high = bracket_of(known)
+        ends = [each for each in known.values() if low == each.low_per_s or high == each.high_per_s]
+        modelled = all(each.modelled for each in ends)
+        decided = self._decided(known)
+        return Limit(
+            name,
+            low,
+            high,
+            confidence=self.settings.confidence if modelled else None,
+            decided=decided,
+            modelled=modelled,
+            binding=min(known, key=lambda text: high_of(known[text])),
+            reason="" if decided else self._reasons.get(name, ""),
+            starts_differ=any(each.starts_differ for each in ends),
+        )
+
+    def _within(self, rate_per_s: float) -> float:
+        return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)
+
+
+def _tried_least(evidence: Sequence[Evidence]) -> float:
+    return min(each.rate_per_s for each in evidence)
+
+
+def _nearest(found: Sequence[Step], low: float, high: float) -> Step:
+    middle = (low * high) ** 0.5
+    return min(found, key=lambda step: abs(step.rate_per_s - middle))

@@ -1,0 +1,1 @@
+"""Runs and searches on disk: atomic, append-only, versioned."""

@@ -1,0 +1,75 @@
+"""The runs below a directory: which there are, and what else lies there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.errors import StoreError
+from redline.model.history import LeftOut
+from redline.storage.runs import RunStore, told
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What was found, in the order of names; `foreign` are directories that have nothing to do with runs."""
+
+    runs: tuple[RunStore, ...]
+    left_out: tuple[LeftOut, ...]
+    foreign: tuple[str, ...]
+
+
+def open_archive(folder: Path) -> Archive:
+    """All runs at or below the folder. What is within a run, such as its capacity, is a part of it, no run by itself.
+
+    Links and hidden directories are not followed. Raises StoreError when there is no such directory.
+    """
+    if not folder.is_dir():
+        raise StoreError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
+    with told(folder):
+        found, foreign = list(_at(folder)), []
+        children = [] if found else _children(folder)
+    for child in children:
+        below = list(_within(child))
+        found += below
+        foreign += [] if below else [child.name]
+    return Archive(
+        tuple(one for one in found if isinstance(one, RunStore)),
+        tuple(one for one in found if isinstance(one, LeftOut)),
+        tuple(foreign),
+    )
+
+
+def left_out(folder: Path, reason: str, store: RunStore) -> LeftOut:
+    """The run in the folder, with what the manifest of the store says of it, where that can be read."""
+    try:
+        manifest = store.manifest()
+    except StoreError:
+        return LeftOut(folder=str(folder), reason=reason)
+    suite = manifest.plan.suite.name
+    return LeftOut(folder=str(folder), reason=reason, suite=suite, started_unix_ns=manifest.created_unix_ns)
+
+
+def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
+    try:
+        here = list(_at(folder))
+        children = [] if here else _children(folder)
+    except OSError as error:
+        yield LeftOut(folder=str(folder), reason=error.strerror or str(error))
+        return
+    yield from here
+    for child in children:
+        yield from _within(child)
+
+
+def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
+    """The run that stands in this very folder, or what became of it."""
+    if (folder / "run.json").is_file():
+        yield RunStore(folder)
+    elif (folder / "capacity" / "run.json").is_file():
+        yield left_out(folder, "has been measured no further than its capacity", RunStore(folder / "capacity"))
+
+
+def _children(folder: Path) -> list[Path]:
+    return sorted(
+        child for child in folder.iterdir() if child.is_dir() and not child.is_symlink() and child.name[0] != "."
+    )

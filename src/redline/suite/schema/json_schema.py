@@ -1,0 +1,33 @@
+"""JSON Schemas of the files that people write, so that editors complete and check them. Made from the file models."""
+
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DictSchema
+
+from redline.suite.schema.scenario import ScenariosFile
+from redline.suite.schema.server import FamilyFile
+from redline.suite.schema.suite import SuiteFile
+
+_FILES: dict[str, type[BaseModel]] = {
+    "suite.schema.json": SuiteFile,
+    "server.schema.json": FamilyFile,
+    "scenarios.schema.json": ScenariosFile,
+}
+
+
+class _Closed(GenerateJsonSchema):
+    """Names that do not match their pattern are errors, as they are to the parser."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        return {**made, "additionalProperties": False} if "patternProperties" in made else made
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema (draft 2020-12) of each kind of file, by the name under which docs/reference publishes it."""
+    return {
+        name: {"$schema": GenerateJsonSchema.schema_dialect, **model.model_json_schema(schema_generator=_Closed)}
+        for name, model in _FILES.items()
+    }

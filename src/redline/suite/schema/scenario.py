@@ -1,0 +1,293 @@
+"""A scenario as it is written: in a suite, or in the catalogue's `scenarios.yaml`."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from redline.model import Body, Expected, Request, Scenario, Timestamp
+from redline.model.exchange import POINTER
+from redline.model.template import malformed
+from redline.suite.schema.types import Scalar, Size, Written
+from redline.suite.schema.units import WrongValueError, clip
+
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+_LARGEST_BODY = 64 * 1024 * 1024
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
+_OWN_HEADERS = {"content-length", "transfer-encoding", "connection"}
+
+
+def _filled_in(value: str) -> str:
+    wrong = malformed(value)
+    if wrong is not None:
+        raise WrongValueError(
+            f"`{clip(wrong)}` cannot be filled in",
+            "write {seq}, {rand:1..100} or {pick:file.txt}, or double the braces",
+        )
+    return value
+
+
+def _path(value: str) -> str:
+    if not value.startswith("/"):
+        raise WrongValueError(f"`{clip(value)}` is not a path", f"write `/{clip(value).removeprefix('http://')}`")
+    if not re.fullmatch(r"[!-~]+", value) or "#" in value:
+        raise WrongValueError("a path has only visible ASCII characters, and no `#`", "percent-encode the others")
+    return _filled_in(value)
+
+
+def _header_name(name: str) -> str:
+    if not _HEADER_NAME.fullmatch(name):
+        raise WrongValueError(
+            f"`{clip(name)}` is not a header name", "use letters, digits and - (RFC 9110, section 5.6.2)"
+        )
+    if name.lower() in _OWN_HEADERS:
+        raise WrongValueError(f"the engine sets `{name}`", "remove it")
+    return name
+
+
+def _header_text(text: str) -> str:
+    if not re.fullmatch(r"[\t -~]*", text) or text != text.strip():
+        raise WrongValueError("a header's value is one line of ASCII", "remove control characters and outer spaces")
+    return _filled_in(text)
+
+
+HeaderText = Annotated[str, AfterValidator(_header_text)]
+HeaderTexts = Annotated[list[HeaderText], Field(min_length=1)]
+
+
+def _header_kind(value: Any) -> str:
+    return "<several>" if isinstance(value, list) else "<one>"
+
+
+HeaderItem = Annotated[
+    Annotated[HeaderText, Tag("<one>")] | Annotated[HeaderTexts, Tag("<several>")], Discriminator(_header_kind)
+]
+Headers = dict[Annotated[str, AfterValidator(_header_name)], HeaderItem]
+PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
+
+
+class WrittenBody(Written):
+    """A body made of bytes: its size, what fills it, and the seed of the filler."""
+
+    size: Size = Field(description="bytes, or a number with B, kB, KiB, MB or MiB", examples=[256, "5MB"])
+    fill: Literal["bytes", "text"] = Field(default="bytes", description="any bytes, or lower-case letters and digits")
+    seed: int = Field(default=1, ge=0, description="the same seed gives the same bytes")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "WrittenBody":
+        if self.size > _LARGEST_BODY:
+            raise WrongValueError("a body has at most 64 MiB", "send less")
+        return self
+
+
+def _body_kind(value: Any) -> str:
+    return "<made>" if isinstance(value, (dict, WrittenBody)) else "<text>"
+
+
+BodyText = Annotated[str, AfterValidator(_filled_in)]
+BodyItem = Annotated[
+    Annotated[BodyText, Tag("<text>")] | Annotated[WrittenBody, Tag("<made>")], Discriminator(_body_kind)
+]
+
+
+class WrittenExpected(Written):
+    """The answer that is right."""
+
+    status: int = Field(default=200, ge=200, le=599, description="the final status code, 200 to 599")
+    body: str | None = Field(default=None, description="the whole body as text", examples=["path0"])
+    length: int | None = Field(default=None, ge=0, description="bytes of the body, when its text is not told")
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="the body's SHA-256 in 64 lower-case hex digits, when its text is not told",
+        examples=["e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
+    )
+    json_values: dict[Annotated[str, Field(pattern=POINTER)], JsonValue] = Field(
+        default={}, alias="json", description="values by JSON Pointer (RFC 6901)", examples=[{"/total": 3}]
+    )
+    under_load: Literal["status", "length", "hash"] | None = Field(
+        default=None,
+        description="how much of every response is checked during the load; length when not said, with `sha256` hash",
+    )
+
+    @model_validator(mode="after")
+    def _knows_what_it_checks(self) -> "WrittenExpected":
+        if self.body is not None and self.length is not None and self.length != len(self.body.encode()):
+            actual = len(self.body.encode())
+            raise WrongValueError(f"`body` has {actual} bytes but `length` says {self.length}", "remove `length`")
+        if self.body is not None and self.sha256 is not None:
+            raise WrongValueError("`body` and `sha256` say the same thing", "remove `sha256`")
+        if self.under_load == "hash" and self.body is None and self.sha256 is None:
+            raise WrongValueError("a hash under load needs the `body`", "write the whole body or its `sha256`")
+        if self.under_load == "length" and self.body is None and self.length is None:
+            raise WrongValueError(
+                "a length under load needs `body` or `length`", "write one of them, or check the status"
+            )
+        return self
+
+    def expected(self) -> Expected:
+        """The model's word for it."""
+        return Expected(
+            status=self.status,
+            body=self.body,
+            length=self.length,
+            sha256=self.sha256,
+            json_values=self.json_values,
+            under_load=self.under_load or ("hash" if self.sha256 else "length"),
+        )
+
+
+class WrittenTimestamp(Written):
+    """Where the answer tells the server's clock, for one-way times."""
+
+    pointer: Annotated[str, Field(pattern=r"^(body|/.*)$")] = Field(
+        description="a JSON Pointer, or `body` when the whole body is the time", examples=["/now"]
+    )
+    unit: Literal["s", "ms", "us", "ns"] = Field(description="s, ms, us or ns since 1970", examples=["ms"])
+
+    def timestamp(self) -> Timestamp:
+        """The model's word for it."""
+        return Timestamp(pointer=None if self.pointer == "body" else self.pointer, unit=self.unit)
+
+
+class WrittenRequest(Written):
+    """A request: exactly one of get, head, post, put, patch, delete and options, and the answer that is right."""
+
+    get: PathText | None = Field(default=None, description="the path to GET", examples=["/path0"])
+    head: PathText | None = Field(default=None, description="the path to ask the HEAD of")
+    post: PathText | None = Field(default=None, description="the path to POST to", examples=["/bytes0"])
+    put: PathText | None = Field(default=None, description="the path to PUT")
+    patch: PathText | None = Field(default=None, description="the path to PATCH")
+    delete: PathText | None = Field(default=None, description="the path to DELETE")
+    options: PathText | None = Field(default=None, description="the path to ask the OPTIONS of")
+    headers: Headers = Field(
+        default={},
+        description="headers by name, each with a text or a list of them",
+        examples=[{"Accept": "text/plain"}],
+    )
+    body: BodyItem | None = Field(
+        default=None, description="the request's body: a text, or {size: 256}", examples=[{"size": 256}]
+    )
+    expect: WrittenExpected = Field(
+        default=WrittenExpected(),
+        description="the right answer; status 200 and any body when not said",
+        examples=[{"status": 200, "body": "path0"}],
+    )
+    timestamp: WrittenTimestamp | None = Field(
+        default=None,
+        description="where the answer tells the server's clock",
+        examples=[{"pointer": "/now", "unit": "ms"}],
+    )
+
+    @property
+    def methods(self) -> list[str]:
+        """Those that are said."""
+        return [method for method in METHODS if getattr(self, method) is not None]
+
+    def request(self, weight: int = 1) -> Request:
+        """The model's word for it."""
+        (method,) = self.methods
+        return Request(
+            weight=weight,
+            method=method.upper(),
+            path=getattr(self, method),
+            headers={name: tuple(told) if isinstance(told, list) else told for name, told in self.headers.items()},
+            body=self._request_body(),
+            expect=self.expect.expected(),
+            timestamp=self.timestamp and self.timestamp.timestamp(),
+        )
+
+    def _request_body(self) -> Body | None:
+        if isinstance(self.body, WrittenBody):
+            return Body(size=self.body.size, fill=self.body.fill, seed=self.body.seed)
+        return Body(text=self.body) if self.body is not None else None
+
+
+class WrittenWeighted(WrittenRequest):
+    """One of the requests of a scenario."""
+
+    weight: int = Field(default=1, ge=1, le=1_000_000, description="how often it is drawn, among the others' weights")
+
+    @model_validator(mode="after")
+    def _one_method(self) -> "WrittenWeighted":
+        if len(self.methods) != 1:
+            told = f"has {' and '.join(self.methods)}" if self.methods else "says nothing to ask for"
+            raise WrongValueError(f"this request {told}", f"write exactly one of {', '.join(METHODS)}: `get: /path0`")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        json_schema = handler.resolve_ref_schema(handler(schema))
+        return json_schema | {"oneOf": [{"required": [method]} for method in METHODS]}
+
+
+class WrittenScenario(WrittenRequest):
+    """An exchange: one request, or `requests` of which each is drawn by its weight."""
+
+    about: str = Field(default="", description="one line for the reports")
+    requests: list[WrittenWeighted] = Field(
+        default=[],
+        description="several requests in place of one",
+        examples=[[{"weight": 3, "get": "/path0"}, {"get": "/path1"}]],
+    )
+    requires: dict[str, Scalar] = Field(
+        default={}, description="server options without which it cannot be answered", examples=[{"routes": 128}]
+    )
+    against: str | None = Field(
+        default=None,
+        description="the scenario that its cost is told against, on the same server",
+        examples=["SimpleGet"],
+    )
+
+    @model_validator(mode="after")
+    def _something_to_ask(self) -> "WrittenScenario":
+        named = [*self.methods, *(["requests"] if self.requests else [])]
+        if len(named) != 1:
+            told = f"has {' and '.join(named)}" if named else "says nothing to ask for"
+            hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`"
+            raise WrongValueError(f"this scenario {told}", hint)
+        if self.requests and (aside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
+            raise WrongValueError(f"`{aside[0]}` stands beside `requests`", "write it within each of them")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        json_schema = handler.resolve_ref_schema(handler(schema))
+        return json_schema | {"oneOf": [{"required": [key]} for key in (*METHODS, "requests")]}
+
+    def all_requests(self) -> tuple[Request, ...]:
+        """The model's words for them."""
+        return tuple(one.request(one.weight) for one in self.requests) or (self.request(),)
+
+    def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]]) -> Scenario:
+        """The model's word for it, with the entries of the files that its requests pick from."""
+        first, *others = self.all_requests()
+        return Scenario(
+            name=name,
+            about=self.about,
+            request=first,
+            others=tuple(others),
+            picks=dict(picks),
+            requires=self.requires,
+            against=self.against,
+        )
+
+
+class ScenariosFile(Written):
+    """`catalogue/scenarios.yaml`: scenarios that any suite may name."""
+
+    about: str = Field(default="", description="what these scenarios have in common")
+    scenarios: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], WrittenScenario] = Field(
+        min_length=1, description="scenarios by name: a letter, then letters, digits, - and _"
+    )

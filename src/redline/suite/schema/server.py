@@ -1,0 +1,153 @@
+"""`server.yaml` as it is written: a family of servers, with what they share at the top."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from redline.model.placeholders import FILLED_BY_THE_LAB
+from redline.suite.schema.types import Http, Scalar, Wait, Written
+from redline.suite.schema.units import WrongValueError, clip
+
+SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
+OPTION_NAME = r"^[a-z][a-z0-9_-]*$"
+TARGET = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_SAFE_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def _option_name(value: str) -> str:
+    if value in FILLED_BY_THE_LAB:
+        raise WrongValueError(f"`{value}` is filled in by the lab", "choose another name for the option")
+    return value
+
+
+class WrittenTool(Written):
+    """A tool that has to be on the PATH."""
+
+    command: str = Field(min_length=1, description="the program's name", examples=["cargo"])
+    version: list[str] = Field(
+        default=[], description="a command that prints its version", examples=[["cargo", "--version"]]
+    )
+    hint: str = Field(min_length=1, description="how a user gets it")
+
+
+class WrittenBuild(Written):
+    """How a server is built. What a server does not say it takes from its family."""
+
+    run: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, description="the command, as a list", examples=[["cargo", "build", "--release"]]
+    )
+    folder: str | None = Field(
+        default=None, description="where it runs, relative to the family's folder", examples=["."]
+    )
+    inputs: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, description="files and globs whose content decides whether to build again", examples=[["src/**"]]
+    )
+    outputs: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None,
+        description="paths that the build leaves, files or folders; no globs",
+        examples=[["target/release/hyper"]],
+    )
+    needs: list[WrittenTool] | None = Field(default=None, description="tools that have to be on the PATH")
+    target: Annotated[str, Field(pattern=TARGET)] | None = Field(
+        default=None,
+        description="appended to `run`; one command builds all targets of the same `run` and `folder`",
+        examples=["http4s-ember-vanilla"],
+    )
+
+
+class WrittenStart(Written):
+    """How a built server is started; {port}, {folder}, {cpus}, {java}, {scratch} and {OPTION} are filled in."""
+
+    command: list[str] = Field(
+        min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
+    )
+    env: dict[str, str] = Field(default={}, description="environment variables, as text")
+    needs: list[WrittenTool] = Field(default=[], description="tools that have to be on the PATH")
+
+
+class WrittenReady(Written):
+    """The request that a ready server answers."""
+
+    path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = Field(
+        default=None, description="a path", examples=["/path0"]
+    )
+    status: Annotated[int, Field(ge=100, le=599)] | None = Field(default=None, description="100 to 599", examples=[200])
+    within: Wait | None = Field(default=None, description="how long it may take; 10s when not said", examples=["10s"])
+
+
+class WrittenStop(Written):
+    """How long a server has after SIGTERM, before SIGKILL."""
+
+    within: Wait | None = Field(default=None, description="5s when not said", examples=["5s"])
+
+
+def _option_values(values: list[Any]) -> list[Any]:
+    plain = [str(value) for value in values]
+    for text in plain:
+        if not _SAFE_VALUE.fullmatch(text):
+            raise WrongValueError(
+                f"the value `{clip(text)}` would not be safe in a file name",
+                "use letters, digits, `.`, `_` and `-`, beginning with a letter or a digit",
+            )
+    if len(set(plain)) < len(plain):
+        raise WrongValueError("a value stands twice", "remove one")
+    return values
+
+
+class WrittenOption(Written):
+    """What can be set on a server."""
+
+    about: str = Field(default="", description="one line for `redline list`")
+    values: Annotated[list[Scalar], AfterValidator(_option_values)] = Field(
+        min_length=1, description="the values that it takes", examples=[[1, 128]]
+    )
+    default: Scalar = Field(description="the value when nothing is said", examples=[128])
+
+
+Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], WrittenOption]
+
+
+class WrittenServedTls(Written):
+    """That a server speaks TLS, and nothing else."""
+
+    ca: str | None = Field(
+        default=None, min_length=1, description="a PEM file in the build's folder: who signed it", examples=["ca.pem"]
+    )
+    server_name: str | None = Field(
+        default=None, min_length=1, description="the name in its certificate", examples=["localhost"]
+    )
+
+
+class WrittenShared(Written):
+    """What may stand at the top of a family, and at each server."""
+
+    runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = Field(
+        default=None, description="what runs it, such as native or jvm", examples=["native"]
+    )
+    build: WrittenBuild | None = Field(default=None, description="how it is built")
+    ready: WrittenReady | None = Field(default=None, description="the request that a ready server answers")
+    stop: WrittenStop | None = Field(default=None, description="how it is stopped")
+    options: Options = Field(default={}, description="what can be set, by name")
+    http: Annotated[list[Http], Field(min_length=1)] | None = Field(
+        default=None, description="the versions of HTTP that it speaks; 1.1 when not said", examples=[[1.1, 2]]
+    )
+    tls: WrittenServedTls | None = Field(default=None, description="that it speaks TLS, and nothing else")
+
+
+class WrittenEntry(WrittenShared):
+    """One server of a family."""
+
+    about: str = Field(min_length=1, description="one line for `redline list`", examples=["hyper 1, one tokio runtime"])
+    start: WrittenStart = Field(
+        description="how a built server is started", examples=[{"command": ["{folder}/server", "{port}"]}]
+    )
+
+
+class FamilyFile(WrittenShared):
+    """`catalogue/<family>/server.yaml`: a family of servers."""
+
+    about: str = Field(default="", description="one line about the family")
+    servers: dict[Annotated[str, Field(pattern=SERVER_NAME)], WrittenEntry] = Field(
+        min_length=1, description="servers by name: lower-case letters, digits, - and _"
+    )

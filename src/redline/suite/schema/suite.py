@@ -1,0 +1,286 @@
+"""The suite file as it is written. Defaults, forms and help texts stand here; its JSON Schema is made from this."""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic.config import JsonDict
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from redline.model import Backend, EngineMode
+from redline.suite.schema.load import WrittenLoad
+from redline.suite.schema.scenario import WrittenScenario
+from redline.suite.schema.server import OPTION_NAME
+from redline.suite.schema.types import (
+    Choices,
+    DetectionBudget,
+    Duration,
+    Http,
+    LoadLength,
+    ObjectiveSets,
+    Threshold,
+    Timeout,
+    TlsEdition,
+    Written,
+)
+from redline.suite.schema.units import WrongValueError
+
+NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+MOST_TRIALS = 1_000
+DETECTION_NS = 60_000_000_000
+HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
+
+
+class WrittenTls(Written):
+    """How a server that serves TLS is spoken to."""
+
+    ca: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a PEM file of who may sign, beside the suite, in place of what the catalogue says",
+        examples=["ca.pem"],
+    )
+    insecure: bool = Field(default=False, description="take any certificate; every report says so")
+    server_name: str | None = Field(
+        default=None, min_length=1, description="what the certificate must be for", examples=["localhost"]
+    )
+    versions: list[TlsEdition] = Field(
+        default=["1.2", "1.3"], min_length=1, description="versions that may be agreed on", examples=[[1.3]]
+    )
+    resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
+
+
+class WrittenServer(Written):
+    """A server of the catalogue by name, or with its options; a list of values is an axis."""
+
+    use: str = Field(description="a server of the catalogue, as family.name", examples=["rust.hyper"])
+    options: dict[str, Choices] = Field(
+        default={},
+        alias="with",
+        description="options by name; a list of values is an axis",
+        examples=[{"routes": [1, 128]}],
+    )
+    http: Http = Field(default="1.1", description="the version of HTTP that is spoken, 1.1 or 2", examples=[2])
+    tls: WrittenTls | None = Field(
+        default=None, description="how TLS is spoken, with a server that serves it", examples=[{"versions": [1.3]}]
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {"use": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string", "examples": ["rust.hyper"]}, handler.resolve_ref_schema(handler(schema))]}
+
+
+class WrittenEngine(Written):
+    """How the engine waits for its sockets."""
+
+    backend: Backend = Field(
+        default="auto", description="auto: io_uring where the kernel has what it needs, else epoll", examples=["epoll"]
+    )
+    spin: bool = Field(
+        default=False, description="workers poll in place of sleeping: where each has a core to itself", examples=[True]
+    )
+
+    def mode(self) -> EngineMode:
+        """The model's word for it."""
+        return EngineMode(backend=self.backend, spin=self.spin)
+
+
+class WrittenQuick(Written):
+    """What `--quick` makes shorter; what is shorter already stays."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    warmup: Duration | None = Field(default=None, description="the warm-up", examples=["1s"])
+    duration: LoadLength | None = Field(
+        default=None, alias="for", description="how long each load is measured", examples=["2s"]
+    )
+    trials: int | None = Field(
+        default=None, ge=1, le=MOST_TRIALS, description="how often each cell is measured", examples=[2]
+    )
+
+    @model_validator(mode="after")
+    def _something_shorter(self) -> "WrittenQuick":
+        if not self.model_fields_set:
+            raise WrongValueError("`quick` makes nothing shorter", "write at least one of `warmup`, `for` and `trials`")
+        return self
+
+
+class WrittenPrecision(Written):
+    """Rounds of trials until the main comparisons are as narrow as asked."""
+
+    precision: Threshold = Field(
+        description="half the width of an interval, relative: of each comparison with a baseline, or of each server "
+        "without one, in throughput where users ask at once and in p99 elsewhere",
+        examples=["2%"],
+    )
+    at_least: int = Field(
+        default=5, ge=2, le=MOST_TRIALS, description="rounds before anything is decided", examples=[5]
+    )
+    at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="rounds, however wide it is then", examples=[15])
+    budget: LoadLength | None = Field(
+        default=None, description="no round begins when the trials so far took this long", examples=["30m"]
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> "WrittenPrecision":
+        if self.at_least > self.at_most:
+            message = f"at least {self.at_least} rounds and at most {self.at_most} cannot be"
+            raise WrongValueError(message, "raise `at_most`, or lower `at_least`")
+        return self
+
+
+class WrittenAuto(Written):
+    """As many trials as it takes."""
+
+    auto: WrittenPrecision = Field(
+        description="rounds until the main comparisons are known well enough", examples=[{"precision": "2%"}]
+    )
+
+
+def _trials_kind(value: Any) -> str:
+    return "<auto>" if isinstance(value, dict) else "<number>"
+
+
+TrialsItem = Annotated[
+    Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS)], Tag("<number>")] | Annotated[WrittenAuto, Tag("<auto>")],
+    Discriminator(_trials_kind),
+]
+
+
+class WrittenOwnScenario(WrittenScenario):
+    """A scenario that stands in the suite itself."""
+
+    name: str = Field(pattern=NAME, description="a letter, then letters, digits, - and _", examples=["Mine"])
+
+
+def _scenario_kind(value: Any) -> str:
+    return "<name>" if isinstance(value, str) else "<own>"
+
+
+ScenarioItem = Annotated[
+    Annotated[str, Tag("<name>")] | Annotated[WrittenOwnScenario, Tag("<own>")], Discriminator(_scenario_kind)
+]
+
+
+def _baseline_kind(value: Any) -> str:
+    return "<each>" if isinstance(value, dict) else "<all>"
+
+
+BaselineItem = Annotated[
+    Annotated[str, Tag("<all>")] | Annotated[Annotated[dict[str, str], Field(min_length=1)], Tag("<each>")],
+    Discriminator(_baseline_kind),
+]
+
+
+class WrittenDetection(Written):
+    """How a warm-up's end is found."""
+
+    at_most: DetectionBudget = Field(
+        default=DETECTION_NS,
+        description="when the measurement begins though the server was never steady; 60s when not said",
+        examples=["60s"],
+        json_schema_extra={"default": "60s"},
+    )
+
+
+class WrittenWarmUp(Written):
+    """A warm-up that lasts until the server is steady."""
+
+    detect: WrittenDetection = Field(
+        description="the measurement begins as soon as the server is steady", examples=[{"at_most": "60s"}]
+    )
+
+
+def _warm_up_kind(value: Any) -> str:
+    return "<detected>" if isinstance(value, dict) else "<fixed>"
+
+
+WarmUpItem = Annotated[
+    Annotated[Duration, Tag("<fixed>")] | Annotated[WrittenWarmUp, Tag("<detected>")], Discriminator(_warm_up_kind)
+]
+
+
+def _no_default(schema: JsonDict) -> None:
+    """Nothing at all is not a form in which an objective can be written."""
+    schema.pop("default", None)
+
+
+class SuiteFile(Written):
+    """A Redline suite: which servers are measured, under which loads, with which requests."""
+
+    about: str = Field(default="", description="one line for the reports")
+    servers: list[WrittenServer] = Field(
+        min_length=1, description="servers of the catalogue, by name or with options", examples=[["rust.hyper"]]
+    )
+    baseline: BaselineItem | None = Field(
+        default=None,
+        description="the server that the others are compared with, or by server the one that it is compared with",
+        examples=["rust.hyper", {"http4s.tapir": "http4s.vanilla", "vertx.tapir-*": "vertx.vanilla"}],
+    )
+    ceiling: WrittenServer | None = Field(
+        default=None,
+        description="a server that does nothing, to show what this machine allows",
+        examples=["oracle.null"],
+    )
+    jvm: dict[Annotated[str, Field(pattern=OPTION_NAME)], Choices] = Field(
+        default={},
+        description="options of every server that a JVM runs; a list of values is an axis, and what a server says in "
+        "`with` goes before",
+        examples=[{"jdk": [17, 21], "gc": ["G1", "Parallel"], "heap": "512m"}],
+    )
+    scenarios: list[ScenarioItem] = Field(
+        min_length=1, description="scenarios by name from the catalogue, or written in place", examples=[["SimpleGet"]]
+    )
+    loads: dict[Annotated[str, Field(pattern=NAME)], WrittenLoad] = Field(
+        min_length=1,
+        description="loads by name: a letter, then letters, digits, - and _",
+        examples=[{"saturate": {"closed": {"users": 64}, "for": "1s"}}],
+    )
+    warmup: WarmUpItem = Field(
+        default=1_000_000_000,
+        description="loaded but not measured, before each measurement: for a time, or until the server is steady; 1s "
+        "when not said",
+        examples=["250ms", {"detect": {"at_most": "60s"}}],
+        json_schema_extra={"default": "1s"},
+    )
+    trials: TrialsItem = Field(
+        default=5,
+        description="how often each cell is measured, each time on a fresh server",
+        examples=[5, {"auto": {"precision": "2%", "at_most": 15}}],
+    )
+    quick: WrittenQuick | None = Field(
+        default=None,
+        description="what `--quick` makes shorter: every cell is kept",
+        examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
+    )
+    seed: int = Field(
+        default=1, ge=0, le=HIGHEST_SEED, description="fixes the order of trials and all arrivals", examples=[1]
+    )
+    timeout: Timeout = Field(
+        default=5_000_000_000,
+        description="how long one request may take; 5s when not said",
+        examples=["5s"],
+        json_schema_extra={"default": "5s"},
+    )
+    engine: WrittenEngine = Field(
+        default=WrittenEngine(),
+        description="how the engine waits for its sockets",
+        examples=[{"backend": "epoll"}],
+    )
+    threshold: Threshold = Field(
+        default=0.02,
+        description="the smallest relative difference worth acting on; 2% when not said",
+        examples=["2%"],
+        json_schema_extra={"default": "2%"},
+    )
+    objective: ObjectiveSets = Field(
+        default={},
+        description="what every cell has to meet; in sets with names, where `redline limit` finds the rate of each",
+        examples=["p99 < 200ms, errors < 0.1%", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
+        json_schema_extra=_no_default,
+    )

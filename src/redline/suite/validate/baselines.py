@@ -1,0 +1,193 @@
+"""Which server each one is compared with: the suite's `baseline`, resolved to slugs. Pure."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from redline.model import Variant
+from redline.suite.catalogue import Catalogue, is_among
+from redline.suite.schema.document import Path
+from redline.suite.schema.units import clip, did_you_mean
+from redline.suite.validate.checking import Sheet
+
+_WHERE: Path = ("baseline",)
+_MAPPING_HINT = "or say which is compared with which: `baseline: {rust.axum: rust.hyper}`"
+
+
+def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> tuple[str | None, dict[str, str]]:
+    """The slug that all are compared with, and by slug those of servers that have a baseline of their own.
+
+    Nothing of it counts when a problem was noted.
+    """
+    written = sheet.document.at(_WHERE)
+    if isinstance(written, str):
+        return _one(sheet, catalogue, variants, written)
+    if not isinstance(written, dict) or not variants:
+        return None, {}
+    return None, _of_each(sheet, catalogue, variants, {str(key): value for key, value in written.items()})
+
+
+def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
+    """Those spoken to in the same way, with the same value of every option that they share with the variant."""
+    return [other for other in among if _spoken(other) == _spoken(variant) and _agree(variant, other)]
+
+
+def _spoken(variant: Variant) -> tuple[object, ...]:
+    """What of its protocol decides a measurement; its certificate's name and signer do not."""
+    return variant.http, variant.tls and (variant.tls.versions, variant.tls.resumption)
+
+
+def _agree(one: Variant, other: Variant) -> bool:
+    shared = one.options.keys() & other.options.keys()
+    return all(is_among(one.options[name], (other.options[name],)) for name in shared)
+
+
+def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str) -> tuple[str | None, dict[str, str]]:
+    """A server, whose only variant it is, or each for those with its options; or a variant by its slug.
+
+    The name of a server is the slug of its variant with all defaults too. That one is meant for all where it is the
+    only variant, or where not every variant of another server finds its own partner.
+    """
+    slugs = [variant.slug for variant in variants]
+    candidates = [variant for variant in variants if variant.entry.name == named]
+    if len(candidates) == 1:
+        return candidates[0].slug, {}
+    if not candidates and named in slugs:
+        return named, {}
+    if not candidates:
+        _unknown(sheet, _WHERE, catalogue, variants, named)
+        return None, {}
+    found = {variant.slug: partners(variant, candidates) for variant in variants if variant.entry.name != named}
+    if found and all(len(several) == 1 for several in found.values()):
+        return None, {slug: partner.slug for slug, (partner,) in found.items()}
+    if named in slugs:
+        return named, {}
+    hint = f"choose one of: {', '.join(variant.slug for variant in candidates)}; {_MAPPING_HINT}"
+    sheet.wrong(_WHERE, f"`{named}` stands for {len(candidates)} servers of this suite", hint)
+    return None, {}
+
+
+def _of_each(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written: dict[str, object]) -> dict[str, str]:
+    """The baseline of each variant, by the first key that matches it; one that is its slug with options goes before."""
+    found: dict[str, str] = {}
+    keys: dict[str, Path] = {}
+    exact = {variant.slug for variant in variants if variant.slug != variant.entry.name}
+    for key, named in sorted(written.items(), key=lambda item: item[0] not in exact):
+        path: Path = (*_WHERE, key)
+        candidates = _candidates(variants, named) if isinstance(named, str) else []
+        matched = _matched(sheet, path, variants, key)
+        if not candidates and isinstance(named, str):
+            _unknown(sheet, path, catalogue, variants, named)
+        for variant in matched if candidates else []:
+            if variant.slug in found or _passes_over(key, variant, matched, candidates):
+                continue
+            keys[variant.slug] = path
+            partner = _partner(sheet, path, variant, matched, candidates)
+            if partner is not None:
+                found[variant.slug] = partner.slug
+    _no_circles(sheet, found, keys)
+    return found
+
+
+def _candidates(variants: list[Variant], named: str) -> list[Variant]:
+    """Every variant of a server; or the one variant of a slug that is no server's name."""
+    of_that_server = [variant for variant in variants if variant.entry.name == named]
+    return of_that_server or [variant for variant in variants if variant.slug == named]
+
+
+def _matched(sheet: Sheet, path: Path, variants: list[Variant], glob: str) -> list[Variant]:
+    matched = [v for v in variants if fnmatchcase(v.slug, glob) or fnmatchcase(v.entry.name, glob)]
+    if not matched and sheet.is_sound(("servers",)):
+        slugs = tuple(variant.slug for variant in variants)
+        hint = did_you_mean(glob, slugs) or f"this suite has: {', '.join(slugs)}"
+        sheet.wrong(path, f"no server of this suite matches `{clip(glob)}`", hint, key=True)
+    return matched
+
+
+def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates: list[Variant]) -> bool:
+    """Whether a key for others takes in the baseline itself.
+
+    A glob for some variants of a server, with the name of that server as its value, is for these: each is compared
+    with one of those that the glob leaves out.
+    """
+    if variant not in candidates:
+        return False
+    is_glob = any(sign in key for sign in "*?[")
+    return any(one not in candidates for one in matched) or (is_glob and all(one in matched for one in candidates))
+
+
+def _partner(
+    sheet: Sheet, path: Path, variant: Variant, matched: list[Variant], candidates: list[Variant]
+) -> Variant | None:
+    """The one to compare with; None after noting that there is none, or more than one.
+
+    Two that are named exactly, each by its slug, are compared whatever their options are, and how they are spoken to.
+    """
+    key, named = path[-1], sheet.document.at(path)
+    others = [one for one in candidates if one not in matched] if variant in candidates else candidates
+    exact = next((one for one in others if named == one.slug), None)
+    if exact is not None and (named != exact.entry.name or (key == variant.slug and variant in candidates)):
+        return exact
+    fitting = _one_change(variant, others) if variant in candidates else partners(variant, candidates)
+    if len(fitting) == 1:
+        return fitting[0]
+    if exact is not None and key == variant.slug:
+        return exact
+    _unclear(sheet, path, variant, others, fitting)
+    return None
+
+
+def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
+    """Those of its own server that differ from it in one option, or in nothing but how they are spoken to."""
+    return [other for other in among if _changes(variant, other) == 1]
+
+
+def _changes(one: Variant, other: Variant) -> int:
+    options = sum(not is_among(value, (other.options[name],)) for name, value in one.options.items())
+    return options + (_spoken(one) != _spoken(other))
+
+
+def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:
+    """Note why a variant has no partner: it is its own, several fit, or none does."""
+    named, there = sheet.document.at(path), ", ".join(other.slug for other in fitting or others)
+    by_slugs = f", with `{variant.slug}` as the key" if any(other.slug == named for other in fitting or others) else ""
+    if not others:
+        hint = "remove it: what an option costs is told without a baseline"
+        sheet.wrong(path, f"`{variant.slug}` would be compared with itself", hint)
+    elif fitting:
+        message = f"`{variant.slug}` could be compared with {len(fitting)} variants of `{named}`"
+        sheet.wrong(path, message, f"choose one of: {there}{by_slugs}")
+    elif not sheet.is_sound(("servers",)):
+        return
+    elif variant.entry.name == named:
+        message = f"no variant of `{named}` differs from `{variant.slug}` in one thing alone"
+        sheet.wrong(path, message, f"name one of: {there}{by_slugs}")
+    else:
+        message = f"`{named}` has no variant with the options of `{variant.slug}`"
+        if any(_agree(variant, other) for other in others):
+            message = f"`{named}` has no variant that is spoken to as `{variant.slug}` is"
+        sheet.wrong(path, message, f"give both the same options in `servers`, or name one of: {there}{by_slugs}")
+
+
+def _no_circles(sheet: Sheet, found: dict[str, str], keys: dict[str, Path]) -> None:
+    """Baselines may have baselines of their own, but a chain has to begin somewhere."""
+    told: set[str] = set()
+    for slug in found:
+        chain = [slug]
+        while chain[-1] in found and found[chain[-1]] not in chain:
+            chain.append(found[chain[-1]])
+        if found.get(chain[-1]) == slug and told.isdisjoint(chain):
+            told.update(chain)
+            circle = " -> ".join([*chain, slug])
+            hint = "a chain begins with a server that is compared with nothing: take one of these keys out"
+            sheet.wrong(keys[slug], f"these are baselines of each other in a circle: {circle}", hint)
+
+
+def _unknown(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], named: str) -> None:
+    if not sheet.is_sound(("servers",)):
+        return  # what is wrong there is told, and the server may be meant
+    if named in catalogue.servers:
+        sheet.wrong(path, f"`{named}` is not among the servers of this suite", "add it to `servers`")
+        return
+    slugs = tuple(variant.slug for variant in variants)
+    hint = did_you_mean(named, slugs) or f"this suite has: {', '.join(slugs)}"
+    sheet.wrong(path, f"there is no server `{clip(named)}` in this suite", hint)

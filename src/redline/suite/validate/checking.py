@@ -1,0 +1,215 @@
+"""Documents against file models: every pydantic error becomes a problem with its place and a hint. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from redline.errors import Problem, UsageError
+from redline.suite.schema.document import Document, Path, dotted
+from redline.suite.schema.units import WrongValueError, clip, did_you_mean
+
+T = TypeVar("T")
+
+# Steps that pydantic adds to a location and that no file has: a union's tag (named so by us) and the mark of a key.
+_TAG_MARK = "<"
+_KEY_MARK = "[key]"
+
+
+@dataclass
+class Sheet:
+    """A document while it is being checked: its file model, the page that explains it, and all that is wrong so far."""
+
+    document: Document
+    root: type[BaseModel]
+    reference: str
+    problems: list[Problem] = field(default_factory=list)
+
+    def read(self, kind: type[T], path: Path = ()) -> T | None:
+        """The value at `path` as `kind`, or None after noting every problem of its form."""
+        try:
+            return TypeAdapter[T](kind).validate_python(self.document.at(path))
+        except ValidationError as error:
+            self.problems += [self._explain(detail, path) for detail in error.errors(include_url=False)]
+            return None
+
+    def sound(self, kind: type[T], path: Path) -> T | None:
+        """The value at `path` as `kind`, or None when it is not one; its problems are noted already by `read`."""
+        try:
+            return TypeAdapter[T](kind).validate_python(self.document.at(path))
+        except ValidationError:
+            return None
+
+    def items(self, path: Path) -> list[Path]:
+        """The paths of what the list or mapping at `path` holds; none when it is neither."""
+        container = self.document.at(path)
+        if isinstance(container, dict):
+            return [(*path, key) for key in container]
+        return [(*path, index) for index in range(len(container))] if isinstance(container, list) else []
+
+    def wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
+        """Note a problem at a value, or at its key."""
+        self.problems.append(Problem(message, hint, self.document.place(path, key=key)))
+
+    def is_sound(self, path: Path) -> bool:
+        """Whether nothing is wrong at `path` or within it, so far."""
+        name = dotted(path)
+        fields = [problem.place.field or "" for problem in self.problems if problem.place]
+        return not any(field == name or field.startswith((f"{name}.", f"{name}[")) for field in fields)
+
+    def raise_problems(self) -> None:
+        """Raise UsageError with all problems, in the order of the file, when there are any."""
+        raise_all(self.problems)
+
+    def _explain(self, detail: ErrorDetails, base: Path) -> Problem:
+        raw = base + tuple(detail["loc"])
+        path = self._written(raw)
+        kind = detail["type"]
+        if kind == "extra_forbidden":
+            known = tuple(known_keys(self.root, path[:-1]))
+            hint = did_you_mean(str(path[-1]), known) or f"known here: {', '.join(known)}"
+            return Problem(f"unknown key `{clip(str(path[-1]))}`", hint, self.document.place(path, key=True))
+        if kind == "missing":
+            hint = f"add it{_example(field_at(self.root, path), f'{path[-1]}: ')}"
+            return Problem(f"`{path[-1]}` is missing", hint, self.document.place(path))
+        cause = detail.get("ctx", {}).get("error")
+        place = self.document.place(path, key=_KEY_MARK in raw)
+        if isinstance(cause, WrongValueError):
+            return Problem(cause.message, cause.hint, place)
+        return Problem(_message(detail), self._hint(detail, path), place)
+
+    def _written(self, location: Path) -> Path:
+        """A location without the steps that pydantic adds and that no file has."""
+        path: Path = ()
+        for step in location:
+            container = self.document.at(path)
+            added = step == _KEY_MARK or str(step).startswith(_TAG_MARK)
+            if not added or (isinstance(container, dict) and step in container):
+                path = (*path, step)
+        return path
+
+    def _hint(self, detail: ErrorDetails, path: Path) -> str:
+        value = detail["input"]
+        if detail["type"] == "string_type" and isinstance(value, (int, float)):
+            return f'quote it to make it text: "{str(value).lower()}"'
+        if detail["type"] == "literal_error":
+            known = tuple(part.strip("' ") for part in detail["ctx"]["expected"].replace(" or ", ",").split(","))
+            return did_you_mean(str(value), known) or f"choose one of: {', '.join(known)}"
+        found = self._nearest_field(path)
+        about = f"{found.description}" if found and found.description else f"see {self.reference}"
+        return about + _example(found)
+
+    def _nearest_field(self, path: Path) -> FieldInfo | None:
+        """The declaration of the key at `path`, or of the key that holds it."""
+        fields = (field_at(self.root, path[:length]) for length in range(len(path), 0, -1))
+        return next((found for found in fields if found), None)
+
+
+def raise_all(problems: list[Problem]) -> None:
+    """Raise UsageError with all problems, sorted by place, when there are any."""
+    if problems:
+        ordered = sorted(
+            problems, key=lambda p: (p.place.file, p.place.line or 0, p.place.column or 0) if p.place else ("", 0, 0)
+        )
+        raise UsageError.of(tuple(ordered))
+
+
+def known_keys(root: type[BaseModel], path: Path) -> list[str]:
+    """The keys that the mapping at `path` may have."""
+    model = _model(_annotation_at(root, path))
+    return [info.alias or name for name, info in model.model_fields.items()] if model else []
+
+
+def field_at(root: type[BaseModel], path: Path) -> FieldInfo | None:
+    """The declaration of the key at `path`."""
+    if not path:
+        return None
+    model = _model(_annotation_at(root, path[:-1]))
+    fields = {info.alias or name: info for name, info in model.model_fields.items()} if model else {}
+    return fields.get(str(path[-1]))
+
+
+def _annotation_at(root: type[BaseModel], path: Path) -> Any:
+    annotation: Any = root
+    for step in path:
+        model = _model(annotation)
+        if model:
+            fields = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+            annotation = fields.get(str(step))
+        else:
+            annotation = _element(annotation)
+    return annotation
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """The one file model among what an annotation allows."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return next((model for part in get_args(annotation) if (model := _model(part))), None)
+    return None
+
+
+def _element(annotation: Any) -> Any:
+    """What a list or a mapping holds."""
+    origin = get_origin(annotation)
+    if origin in (list, dict):
+        return get_args(annotation)[-1]
+    if origin in (Annotated, Union, UnionType):
+        return next((found for part in get_args(annotation) if (found := _element(part))), None)
+    return None
+
+
+_MESSAGES: Mapping[str, str] = {
+    "string_type": "must be text, not {input}",
+    "int_type": "must be a whole number, not {input}",
+    "int_from_float": "must be a whole number, not {input}",
+    "bool_type": "must be true or false, not {input}",
+    "list_type": "must be a list, not {input}",
+    "dict_type": "must be a mapping of keys, not {input}",
+    "model_type": "must be a mapping of keys, not {input}",
+    "greater_than_equal": "must be at least {ge}, not {input}",
+    "less_than_equal": "must be at most {le}, not {input}",
+    "too_short": "must have at least {min_length}, not {actual_length}",
+    "string_too_short": "must not be an empty text",
+    "literal_error": "must be {expected}, not {input}",
+    "string_pattern_mismatch": "{input} has a form that is not allowed here",
+}
+
+
+def _message(detail: ErrorDetails) -> str:
+    template = _MESSAGES.get(detail["type"])
+    if template is None:
+        return detail["msg"]
+    return template.format(**{**detail.get("ctx", {}), "input": describe(detail["input"])}).replace("'", "`")
+
+
+def describe(value: Any) -> str:
+    """A value as a user would recognise it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return f"`{clip(str(value).lower() if isinstance(value, bool) else str(value))}`"
+
+
+def _example(found: FieldInfo | None, before: str = "") -> str:
+    if not found or not found.examples:
+        return ""
+    return f", such as `{before}{as_yaml(found.examples[0])}`"
+
+
+def as_yaml(value: Any) -> str:
+    """A value in YAML's flow style, quoted where a bare word would be read otherwise."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {as_yaml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_yaml, value)) + "]"
+    text = str(value)
+    return f'"{text}"' if any(char in text for char in "{}[],:#") else text

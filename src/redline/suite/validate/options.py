@@ -1,0 +1,124 @@
+"""The values that the options of a suite's servers have: those of `with`, then of `jvm`, then the default. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from posixpath import normpath
+
+from redline.model import Option, OptionValue, ServerEntry
+from redline.model.placeholders import JDK, ON_PATH
+from redline.suite.catalogue import Catalogue, is_among, plain
+from redline.suite.schema.document import Path
+from redline.suite.schema.suite import WrittenServer
+from redline.suite.schema.types import Choices
+from redline.suite.schema.units import clip, did_you_mean
+from redline.suite.validate.checking import Sheet
+
+Axes = Mapping[str, list[OptionValue]]
+_JVM: Path = ("jvm",)
+
+
+def jvm_axes(sheet: Sheet) -> Axes:
+    """What the suite says once for all its JVM servers."""
+    return sheet.sound(dict[str, Choices], _JVM) or {}
+
+
+def axes_of(entry: ServerEntry, said: Axes, jvm: Axes) -> Axes:
+    """The values of every option of a server. Of `jvm` also those that it does not take: they become skipped cells."""
+    shared = jvm if entry.runtime == "jvm" else {}
+    return {
+        name: _distinct(name, said.get(name) or shared.get(name) or [option.default])
+        for name, option in entry.options.items()
+    }
+
+
+def check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values: list[OptionValue]) -> None:
+    """Note what is wrong with the values that a server is given for an option."""
+    option = entry.options.get(name)
+    if option is None:
+        known = tuple(entry.options)
+        hint = f"it has: {', '.join(known)}" if known else "it has no options: remove `with`"
+        sheet.wrong(path, f"{entry.name} has no option `{clip(name)}`", did_you_mean(name, known) or hint, key=True)
+        return
+    for index, value in enumerate(values):
+        where = _place(sheet, path, index)
+        if not entry.takes(name, value):
+            message = f"`{clip(plain(value))}` is not a value of `{name}` of {entry.name}"
+            sheet.wrong(where, message, _value_hint(name, value, (option,)))
+    _check_twice(sheet, path, name, values)
+
+
+def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
+    """Note what in `jvm` no server of the suite takes. Of what some take, the cells of the others are skipped."""
+    if sheet.document.at(_JVM) is None or not sheet.is_sound(("servers",)):
+        return
+    written = [sheet.sound(WrittenServer, path) for path in sheet.items(("servers",))]
+    servers = [
+        _JvmServer(catalogue.servers[server.use], server.options)
+        for server in written
+        if server and server.use in catalogue.servers and catalogue.servers[server.use].runtime == "jvm"
+    ]
+    if not servers:
+        hint = "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"
+        sheet.wrong(_JVM, "`jvm` is for no server of this suite", hint, key=True)
+        return
+    for name, values in jvm_axes(sheet).items():
+        _check_jvm_option(sheet, name, values, servers)
+
+
+@dataclass(frozen=True)
+class _JvmServer:
+    """A server of the suite that a JVM runs, and what it says itself."""
+
+    entry: ServerEntry
+    said: Axes
+
+
+def _check_jvm_option(sheet: Sheet, name: str, values: list[OptionValue], servers: list[_JvmServer]) -> None:
+    path = (*_JVM, name)
+    with_option = [server for server in servers if name in server.entry.options]
+    if not with_option:
+        known = tuple(dict.fromkeys(option for server in servers for option in server.entry.options))
+        hint = did_you_mean(name, known) or f"their options: {', '.join(known) or 'none'}"
+        sheet.wrong(path, f"no JVM server of this suite has an option `{clip(name)}`", hint, key=True)
+    elif all(name in server.said for server in with_option):
+        message = f"`{name}` is for no server of this suite: each that has it says it in `with`"
+        sheet.wrong(path, message, "remove one of the two", key=True)
+    for index, value in enumerate(values):
+        if with_option and not any(server.entry.takes(name, value) for server in with_option):
+            message = f"`{clip(plain(value))}` is not a value of `{name}` of any JVM server of this suite"
+            hint = _value_hint(name, value, tuple(server.entry.options[name] for server in with_option))
+            sheet.wrong(_place(sheet, path, index), message, hint)
+    _check_twice(sheet, path, name, values)
+
+
+def _check_twice(sheet: Sheet, path: Path, name: str, values: list[OptionValue]) -> None:
+    for index, value in enumerate(values):
+        if is_among(_normal(name, value), tuple(_distinct(name, values[:index]))):
+            sheet.wrong(_place(sheet, path, index), f"`{plain(value)}` stands twice", "remove one")
+
+
+def _distinct(name: str, values: list[OptionValue]) -> list[OptionValue]:
+    """Each value once. That one is written twice is told of itself, and not of the variants that it would make."""
+    distinct: list[OptionValue] = []
+    for value in values:
+        if not is_among(_normal(name, value), tuple(distinct)):
+            distinct.append(_normal(name, value))
+    return distinct
+
+
+def _place(sheet: Sheet, path: Path, index: int) -> Path:
+    return (*path, index) if isinstance(sheet.document.at(path), list) else path
+
+
+def _normal(name: str, value: OptionValue) -> OptionValue:
+    """The home of a JDK in one way of writing, so that it is one variant."""
+    return normpath(value) if name == JDK and isinstance(value, str) and value.startswith("/") else value
+
+
+def _value_hint(name: str, value: OptionValue, options: tuple[Option, ...]) -> str:
+    known = tuple(dict.fromkeys(plain(other) for option in options for other in option.values))
+    if plain(value) in known:
+        return "write it without quotes" if isinstance(value, str) else f'quote it: "{plain(value)}"'
+    if name == JDK:
+        return f"it takes: {', '.join(known)}, `{ON_PATH}` for the PATH's, or the absolute path of a JDK's home"
+    return did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"

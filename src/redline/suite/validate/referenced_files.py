@@ -1,0 +1,132 @@
+"""Files that a suite or a scenario names: arrivals to replay, entries to pick from, authorities to trust. Pure."""
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal, InvalidOperation
+
+from redline.errors import Place, Problem, UsageError
+from redline.model import Request
+from redline.model.template import Pick, placeholders
+from redline.suite.schema.document import Path
+from redline.suite.schema.units import WrongValueError, clip, parse_duration
+from redline.suite.validate.checking import Sheet
+
+Files = Callable[[str], str]
+"""The text of a file by its name, relative to the file that names it. Raises UsageError when it cannot be read."""
+
+MOST_TIMES = 200_000
+MOST_ENTRIES = 100_000
+_LINES_HINT = "write one time a line, in seconds or with a unit: 0.25, 250ms"
+_IN_A_PATH = re.compile(r"[!\"$-~]+")
+_IN_A_HEADER = re.compile(r"[\t -~]+")
+
+
+def no_files(name: str) -> str:
+    """Where there is no folder to look in."""
+    raise UsageError(f"{name} cannot be read from here", hint="name a suite by its file")
+
+
+def read_times(text: str, file: str) -> tuple[int, ...]:
+    """Due times in nanoseconds, one a line: seconds, or a duration with its unit; `#` begins a comment.
+
+    Raises UsageError with the line of the first that is none, or is before the one above it.
+    """
+    times: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        written = line.partition("#")[0].strip()
+        if not written:
+            continue
+        at_ns = _time(written, Place(file, number, 1))
+        if times and at_ns < times[-1]:
+            raise UsageError(
+                f"`{clip(written)}` is before the time above it", hint="sort the file", place=Place(file, number, 1)
+            )
+        times.append(at_ns)
+    if not times:
+        raise UsageError(f"{file} has no times", hint=_LINES_HINT)
+    if len(times) > MOST_TIMES:
+        raise UsageError(f"{file} has {len(times)} times; at most {MOST_TIMES}", hint="replay a part of it")
+    return tuple(times)
+
+
+def _time(written: str, place: Place) -> int:
+    try:
+        if written[-1].isalpha():
+            return parse_duration(written)
+        seconds = Decimal(written)
+        if not 0 <= seconds <= 86_400:
+            raise UsageError(f"`{clip(written)}` is not between 0 and a day", hint=_LINES_HINT, place=place)
+        return round(seconds * 1_000_000_000)
+    except InvalidOperation:
+        raise UsageError(f"`{clip(written)}` is not a time", hint=_LINES_HINT, place=place) from None
+    except WrongValueError as error:
+        raise UsageError(error.message, hint=error.hint, place=place) from None
+
+
+def read_entries(text: str, file: str) -> tuple[str, ...]:
+    """One entry a line; empty lines are left out. Raises UsageError when there is none, or too many."""
+    entries = tuple(line for line in text.splitlines() if line)
+    if not entries:
+        raise UsageError(f"{file} has nothing to pick from", hint="write one entry a line")
+    if len(entries) > MOST_ENTRIES:
+        raise UsageError(f"{file} has {len(entries)} entries; at most {MOST_ENTRIES}", hint="take a sample of it")
+    return entries
+
+
+def named_file(sheet: Sheet, path: Path, name: str, files: Files) -> str | None:
+    """The text of the file that is named at `path`; None after noting why there is none."""
+    try:
+        return files(name)
+    except UsageError as error:
+        sheet.wrong(path, error.problems[0].message, error.hint)
+        return None
+
+
+def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files) -> dict[str, tuple[str, ...]] | None:
+    """The entries of every file that a scenario's requests pick from; None after noting what is wrong with one."""
+    found: dict[str, tuple[str, ...]] = {}
+    known_before = len(sheet.problems)
+    for request in requests:
+        for allowed, where, text in _uses(request):
+            for name in [part.name for part in placeholders(text) if isinstance(part, Pick)]:
+                entries = found.get(name) or _entries(sheet, path, name, files)
+                if entries is None:
+                    return None
+                found[name] = entries
+                wrong = next((entry for entry in entries if allowed and not allowed.fullmatch(entry)), None)
+                if wrong is not None:
+                    sheet.wrong(path, f"`{clip(wrong)}` of {name} cannot stand in {where}", "take it out, or encode it")
+    return found if len(sheet.problems) == known_before else None
+
+
+def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
+    """What may stand where: a form, the place in words, and the text that has placeholders."""
+    path, *others = request.texts
+    *headers, body = others
+    return [(_IN_A_PATH, "a path", path), *((_IN_A_HEADER, "a header", text) for text in headers), (None, "", body)]
+
+
+def _entries(sheet: Sheet, path: Path, name: str, files: Files) -> tuple[str, ...] | None:
+    text = named_file(sheet, path, name, files)
+    if text is None:
+        return None
+    try:
+        return read_entries(text, name)
+    except UsageError as error:
+        sheet.wrong(path, error.problems[0].message, error.hint)
+        return None
+
+
+def times_of(sheet: Sheet, path: Path, name: str, files: Files) -> tuple[int, ...]:
+    """The due times of the file that is named at `path`; none after noting what is wrong with it."""
+    text = named_file(sheet, path, name, files)
+    if text is None:
+        return ()
+    try:
+        return read_times(text, name)
+    except UsageError as error:
+        first = error.problems[0]
+        line = f"line {first.place.line}: " if first.place else ""
+        told = first.message if line == "" else f"{name}, {line}{first.message}"
+        sheet.problems.append(Problem(told, first.hint, sheet.document.place(path)))
+        return ()

@@ -1,0 +1,218 @@
+"""A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
+
+import re
+from itertools import product
+from pathlib import PurePath
+
+from redline.errors import Problem
+from redline.model import AutoTrials, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.suite.catalogue import Catalogue, check_against
+from redline.suite.schema.document import Path, parse_document
+from redline.suite.schema.load import WrittenLoad
+from redline.suite.schema.suite import SuiteFile, WrittenAuto, WrittenOwnScenario, WrittenServer
+from redline.suite.schema.units import clip, did_you_mean
+from redline.suite.validate.baselines import read_baselines
+from redline.suite.validate.checking import Sheet, raise_all
+from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
+from redline.suite.validate.overrides import Overrides, apply_overrides
+from redline.suite.validate.quick import check_quick, quickened
+from redline.suite.validate.referenced_files import Files, named_file, no_files, picks_of, times_of
+from redline.suite.validate.shares import check_shares
+from redline.suite.validate.warm_up import check_warm_up, read_warm_up, with_warm_up
+
+MOST_TRIALS_IN_ALL = 100_000
+
+
+def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides, files: Files = no_files) -> Suite:
+    """The suite of a file's text, resolved against the catalogue and overridden; `files` are those that it names.
+
+    Raises UsageError with every problem: those of the file first, and only when there is none those of the overrides.
+    """
+    sheet = Sheet(parse_document(text, file), SuiteFile, "docs/reference/suite.md")
+    whole = sheet.read(SuiteFile)
+    variants = _variants(sheet, catalogue, files)
+    scenarios = _scenarios(sheet, catalogue, variants, files)
+    replayed = _replayed(sheet, files)
+    check_shares(sheet)
+    ceiling = _ceiling(sheet, catalogue, files)
+    baseline, baselines = read_baselines(sheet, catalogue, variants)
+    check_quick(sheet)
+    check_warm_up(sheet)
+    sheet.raise_problems()
+    assert whole is not None, "a file without problems was read"
+    warmup_ns, warmup_detect = read_warm_up(whole.warmup)
+    suite = Suite(
+        name=_name(file),
+        about=whole.about,
+        variants=tuple(variants),
+        baseline=baseline,
+        baselines=baselines,
+        ceiling=ceiling,
+        scenarios=tuple(scenarios),
+        loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
+        warmup_ns=warmup_ns,
+        warmup_detect=warmup_detect,
+        trials=whole.trials if isinstance(whole.trials, int) else whole.trials.auto.at_most,
+        auto=_auto(whole.trials),
+        seed=whole.seed,
+        timeout_ns=whole.timeout,
+        threshold=whole.threshold,
+        objectives=tuple(dict.fromkeys(each for one in whole.objective.values() for each in one)),
+        objective_sets={name: one for name, one in whole.objective.items() if name},
+        engine=whole.engine.mode(),
+    )
+    if overrides.quick:
+        suite = quickened(suite, whole.quick)
+    changed, problems = apply_overrides(suite, overrides, catalogue)
+    changed, unwarmed = with_warm_up(changed, overrides)
+    raise_all([*problems, *unwarmed] or _too_much(changed))
+    return changed
+
+
+def _auto(written: int | WrittenAuto) -> AutoTrials | None:
+    if isinstance(written, int):
+        return None
+    asked = written.auto
+    return AutoTrials(precision=asked.precision, at_least=asked.at_least, budget_ns=asked.budget)
+
+
+def _too_much(suite: Suite) -> list[Problem]:
+    trials = len(suite.variants) * len(suite.scenarios) * len(suite.loads) * suite.trials
+    if trials <= MOST_TRIALS_IN_ALL:
+        return []
+    return [Problem(f"this suite asks for {trials} trials; at most {MOST_TRIALS_IN_ALL}", "write shorter axes")]
+
+
+def _name(file: str) -> str:
+    """The file's name without its ending, safe as part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
+
+
+def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]:
+    variants: list[Variant] = []
+    for path in sheet.items(("servers",)):
+        written = sheet.sound(WrittenServer, path)
+        for variant in _expanded(sheet, path, written, catalogue, files) if written else []:
+            if variant.slug in [other.slug for other in variants]:
+                sheet.wrong(path, f"`{variant.slug}` stands twice in `servers`", "remove one")
+            else:
+                variants.append(variant)
+    check_jvm(sheet, catalogue)
+    return variants
+
+
+def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catalogue, files: Files) -> list[Variant]:
+    """Every combination of the option values that are written; none after noting what is wrong."""
+    by_name = sheet.document.at(path) == written.use
+    entry = catalogue.servers.get(written.use)
+    if entry is None:
+        known = tuple(catalogue.servers)
+        hint = did_you_mean(written.use, known) or f"the catalogue has: {', '.join(known)}"
+        where = path if by_name else (*path, "use")
+        sheet.wrong(where, f"there is no server `{clip(written.use)}` in the catalogue", hint)
+        return []
+    known_before = len(sheet.problems)
+    for name, values in written.options.items():
+        check_option(sheet, (*path, "with", name), entry, name, values)
+    tls = _tls(sheet, path, entry, written, files)
+    if written.http not in entry.http:
+        spoken = " and ".join(f"HTTP/{version}" for version in entry.http)
+        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {spoken}")
+    if len(sheet.problems) > known_before:
+        return []
+    axes = axes_of(entry, written.options, jvm_axes(sheet) if path[0] == "servers" else {})
+    return [
+        Variant(entry=entry, options=dict(zip(axes, values, strict=True)), http=written.http, tls=tls)
+        for values in product(*axes.values())
+    ]
+
+
+def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: WrittenServer, files: Files) -> Tls | None:
+    """How TLS is spoken with a server that serves it; None with others, or after noting what is wrong."""
+    asked, where = written.tls, (*path, "tls")
+    if entry.tls is None:
+        if asked is not None:
+            sheet.wrong(where, f"{entry.name} does not serve TLS", "remove `tls`", key=True)
+        return None
+    if asked is None:
+        return Tls(server_name=entry.tls.server_name)
+    ca_pem = named_file(sheet, (*where, "ca"), asked.ca, files) if asked.ca else None
+    if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
+        sheet.wrong((*where, "ca"), f"{asked.ca} holds no certificate", "name a PEM file")
+    return Tls(
+        ca_pem=ca_pem,
+        insecure=asked.insecure,
+        server_name=asked.server_name or entry.tls.server_name,
+        versions=tuple(dict.fromkeys(asked.versions)),
+        resumption=asked.resumption,
+    )
+
+
+def _replayed(sheet: Sheet, files: Files) -> dict[str, tuple[int, ...]]:
+    """The due times of every load whose arrivals are replayed, by the load's name."""
+    found = {}
+    for path in sheet.items(("loads",)):
+        written = sheet.sound(WrittenLoad, path)
+        if written and written.open and written.open.replayed:
+            where = (*path, "open", "arrivals", "replay")
+            found[str(path[-1])] = times_of(sheet, where, written.open.replayed, files)
+    return found
+
+
+def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], files: Files) -> list[Scenario]:
+    scenarios: list[Scenario] = []
+    for path in sheet.items(("scenarios",)):
+        name = sheet.document.at(path)
+        if isinstance(name, str):
+            scenario = _named_scenario(sheet, path, name, catalogue)
+        else:
+            scenario = _own_scenario(sheet, path, catalogue, variants, files)
+        if scenario is None:
+            continue
+        if scenario.name in [other.name for other in scenarios]:
+            sheet.wrong(path, f"the scenario `{scenario.name}` stands twice", "remove one, or give it another name")
+        scenarios.append(scenario)
+    known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
+    for path in sheet.items(("scenarios",)):
+        written = sheet.sound(WrittenOwnScenario, path)
+        if written is not None:
+            check_against(sheet, path, written.name, written.against, known)
+    return scenarios
+
+
+def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -> Scenario | None:
+    scenario = catalogue.scenarios.get(name)
+    if scenario is None:
+        known = tuple(catalogue.scenarios)
+        hint = did_you_mean(name, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
+    return scenario
+
+
+def _own_scenario(
+    sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], files: Files
+) -> Scenario | None:
+    written = sheet.sound(WrittenOwnScenario, path)
+    if written is None:
+        return None
+    if written.name in catalogue.scenarios:
+        message = f"the catalogue has a scenario `{written.name}` already"
+        sheet.wrong((*path, "name"), message, "give yours another name, so that results cannot be mixed up")
+    known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
+    for option in written.requires:
+        if variants and option not in known:
+            hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
+            message = f"no server of this suite has an option `{clip(option)}`"
+            sheet.wrong((*path, "requires", option), message, hint, key=True)
+    picks = picks_of(sheet, path, written.all_requests(), files)
+    return None if picks is None else written.scenario(written.name, picks)
+
+
+def _ceiling(sheet: Sheet, catalogue: Catalogue, files: Files) -> Variant | None:
+    written = sheet.sound(WrittenServer, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
+    if written is None:
+        return None
+    variants = _expanded(sheet, ("ceiling",), written, catalogue, files)
+    if len(variants) > 1:
+        sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give each of its options one value")
+    return variants[0] if variants else None
