@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 
 use redline_traffic::Outcome;
 
+use crate::failure_log::Kind;
 use crate::io::{Event, Io};
 use crate::pool::{Failure, Opening};
-use crate::reasons::Kind;
 use crate::worker::Worker;
 
 impl<I: Io> Worker<I> {

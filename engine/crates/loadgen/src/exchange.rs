@@ -8,11 +8,11 @@ use redline_wire::{Answer, Verdict};
 
 use crate::connection::Connection;
 use crate::demand::Task;
+use crate::failure_log::Kind;
 use crate::flights::Flight;
 use crate::io::Io;
-use crate::reasons::Kind;
-use crate::roster::State;
 use crate::scenario::Judged;
+use crate::states::State;
 use crate::sys::time::unix_ns;
 use crate::tally::Ending;
 use crate::worker::Worker;

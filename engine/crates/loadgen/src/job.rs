@@ -5,7 +5,7 @@ mod requests;
 mod target;
 
 use redline_pacing::MOST_WORKERS;
-use redline_traffic::{ErrorKind, Trouble};
+use redline_traffic::{EngineError, ErrorKind};
 use serde::Deserialize;
 
 use crate::shards::child::is_shard;
@@ -101,9 +101,9 @@ pub struct Job {
 }
 
 /// A `bad_job` that names the field.
-pub fn bad(field: &str, message: &str, hint: &str) -> Trouble {
+pub fn bad(field: &str, message: &str, hint: &str) -> EngineError {
     let message = if field.is_empty() { message.to_owned() } else { format!("{field}: {message}") };
-    Trouble { kind: ErrorKind::BadJob, message, hint: hint.to_owned() }
+    EngineError { kind: ErrorKind::BadJob, message, hint: hint.to_owned() }
 }
 
 impl Job {
@@ -111,7 +111,7 @@ impl Job {
     ///
     /// # Errors
     /// A `bad_job` that names the first field that is wrong.
-    pub fn parse(text: &str) -> Result<Self, Trouble> {
+    pub fn parse(text: &str) -> Result<Self, EngineError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let raw: RawJob = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let path = error.path().to_string();
@@ -130,7 +130,7 @@ impl Job {
 }
 
 impl RawJob {
-    fn check(self) -> Result<Job, Trouble> {
+    fn check(self) -> Result<Job, EngineError> {
         if self.format != JOB_FORMAT {
             let message = format!("this engine reads {JOB_FORMAT:?}, not {:?}", self.format);
             return Err(bad("format", &message, "use the engine that belongs to your version of the lab"));
@@ -170,7 +170,7 @@ impl RawJob {
         })
     }
 
-    fn check_workers(&self) -> Result<Shard, Trouble> {
+    fn check_workers(&self) -> Result<Shard, EngineError> {
         if !(1..=MOST_WORKERS).contains(&self.workers) {
             let message = format!("{} is not between 1 and {MOST_WORKERS}", self.workers);
             return Err(bad("workers", &message, "one for each core that the engine may use"));
@@ -189,7 +189,7 @@ impl RawJob {
         Ok(shard)
     }
 
-    fn check_durations(&self) -> Result<(), Trouble> {
+    fn check_durations(&self) -> Result<(), EngineError> {
         let durations = [
             ("warmup_ns", self.warmup_ns, 0),
             ("measure_ns", self.measure_ns, 1),

@@ -3,38 +3,38 @@
 //! The contract is `docs/reference/engine-protocol.md`. Lines of this file are the order of things: read, check what the
 //! machine allows, watch for the end, resolve, direct.
 
-mod beginning;
 mod commands;
+mod conductor;
 mod connecting;
 mod connection;
 mod demand;
-mod director;
 mod exchange;
+mod failure_log;
 mod flights;
 mod io;
 mod job;
+mod measure_start;
 mod merge;
 mod outbox;
 mod output;
-mod place;
 mod pool;
-mod reasons;
-mod roster;
 mod scenario;
 mod shards;
 mod sources;
+mod states;
 mod stop;
 mod streams;
 mod sys;
 mod tally;
 mod worker;
+mod worker_thread;
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redline_traffic::{Ended, ErrorKind, Event, Trouble};
+use redline_traffic::{Ended, EngineError, ErrorKind, Event};
 
 use crate::job::{Backend, Http, Job, bad};
 use crate::shards::Plan;
@@ -98,7 +98,7 @@ fn parent_is_gone() -> bool {
     parent.is_some_and(|pid| !die_with_parent(pid))
 }
 
-fn run(started_ns: u64) -> Result<u8, Trouble> {
+fn run(started_ns: u64) -> Result<u8, EngineError> {
     let text = read_job().map_err(|error| {
         bad("", &format!("the job cannot be read: {error}"), "write one JSON object in UTF-8 to standard input")
     })?;
@@ -111,13 +111,13 @@ fn run(started_ns: u64) -> Result<u8, Trouble> {
         raise_open_files().map_err(|error| limit(&error))?;
         let orders = Orders::listen(Arc::clone(&stop)).map_err(|error| limit(&error))?;
         let target = job.shard.target.map_or_else(|| resolve(&job), Ok)?;
-        director::direct(&job, target, &stop, Some(&orders))?
+        conductor::direct(&job, target, &stop, Some(&orders))?
     } else {
         let target = resolve(&job)?;
         check_sources(&job, target)?;
         let plan = plan(&job, target)?;
         if plan.processes == 1 {
-            director::direct(&job, target, &stop, None)?
+            conductor::direct(&job, target, &stop, None)?
         } else {
             let order = shards::Order { text: &text, job: &job, target, plan, deadline_at_ns };
             shards::direct(&order, &stop)?
@@ -133,7 +133,7 @@ fn run(started_ns: u64) -> Result<u8, Trouble> {
 
 /// Keep the whole engine on the cores that the job gives it, so that its main thread does not disturb others either.
 /// They may be others than those that it was started on, as long as the kernel grants them.
-fn take_cpus(job: &Job) -> Result<(), Trouble> {
+fn take_cpus(job: &Job) -> Result<(), EngineError> {
     if job.cpus.is_empty() {
         return Ok(());
     }
@@ -149,7 +149,7 @@ fn take_cpus(job: &Job) -> Result<(), Trouble> {
 }
 
 /// A connection starts from an address of the target's family.
-fn check_sources(job: &Job, target: SocketAddr) -> Result<(), Trouble> {
+fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
     let Some(i) = sources::unfit(target, &job.target.sources) else {
         return Ok(());
     };
@@ -158,7 +158,7 @@ fn check_sources(job: &Job, target: SocketAddr) -> Result<(), Trouble> {
 }
 
 /// How many processes it takes: one, as long as its connections fit.
-fn plan(job: &Job, target: SocketAddr) -> Result<Plan, Trouble> {
+fn plan(job: &Job, target: SocketAddr) -> Result<Plan, EngineError> {
     shards::plan(&shards::Asked {
         connections: job.load.connections(),
         workers: job.workers,
@@ -172,8 +172,8 @@ fn plan(job: &Job, target: SocketAddr) -> Result<Plan, Trouble> {
     })
 }
 
-fn limit(error: &std::io::Error) -> Trouble {
-    Trouble {
+fn limit(error: &std::io::Error) -> EngineError {
+    EngineError {
         kind: ErrorKind::Limit,
         message: format!("this machine does not let the engine start: {error}"),
         hint: "look at the limits of this process: descriptors, threads, cores".to_owned(),
@@ -181,10 +181,10 @@ fn limit(error: &std::io::Error) -> Trouble {
 }
 
 /// The address of the target. A name may have many: then it is the first that takes a connection.
-fn resolve(job: &Job) -> Result<SocketAddr, Trouble> {
+fn resolve(job: &Job) -> Result<SocketAddr, EngineError> {
     let host = job.target.host.as_str();
     let name = (host, job.target.port);
-    let unknown = |why: String| Trouble {
+    let unknown = |why: String| EngineError {
         kind: ErrorKind::Connect,
         message: format!("the host {host:?} is not known: {why}"),
         hint: "check target.host; it is a name or an address, without scheme, port or path".to_owned(),

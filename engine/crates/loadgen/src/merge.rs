@@ -5,12 +5,12 @@ use std::collections::btree_map::Entry;
 
 use redline_traffic::{Phase, Slice};
 
-use crate::tally::Piece;
+use crate::tally::WorkerInterval;
 
 /// An interval that some workers have told, or all.
 pub struct Merged {
     pub index: u64,
-    pub piece: Piece,
+    pub piece: WorkerInterval,
     /// Who gave the memory that holds it.
     pub lender: usize,
 }
@@ -22,7 +22,7 @@ type Place = (Phase, u64);
 pub struct Merger {
     told: Vec<Told>,
     /// With the worker who gave the memory.
-    pending: BTreeMap<Place, (Piece, usize)>,
+    pending: BTreeMap<Place, (WorkerInterval, usize)>,
     emitted: u64,
     /// Where the last interval that was told ended.
     end_ns: u64,
@@ -50,7 +50,7 @@ impl Merger {
     }
 
     /// Add a worker's next interval; its memory comes back when it is not needed.
-    pub fn add(&mut self, worker: usize, piece: Piece) -> Option<Box<Slice>> {
+    pub fn add(&mut self, worker: usize, piece: WorkerInterval) -> Option<Box<Slice>> {
         match piece.phase {
             Phase::Warmup => {}
             Phase::Measure => self.total.add(&piece.slice),
@@ -103,10 +103,10 @@ impl Merger {
 #[cfg(test)]
 mod tests {
     use super::Merger;
-    use crate::tally::Piece;
+    use crate::tally::WorkerInterval;
     use redline_traffic::{Outcome, Phase, Slice};
 
-    fn piece(phase: Phase, number: u64, start_ns: u64, end_ns: u64, requests: u64) -> Piece {
+    fn piece(phase: Phase, number: u64, start_ns: u64, end_ns: u64, requests: u64) -> WorkerInterval {
         let mut slice = Box::<Slice>::default();
         for i in 0..requests {
             slice.counts.due += 1;
@@ -114,7 +114,7 @@ mod tests {
             slice.counts.outcomes.count(Outcome::Ok);
             slice.response.record(1000 + i);
         }
-        Piece { phase, number, start_ns, end_ns, slice }
+        WorkerInterval { phase, number, start_ns, end_ns, slice }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use redline_http2::Event;
 use redline_traffic::Outcome;
 use redline_wire::Answer;
 
+use crate::failure_log::Kind;
 use crate::io::Io;
-use crate::reasons::Kind;
 use crate::worker::Worker;
 
 impl<I: Io> Worker<I> {

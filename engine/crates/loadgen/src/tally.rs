@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use redline_traffic::{Phase, Slice};
 
-use crate::beginning::Beginning;
+use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
 
 pub use counting::Ending;
-pub use outlet::{Outlet, Piece, Returns};
+pub use outlet::{IntervalSender, Returns, WorkerInterval};
 pub use window::Window;
 
 /// How many intervals may be on their way or waiting to be read; while there are more, the current one goes on. It bounds
@@ -28,7 +28,7 @@ const MOST_LENT: usize = 64;
 pub struct Tally {
     window: Window,
     /// Who knows when the measurement begins, where that is not known before, and how long it is.
-    beginning: Option<(Arc<Beginning>, u64)>,
+    beginning: Option<(Arc<MeasureStart>, u64)>,
     interval_ns: u64,
     phase: Phase,
     number: u64,
@@ -38,12 +38,12 @@ pub struct Tally {
     /// Slices that were sent and have not come back.
     lent: usize,
     cpu_ns: u64,
-    outlet: Outlet,
+    outlet: IntervalSender,
 }
 
 impl Tally {
     /// A tally that begins at the window's epoch.
-    pub fn new(window: Window, interval_ns: u64, outlet: Outlet) -> Self {
+    pub fn new(window: Window, interval_ns: u64, outlet: IntervalSender) -> Self {
         let phase = window.phase(window.epoch_ns);
         let end_ns = window.end_of(phase).min(window.epoch_ns.saturating_add(interval_ns));
         let start_ns = window.epoch_ns;
@@ -63,7 +63,7 @@ impl Tally {
     }
 
     /// The warm-up may end sooner than the window says: ask this whenever an interval of it ends.
-    pub fn ask(&mut self, beginning: Arc<Beginning>) {
+    pub fn ask(&mut self, beginning: Arc<MeasureStart>) {
         self.beginning = Some((beginning, self.window.end_ns - self.window.measure_ns));
     }
 
@@ -135,7 +135,7 @@ impl Tally {
         self.slice.engine_cpu_ns = cpu_ns - self.cpu_ns;
         self.cpu_ns = cpu_ns;
         self.lent += 1;
-        (self.outlet.pieces)(Piece {
+        (self.outlet.pieces)(WorkerInterval {
             phase: self.phase,
             number: self.number,
             start_ns: self.start_ns - self.window.epoch_ns,

@@ -13,24 +13,24 @@ use std::sync::Arc;
 use redline_wire::Heads;
 
 use crate::demand::{Demand, NEVER};
+use crate::failure_log::FailureLog;
 use crate::flights::Flights;
 use crate::io::{Event, Io};
 use crate::job::Job;
 use crate::pool::Pool;
-use crate::reasons::Reasons;
-use crate::roster::State;
 use crate::scenario::Scenario;
+use crate::states::State;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
 use crate::tally::Tally;
 
 /// What is a worker's own.
-pub struct Share<I> {
+pub struct WorkerParts<I> {
     pub pool: Pool<I>,
     pub demand: Demand,
     pub scenario: Scenario,
     pub tally: Tally,
-    pub reasons: Reasons,
+    pub reasons: FailureLog,
     /// How many measured requests may fall due; the measurement ends with the last.
     pub count: Option<u64>,
 }
@@ -43,7 +43,7 @@ pub struct Worker<I> {
     pub demand: Demand,
     pub scenario: Scenario,
     pub tally: Tally,
-    pub reasons: Reasons,
+    pub reasons: FailureLog,
     pub heads: Heads,
     /// For bytes that were decrypted, and for what HTTP/2 made of them.
     pub plain: Vec<u8>,
@@ -59,10 +59,10 @@ pub struct Worker<I> {
 }
 
 impl<I: Io> Worker<I> {
-    pub fn new(share: Share<I>, job: Arc<Job>, stop: Arc<Stop>, end_ns: u64) -> Self {
+    pub fn new(share: WorkerParts<I>, job: Arc<Job>, stop: Arc<Stop>, end_ns: u64) -> Self {
         let drain_end_ns = end_ns.saturating_add(job.drain_ns);
         let measure_ns = end_ns - job.measure_ns;
-        let Share { pool, demand, scenario, tally, reasons, count } = share;
+        let WorkerParts { pool, demand, scenario, tally, reasons, count } = share;
         let (heads, plain, answers) = (Heads::new(), Vec::new(), Vec::new());
         let flights = Flights::new();
         let now_ns = now_ns();

@@ -20,13 +20,13 @@ pub enum Event<'a> {
     /// The measurement has ended.
     Result(Summary<&'a Slice>),
     /// It could not be made.
-    Error(&'a Trouble),
+    Error(&'a EngineError),
 }
 
 /// One line of output, as it is read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub enum Told {
+pub enum OwnedEvent {
     /// See [`Event::Connected`].
     Connected(Connected),
     /// See [`Event::Started`].
@@ -36,7 +36,7 @@ pub enum Told {
     /// See [`Event::Result`].
     Result(Summary<Box<Slice>>),
     /// See [`Event::Error`].
-    Error(Trouble),
+    Error(EngineError),
 }
 
 /// How a shard's connecting went.
@@ -50,10 +50,10 @@ pub struct Connected {
     pub backend: String,
     /// What the first handshake agreed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsTold>,
+    pub tls: Option<TlsInfo>,
     /// Why the work cannot be done if the other shards have no connection either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<EngineError>,
 }
 
 /// The connections are open and the epoch is now.
@@ -71,7 +71,7 @@ pub struct Started {
     pub epoch_unix_ns: u64,
     /// What the first handshake agreed on; none without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsTold>,
+    pub tls: Option<TlsInfo>,
 }
 
 /// The engine that drives the load.
@@ -93,7 +93,7 @@ pub struct Engine {
 
 /// What a TLS handshake agreed on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TlsTold {
+pub struct TlsInfo {
     /// `1.2` or `1.3`.
     pub version: String,
     /// The name of the cipher suite, as the TLS library says it.
@@ -174,7 +174,7 @@ pub enum ErrorKind {
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct EngineError {
     /// What kind of trouble.
     pub kind: ErrorKind,
     /// What is wrong.

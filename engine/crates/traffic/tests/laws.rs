@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use redline_traffic::{
-    Connected, Counts, ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, HIGHEST_NS, Histogram, Interval, Outcome, Phase,
-    Signed, Slice, Started, StatusClasses, Summary, TlsTold, Told, Trouble,
+    Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, HIGHEST_NS, Histogram, Interval,
+    Outcome, OwnedEvent, Phase, Signed, Slice, Started, StatusClasses, Summary, TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -134,11 +134,11 @@ proptest! {
         let read = read(&Event::Interval(interval));
         let boxed = || Box::new(slice.clone());
         let expected = Interval { phase: Phase::Measure, index, start_ns, end_ns, slice: boxed() };
-        prop_assert_eq!(read, Told::Interval(expected));
+        prop_assert_eq!(read, OwnedEvent::Interval(expected));
         let (measure_start_ns, measure_end_ns) = (start_ns, end_ns);
         let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, slice: &slice };
         let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, slice: boxed() };
-        prop_assert_eq!(self::read(&Event::Result(summary)), Told::Result(expected));
+        prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
     #[test]
@@ -210,14 +210,14 @@ fn status_classes_are_told_when_they_occurred() {
 }
 
 /// An event as whoever reads the line has it.
-fn read(event: &Event<'_>) -> Told {
+fn read(event: &Event<'_>) -> OwnedEvent {
     serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
 }
 
 #[test]
 fn what_is_not_a_distribution_is_read_back_too() {
-    let tls = TlsTold { version: "1.3".into(), cipher: "TLS13_AES_128_GCM_SHA256".into(), alpn: None, insecure: true };
-    let trouble = Trouble { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
+    let tls = TlsInfo { version: "1.3".into(), cipher: "TLS13_AES_128_GCM_SHA256".into(), alpn: None, insecure: true };
+    let trouble = EngineError { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
     let connected = Connected {
         connections: 7,
         connect_ns: 8,
@@ -225,7 +225,7 @@ fn what_is_not_a_distribution_is_read_back_too() {
         tls: Some(tls.clone()),
         trouble: Some(trouble.clone()),
     };
-    assert_eq!(read(&Event::Connected(connected.clone())), Told::Connected(connected));
+    assert_eq!(read(&Event::Connected(connected.clone())), OwnedEvent::Connected(connected));
     let engine = Engine {
         name: "redline-engine".into(),
         version: "0.1.0".into(),
@@ -243,9 +243,9 @@ fn what_is_not_a_distribution_is_read_back_too() {
             epoch_unix_ns: 1_790_000_000_000_000_001,
             tls,
         };
-        assert_eq!(read(&Event::Started(started.clone())), Told::Started(started));
+        assert_eq!(read(&Event::Started(started.clone())), OwnedEvent::Started(started));
     }
-    assert_eq!(read(&Event::Error(&trouble)), Told::Error(trouble.clone()));
+    assert_eq!(read(&Event::Error(&trouble)), OwnedEvent::Error(trouble.clone()));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn what_is_not_an_event_is_refused() {
     {
         let mut bad = good.clone();
         bad[key] = wrong;
-        assert!(serde_json::from_value::<Told>(bad).is_err(), "{key}");
+        assert!(serde_json::from_value::<OwnedEvent>(bad).is_err(), "{key}");
     }
     let unknown = json!({"10xx": 1});
     assert!(serde_json::from_value::<StatusClasses>(unknown).is_err());

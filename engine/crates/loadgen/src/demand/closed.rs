@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use redline_pacing::{Change, Crowd, Move, Pace, Think};
 
-use super::{Fallen, NEVER, Task};
+use super::{DueEvent, NEVER, Task};
 
 /// Who the users of one worker are, and what they do.
 #[derive(Clone)]
@@ -97,7 +97,7 @@ impl Closed {
         std::mem::replace(&mut self.change, self.changes.next())
     }
 
-    pub fn fall(&mut self) -> Fallen {
+    pub fn pop_due(&mut self) -> DueEvent {
         let due_ns = self.timers.peek().map_or(NEVER, |Reverse((due_ns, _))| *due_ns);
         if self.next_change_ns() <= due_ns
             && let Some(change) = self.take_change()
@@ -105,28 +105,28 @@ impl Closed {
             return self.apply(change);
         }
         let Some(Reverse((due_ns, user))) = self.timers.pop() else {
-            return Fallen::Nothing;
+            return DueEvent::Nothing;
         };
         let asker = &mut self.users[user as usize];
         if !asker.present {
             asker.in_play -= 1;
-            return Fallen::Nothing;
+            return DueEvent::Nothing;
         }
         self.waiting.push_back(Task::new(due_ns, user));
-        Fallen::Due(due_ns)
+        DueEvent::Due(due_ns)
     }
 
-    fn apply(&mut self, change: Change) -> Fallen {
+    fn apply(&mut self, change: Change) -> DueEvent {
         let at_ns = self.epoch_ns.saturating_add(change.at_ns);
         match change.change {
             Move::Join(number) => {
                 let start_ns = self.pace.map_or(at_ns, |pace| pace.start_of(at_ns, change.rank, change.of));
                 self.join(number / self.workers, start_ns);
-                Fallen::Joined
+                DueEvent::Joined
             }
             Move::Leave(number) => {
                 self.users[(number / self.workers) as usize].present = false;
-                Fallen::Left
+                DueEvent::Left
             }
         }
     }

@@ -36,7 +36,7 @@ impl Task {
 
 /// What happens next by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fallen {
+pub enum DueEvent {
     /// A request fell due then, and waits.
     Due(u64),
     /// A user of a closed load came.
@@ -88,10 +88,10 @@ impl Demand {
 
     /// What happens next, happens. Only when there is something: see [`Demand::next_due_ns`].
     #[inline]
-    pub fn fall(&mut self) -> Fallen {
+    pub fn pop_due(&mut self) -> DueEvent {
         match &mut self.kind {
-            Kind::Closed(closed) => closed.fall(),
-            Kind::Open(open) => Fallen::Due(open.fall_due()),
+            Kind::Closed(closed) => closed.pop_due(),
+            Kind::Open(open) => DueEvent::Due(open.pop_due()),
         }
     }
 

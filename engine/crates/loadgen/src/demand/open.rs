@@ -45,7 +45,7 @@ impl Open {
     }
 
     /// The next request falls due, and waits.
-    pub fn fall_due(&mut self) -> u64 {
+    pub fn pop_due(&mut self) -> u64 {
         if self.waiting == 0 {
             self.oldest = Some(self.ahead.clone());
         }

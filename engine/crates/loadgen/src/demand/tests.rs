@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use redline_pacing::{Arrivals, Crowd, Pace, Profile, Schedule, Stage, Think};
 
-use super::{Demand, Fallen, NEVER, Task, Users};
+use super::{Demand, DueEvent, NEVER, Task, Users};
 
 fn schedule(rate_per_s: f64, arrivals: &Arrivals, seed: u64) -> Schedule {
     Schedule::new(&Profile::constant(rate_per_s), arrivals, seed, 0, 1).unwrap()
@@ -31,7 +31,7 @@ proptest! {
             } else {
                 let expected = due.next().unwrap();
                 prop_assert_eq!(demand.next_due_ns(), expected);
-                prop_assert_eq!(demand.fall(), Fallen::Due(expected));
+                prop_assert_eq!(demand.pop_due(), DueEvent::Due(expected));
                 queue.push_back(expected);
             }
             prop_assert_eq!(demand.waiting(), queue.len() as u64);
@@ -43,7 +43,7 @@ proptest! {
 #[test]
 fn an_open_load_ends_before_its_end() {
     let mut demand = Demand::open(schedule(1e7, &Arrivals::Uniform, 0), 50, 251);
-    assert_eq!([demand.fall(), demand.fall(), demand.fall()], [50, 150, 250].map(Fallen::Due));
+    assert_eq!([demand.pop_due(), demand.pop_due(), demand.pop_due()], [50, 150, 250].map(DueEvent::Due));
     assert_eq!(demand.next_due_ns(), NEVER);
     assert_eq!(demand.ended(task(50, 0), 51), None);
 }
@@ -52,7 +52,7 @@ fn an_open_load_ends_before_its_end() {
 fn users_begin_together_and_ask_again_until_the_end() {
     let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
     assert_eq!(demand.next_due_ns(), 100);
-    assert_eq!([demand.fall(), demand.fall()], [Fallen::Due(100), Fallen::Due(100)]);
+    assert_eq!([demand.pop_due(), demand.pop_due()], [DueEvent::Due(100), DueEvent::Due(100)]);
     assert_eq!(demand.next_due_ns(), NEVER);
     let first = demand.take().unwrap();
     assert_eq!(demand.ended(first, 500), Some(500));
@@ -66,8 +66,8 @@ fn users_begin_together_and_ask_again_until_the_end() {
 #[test]
 fn what_was_written_in_vain_is_first_in_line_with_its_due_time() {
     let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
-    demand.fall();
-    demand.fall();
+    demand.pop_due();
+    demand.pop_due();
     let first = demand.take().unwrap();
     demand.give_back(first);
     assert_eq!((demand.waiting(), demand.oldest_due_ns()), (2, 100));
@@ -78,11 +78,11 @@ fn what_was_written_in_vain_is_first_in_line_with_its_due_time() {
 fn users_think_before_they_ask_again() {
     let thinking = Users { think: Think::Fixed(50), ..users(&Profile::constant(1.0)) };
     let mut demand = Demand::closed(thinking, 100, 1000);
-    demand.fall();
+    demand.pop_due();
     let first = demand.take().unwrap();
     assert_eq!(demand.ended(first, 300), None);
     assert_eq!((demand.next_due_ns(), demand.waiting()), (350, 0));
-    assert_eq!(demand.fall(), Fallen::Due(350));
+    assert_eq!(demand.pop_due(), DueEvent::Due(350));
     assert_eq!(demand.ended(first, 980), None);
     assert_eq!(demand.next_due_ns(), NEVER);
 }
@@ -92,14 +92,14 @@ fn users_think_before_they_ask_again() {
 fn a_pace_does_not_move_because_an_answer_was_late() {
     let paced = Users { pace: Some(Pace::new(10.0).unwrap()), ..users(&Profile::constant(1.0)) };
     let mut demand = Demand::closed(paced, 0, 350_000_000);
-    assert_eq!(demand.fall(), Fallen::Due(0));
+    assert_eq!(demand.pop_due(), DueEvent::Due(0));
     let first = demand.take().unwrap();
     assert_eq!(demand.ended(first, 250_000_000), Some(100_000_000));
     let second = demand.take().unwrap();
     assert_eq!(demand.ended(second, 260_000_000), Some(200_000_000));
     let third = demand.take().unwrap();
     assert_eq!(demand.ended(third, 270_000_000), None);
-    assert_eq!(demand.fall(), Fallen::Due(300_000_000));
+    assert_eq!(demand.pop_due(), DueEvent::Due(300_000_000));
     // What would be due after the end is not.
     let fourth = demand.take().unwrap();
     assert_eq!(demand.ended(fourth, 400_000_000), None);
@@ -114,10 +114,10 @@ fn users_come_and_go() {
     let mut demand = Demand::closed(users(&profile), 0, 10_000);
     let mut happened = Vec::new();
     while demand.next_due_ns() != NEVER {
-        happened.push((demand.next_due_ns(), demand.fall()));
+        happened.push((demand.next_due_ns(), demand.pop_due()));
     }
-    let (joined, left) = (Fallen::Joined, Fallen::Left);
-    let due = |at| (at, Fallen::Due(at));
+    let (joined, left) = (DueEvent::Joined, DueEvent::Left);
+    let due = |at| (at, DueEvent::Due(at));
     assert_eq!(happened, [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]);
     // The two who went ask no more once they are answered.
     let asked: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
@@ -129,7 +129,7 @@ fn a_user_keeps_its_depth() {
     let deep = Users { depth: 4, ..users(&Profile::constant(1.0)) };
     let mut demand = Demand::closed(deep, 0, 100);
     while demand.next_due_ns() != NEVER {
-        demand.fall();
+        demand.pop_due();
     }
     assert_eq!(demand.waiting(), 4);
 }
@@ -139,14 +139,14 @@ fn who_went_while_thinking_asks_no_more() {
     let profile = Profile::new(2.0, &[Stage { to: 1.0, over_ns: 0 }], 500);
     let thinking = Users { think: Think::Fixed(1000), ..users(&profile) };
     let mut demand = Demand::closed(thinking, 0, 10_000);
-    demand.fall();
-    demand.fall();
+    demand.pop_due();
+    demand.pop_due();
     while let Some(task) = demand.take() {
         assert_eq!(demand.ended(task, 100), None);
     }
-    let happened: Vec<_> = (0..3).map(|_| demand.fall()).collect();
-    assert_eq!(happened.iter().filter(|what| **what == Fallen::Due(1100)).count(), 1, "{happened:?}");
-    assert!(happened.contains(&Fallen::Left) && happened.contains(&Fallen::Nothing), "{happened:?}");
+    let happened: Vec<_> = (0..3).map(|_| demand.pop_due()).collect();
+    assert_eq!(happened.iter().filter(|what| **what == DueEvent::Due(1100)).count(), 1, "{happened:?}");
+    assert!(happened.contains(&DueEvent::Left) && happened.contains(&DueEvent::Nothing), "{happened:?}");
     assert_eq!((demand.waiting(), demand.next_due_ns()), (1, NEVER));
 }
 
@@ -157,8 +157,8 @@ fn who_comes_back_with_a_pace_begins_anew() {
     let profile = Profile::new(1.0, &away, 500);
     let paced = Users { pace: Some(Pace::new(1e6).unwrap()), ..users(&profile) };
     let mut demand = Demand::closed(paced, 0, 100_000);
-    assert_eq!(demand.fall(), Fallen::Due(0));
+    assert_eq!(demand.pop_due(), DueEvent::Due(0));
     let first = demand.take().unwrap();
-    assert_eq!([demand.fall(), demand.fall()], [Fallen::Left, Fallen::Joined]);
+    assert_eq!([demand.pop_due(), demand.pop_due()], [DueEvent::Left, DueEvent::Joined]);
     assert_eq!(demand.ended(first, 2000), Some(1000));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redline_pacing::{Arrivals, HIGHEST_RATE_PER_S, LOWEST_RATE_PER_S, Pace, Profile, Stage, Think};
-use redline_traffic::Trouble;
+use redline_traffic::EngineError;
 use serde::Deserialize;
 
 use super::{LONGEST_NS, bad};
@@ -117,7 +117,7 @@ impl RawLoad {
     }
 
     /// `begins_ns` is when the measurement begins, after the epoch.
-    pub fn check(self, begins_ns: u64) -> Result<Load, Trouble> {
+    pub fn check(self, begins_ns: u64) -> Result<Load, EngineError> {
         match self {
             Self::Closed(closed) => closed.check(begins_ns),
             Self::Open(open) => open.check(begins_ns),
@@ -126,7 +126,7 @@ impl RawLoad {
 }
 
 impl RawClosed {
-    fn check(self, begins_ns: u64) -> Result<Load, Trouble> {
+    fn check(self, begins_ns: u64) -> Result<Load, EngineError> {
         let stages = check_stages("load.closed.stages", &self.stages, |users| {
             (0.0..=f64::from(MOST_CONNECTIONS)).contains(&users) && users.fract() == 0.0
         })?;
@@ -151,14 +151,14 @@ impl RawClosed {
     }
 }
 
-fn check_think(ns: u64) -> Result<u64, Trouble> {
+fn check_think(ns: u64) -> Result<u64, EngineError> {
     if ns > LONGEST_NS {
         return Err(bad("load.closed.think", &format!("{ns} is past {LONGEST_NS}"), "durations are in nanoseconds"));
     }
     Ok(ns)
 }
 
-fn check_pace(rate_per_s: f64, depth: u32, thinks: bool) -> Result<Pace, Trouble> {
+fn check_pace(rate_per_s: f64, depth: u32, thinks: bool) -> Result<Pace, EngineError> {
     if thinks || depth > 1 {
         let message = "a pace goes neither with a think time nor with a depth past 1";
         return Err(bad("load.closed.pace_per_s", message, "leave out `think` and `depth`, or `pace_per_s`"));
@@ -168,7 +168,7 @@ fn check_pace(rate_per_s: f64, depth: u32, thinks: bool) -> Result<Pace, Trouble
 }
 
 impl RawOpen {
-    fn check(self, begins_ns: u64) -> Result<Load, Trouble> {
+    fn check(self, begins_ns: u64) -> Result<Load, EngineError> {
         if self.connections == 0 || self.connections > MOST_CONNECTIONS {
             let message = format!("{} is not between 1 and {MOST_CONNECTIONS}", self.connections);
             return Err(bad("load.open.connections", &message, "a load needs at least one connection"));
@@ -189,7 +189,7 @@ impl RawOpen {
         Ok(Load { shape, depth: self.depth, requests_per_connection: self.requests_per_connection })
     }
 
-    fn check_rates(&self, begins_ns: u64) -> Result<Profile, Trouble> {
+    fn check_rates(&self, begins_ns: u64) -> Result<Profile, EngineError> {
         const RATE: &str = "load.open.rate_per_s";
         if matches!(self.arrivals, RawArrivals::ReplayedNs(_)) {
             if self.rate_per_s.is_some() || !self.stages.is_empty() {
@@ -212,7 +212,7 @@ impl RawOpen {
     }
 }
 
-fn check_rate(field: &str, rate_per_s: f64) -> Result<(), Trouble> {
+fn check_rate(field: &str, rate_per_s: f64) -> Result<(), EngineError> {
     if (LOWEST_RATE_PER_S..=HIGHEST_RATE_PER_S).contains(&rate_per_s) {
         return Ok(());
     }
@@ -220,7 +220,7 @@ fn check_rate(field: &str, rate_per_s: f64) -> Result<(), Trouble> {
     Err(bad(field, &message, "give requests per second"))
 }
 
-fn check_offsets(offsets: Vec<u64>) -> Result<Arc<[u64]>, Trouble> {
+fn check_offsets(offsets: Vec<u64>) -> Result<Arc<[u64]>, EngineError> {
     let wrong = offsets.windows(2).position(|pair| pair[1] < pair[0]).map(|i| i + 1);
     if let Some(i) = wrong.or_else(|| offsets.iter().position(|offset| *offset > LONGEST_NS)) {
         let field = format!("load.open.arrivals.replayed_ns[{i}]");
@@ -229,7 +229,7 @@ fn check_offsets(offsets: Vec<u64>) -> Result<Arc<[u64]>, Trouble> {
     Ok(offsets.into())
 }
 
-fn check_depth(field: &str, depth: u32, requests_per_connection: Option<u32>) -> Result<(), Trouble> {
+fn check_depth(field: &str, depth: u32, requests_per_connection: Option<u32>) -> Result<(), EngineError> {
     if depth == 0 || depth > DEEPEST {
         let message = format!("{depth} is not between 1 and {DEEPEST}");
         return Err(bad(
@@ -245,7 +245,7 @@ fn check_depth(field: &str, depth: u32, requests_per_connection: Option<u32>) ->
     Ok(())
 }
 
-fn check_stages(field: &str, stages: &[RawStage], is_right: impl Fn(f64) -> bool) -> Result<Vec<Stage>, Trouble> {
+fn check_stages(field: &str, stages: &[RawStage], is_right: impl Fn(f64) -> bool) -> Result<Vec<Stage>, EngineError> {
     if stages.len() > MOST_STAGES {
         return Err(bad(field, &format!("there are more than {MOST_STAGES}"), "draw the course with fewer lines"));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
-use redline_traffic::Trouble;
+use redline_traffic::EngineError;
 use redline_wire::{Asked, Body, Expect, Field, Part, Pointer, Spec, Template, Timestamp, Unit};
 use serde::Deserialize;
 use serde_json::Value;
@@ -85,7 +85,7 @@ pub struct Request {
 }
 
 /// Check all requests; with how often each is drawn.
-pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), Trouble> {
+pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), EngineError> {
     if raw.is_empty() {
         return Err(bad("requests", "there is none", "give at least one request"));
     }
@@ -100,7 +100,7 @@ pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Ve
 }
 
 impl RawRequest {
-    fn check(self, i: usize, picks: &Picks, target: &Target) -> Result<Request, Trouble> {
+    fn check(self, i: usize, picks: &Picks, target: &Target) -> Result<Request, EngineError> {
         let within = |field: &str| format!("requests[{i}].{field}");
         let is_head = self.method == "HEAD";
         let text_is_given = self.body_text.is_some();
@@ -148,7 +148,7 @@ impl RawRequest {
 }
 
 impl RawExpect {
-    fn check(self, place: &str) -> Result<Expect, Trouble> {
+    fn check(self, place: &str) -> Result<Expect, EngineError> {
         if !(200..=599).contains(&self.status) {
             let message = format!("{} is not between 200 and 599", self.status);
             let hint = "1xx answers are passed over, so none can be expected";
@@ -169,13 +169,13 @@ impl RawExpect {
             status: self.status,
             body_length: self.body_length,
             body_sha256: body_sha256.transpose()?,
-            json: json.collect::<Result<_, Trouble>>()?,
+            json: json.collect::<Result<_, EngineError>>()?,
         })
     }
 }
 
 impl RawTimestamp {
-    fn check(self, place: &str) -> Result<Timestamp, Trouble> {
+    fn check(self, place: &str) -> Result<Timestamp, EngineError> {
         let pointer = self.pointer.map(|text| pointer(&format!("{place}.pointer"), &text)).transpose()?;
         let unit = match self.unit {
             RawUnit::S => Unit::S,
@@ -187,7 +187,7 @@ impl RawTimestamp {
     }
 }
 
-fn pointer(field: &str, text: &str) -> Result<Pointer, Trouble> {
+fn pointer(field: &str, text: &str) -> Result<Pointer, EngineError> {
     let message = format!("{text:?} is not a JSON Pointer");
     Pointer::parse(text)
         .ok_or_else(|| bad(field, &message, "give \"\" for the whole, or \"/\" before each step: RFC 6901"))

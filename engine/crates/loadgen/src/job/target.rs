@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use redline_tls::{Client, Settings, Version};
-use redline_traffic::Trouble;
+use redline_traffic::EngineError;
 use serde::Deserialize;
 
 use super::bad;
@@ -72,7 +72,7 @@ pub struct Tls {
 }
 
 impl RawTarget {
-    pub fn check(self) -> Result<Target, Trouble> {
+    pub fn check(self) -> Result<Target, EngineError> {
         // An IPv6 address may stand in brackets, as it does in URLs; here it has none.
         let inner = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let host = inner.unwrap_or(&self.host).to_owned();
@@ -88,7 +88,7 @@ impl RawTarget {
 }
 
 impl RawTls {
-    fn check(self, host: &str, http: Http) -> Result<Tls, Trouble> {
+    fn check(self, host: &str, http: Http) -> Result<Tls, EngineError> {
         let versions = self.versions.iter().enumerate().map(|(i, version)| match version.as_str() {
             "1.2" => Ok(Version::V1_2),
             "1.3" => Ok(Version::V1_3),

@@ -1,12 +1,12 @@
 //! The connections of one worker: how many are wanted, which has room, what is written on them.
 
+mod backoff;
 mod opening;
-mod patience;
 
 use std::io;
 use std::net::SocketAddr;
 
-use redline_traffic::TlsTold;
+use redline_traffic::TlsInfo;
 
 use crate::connection::Connection;
 use crate::demand::NEVER;
@@ -14,23 +14,23 @@ use crate::flights::Line;
 use crate::io::{Io, Sending};
 use crate::job::{Job, Target};
 use crate::outbox::Tape;
-use crate::roster::{Roster, State};
 use crate::sources::Sources;
+use crate::states::{ConnectionStates, State};
 use crate::stop::Stop;
 use crate::sys::socket::{Address, new_socket};
 
-pub use opening::{Failure, Opened, Opening, Shaken};
-use patience::Patience;
+use backoff::ConnectBackoff;
+pub use opening::{Failure, Handshake, Opened, Opening};
 
 pub struct Pool<I> {
     pub io: I,
     pub connections: Vec<Connection>,
-    pub roster: Roster,
+    pub roster: ConnectionStates,
     /// Handshakes that ended well and were not counted yet.
-    pub shaken: Vec<Shaken>,
+    pub shaken: Vec<Handshake>,
     /// Bytes that were sent and received while connections were opened, and not counted yet.
     pub opening_bytes: (usize, usize),
-    tls_told: Option<TlsTold>,
+    tls_told: Option<TlsInfo>,
     address: Address,
     target: Target,
     sources: Sources,
@@ -44,7 +44,7 @@ pub struct Pool<I> {
     plain: Vec<u8>,
     /// How many connections more are to be parked as soon as they are idle.
     surplus: usize,
-    patience: Patience,
+    patience: ConnectBackoff,
 }
 
 impl<I: Io> Pool<I> {
@@ -60,7 +60,7 @@ impl<I: Io> Pool<I> {
         Ok(Self {
             io: I::new(connections, stop.waker())?,
             connections: (0..connections).map(|_| Connection::new()).collect(),
-            roster: Roster::new(connections),
+            roster: ConnectionStates::new(connections),
             shaken: Vec::new(),
             opening_bytes: (0, 0),
             tls_told: None,
@@ -73,7 +73,7 @@ impl<I: Io> Pool<I> {
             tapes,
             plain: Vec::new(),
             surplus: 0,
-            patience: Patience::default(),
+            patience: ConnectBackoff::default(),
         })
     }
 

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use redline_traffic::TlsTold;
+use redline_traffic::TlsInfo;
 
 use super::Pool;
 use crate::connection::Layers;
 use crate::io::{Event, Io};
 use crate::job::Http;
-use crate::roster::State;
+use crate::states::State;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
 
@@ -22,7 +22,7 @@ pub struct Opened {
     /// The last reason why one could not be opened.
     pub why: Option<Failure>,
     /// What the first handshake agreed on.
-    pub tls: Option<TlsTold>,
+    pub tls: Option<TlsInfo>,
 }
 
 /// Why a connection could not be opened.
@@ -44,7 +44,7 @@ impl fmt::Display for Failure {
 
 /// A handshake that has ended well.
 #[derive(Clone, Copy)]
-pub struct Shaken {
+pub struct Handshake {
     pub ns: u64,
     pub resumed: bool,
 }
@@ -198,13 +198,13 @@ impl<I: Io> Pool<I> {
                 return Err(Failure::Tls("the server does not choose h2 by ALPN".to_owned()));
             }
             let insecure = self.target.tls.as_ref().is_some_and(|tls| tls.insecure);
-            self.tls_told.get_or_insert_with(|| TlsTold {
+            self.tls_told.get_or_insert_with(|| TlsInfo {
                 version: tls.version().to_owned(),
                 cipher: tls.cipher(),
                 alpn: tls.alpn().map(|name| String::from_utf8_lossy(name).into_owned()),
                 insecure,
             });
-            self.shaken.push(Shaken { ns: now_ns.saturating_sub(layers.shaking_since_ns), resumed: tls.resumed() });
+            self.shaken.push(Handshake { ns: now_ns.saturating_sub(layers.shaking_since_ns), resumed: tls.resumed() });
         }
         // SETTINGS may come with the last bytes of the handshake.
         if let Some(http2) = &mut layers.http2 {

@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use redline_traffic::{ErrorKind, Event, Trouble};
+use redline_traffic::{EngineError, ErrorKind, Event};
 use serde::{Deserialize, Serialize};
 
-use crate::beginning::Beginning;
 use crate::commands;
+use crate::measure_start::MeasureStart;
 use crate::output::tell;
 use crate::stop::Stop;
 use crate::sys::process::end_now;
@@ -57,7 +57,7 @@ pub fn read_job() -> io::Result<String> {
 /// What the coordinator still has to say.
 pub struct Orders {
     epoch: Receiver<u64>,
-    pub beginning: Arc<Beginning>,
+    pub beginning: Arc<MeasureStart>,
 }
 
 impl Orders {
@@ -67,7 +67,7 @@ impl Orders {
     /// When there can be no thread.
     pub fn listen(stop: Arc<Stop>) -> io::Result<Self> {
         let (sender, epoch) = channel();
-        let beginning = Arc::new(Beginning::default());
+        let beginning = Arc::new(MeasureStart::default());
         let told = Arc::clone(&beginning);
         thread::Builder::new().name("orders".to_owned()).spawn(move || {
             obey(io::stdin().lock(), &sender, &told, &stop);
@@ -89,7 +89,7 @@ impl Orders {
 }
 
 /// Do what is said, until nothing is said any more or it cannot be understood.
-fn obey(lines: impl BufRead, epoch: &Sender<u64>, beginning: &Beginning, stop: &Stop) {
+fn obey(lines: impl BufRead, epoch: &Sender<u64>, beginning: &MeasureStart, stop: &Stop) {
     for line in lines.lines() {
         match line.ok().and_then(|line| serde_json::from_str(&line).ok()) {
             // Nobody waits for it when the work was stopped.
@@ -107,8 +107,8 @@ fn obey(lines: impl BufRead, epoch: &Sender<u64>, beginning: &Beginning, stop: &
 }
 
 /// Its workers have warmed up past an instant from which the others measure.
-fn too_late() -> Trouble {
-    Trouble {
+fn too_late() -> EngineError {
+    EngineError {
         kind: ErrorKind::Internal,
         message: "it was told too late that the measurement begins, so that not all would begin it at one instant"
             .to_owned(),
@@ -133,7 +133,7 @@ mod tests {
     fn they_are_obeyed_in_turn() {
         let (sender, epoch) = channel();
         let stop = Stop::new().unwrap();
-        let beginning = Arc::new(Beginning::default());
+        let beginning = Arc::new(MeasureStart::default());
         let orders = Orders { epoch, beginning: Arc::clone(&beginning) };
         obey(&b"{\"epoch_ns\":7}\n{\"measure_ns\":8}\n"[..], &sender, &beginning, &stop);
         assert_eq!(beginning.at_ns(), Some(8));

@@ -3,7 +3,7 @@
 use redline_traffic::{Ended, Interval, Phase, Slice, Summary};
 
 use crate::merge::{Merged, Merger};
-use crate::tally::Piece;
+use crate::tally::WorkerInterval;
 
 /// The intervals of one shard, numbered as the tally of a worker numbers its pieces: by where in their phase they end. A
 /// shard that let intervals run together passes over numbers, as a worker does.
@@ -56,7 +56,7 @@ impl FanIn {
     pub fn add(&mut self, shard: usize, interval: Interval<Box<Slice>>) -> Option<Box<Slice>> {
         let number = self.numberings[shard].number(&interval, self.interval_ns);
         let Interval { phase, start_ns, end_ns, slice, .. } = interval;
-        self.merger.add(shard, Piece { phase, number, start_ns, end_ns, slice })
+        self.merger.add(shard, WorkerInterval { phase, number, start_ns, end_ns, slice })
     }
 
     /// A shard has told its result, and has nothing more to tell. The sums are those of its intervals, which are here already.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use redline_traffic::{ErrorKind, Trouble};
+use redline_traffic::{EngineError, ErrorKind};
 
 use super::facts::Facts;
 use super::split::{Plan, Room};
@@ -42,7 +42,7 @@ struct Obstacle {
 ///
 /// # Errors
 /// A `limit`: the lowest of those that stand in the way, how many connections it allows, and how to raise it; and the others.
-pub fn check(need: &Need, facts: &Facts) -> Result<(), Trouble> {
+pub fn check(need: &Need, facts: &Facts) -> Result<(), EngineError> {
     let connections = need.connections;
     let checks = [descriptors, open_files, ports, memory, processes, watches, tracked];
     let too_low = |obstacle: &Obstacle| obstacle.allows < u64::from(connections);
@@ -54,7 +54,7 @@ pub fn check(need: &Need, facts: &Facts) -> Result<(), Trouble> {
     let told = |obstacle: &Obstacle| format!("{} for {}", obstacle.what, spelt(obstacle.allows));
     let all: Vec<_> = obstacles.iter().map(told).collect();
     let raise: Vec<_> = obstacles.iter().map(|obstacle| obstacle.raise.as_str()).collect();
-    Err(Trouble {
+    Err(EngineError {
         kind: ErrorKind::Limit,
         message: format!("{connections} connections are asked for, and {}", all.join("; ")),
         hint: format!("ask for fewer connections, or {}", raise.join("; and ")),

@@ -3,31 +3,32 @@
 //!
 //! - [`split`]: how the job is dealt.
 //! - [`limits`]: what stands in the way, on the [`facts`] of this machine.
-//! - [`crew`]: the processes. [`child`]: their side of what is said between them and the coordinator.
+//! - [`processes`]: the processes. [`child`]: their side of what is said between them and the coordinator.
 //! - [`fan_in`]: merging what they tell.
 
 pub mod child;
-mod crew;
 mod facts;
 mod fan_in;
 mod limits;
+mod processes;
 mod split;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use redline_traffic::{
-    Connected, ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, Told, Trouble,
+    Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Interval, OwnedEvent, Phase, Started,
+    Summary,
 };
 
-use self::crew::{Crew, Heard};
 use self::facts::Facts;
 use self::fan_in::FanIn;
 use self::limits::Need;
+use self::processes::{ShardMessage, Shards};
 pub use self::split::Plan;
-use self::split::{Deal, Room};
-use crate::beginning::Grid;
+use self::split::{JobSplit, Room};
 use crate::job::Job;
+use crate::measure_start::IntervalGrid;
 use crate::output::tell;
 use crate::sources::Sources;
 use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop};
@@ -61,7 +62,7 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// A `limit` when the machine does not allow so many connections.
-pub fn plan(asked: &Asked<'_>) -> Result<Plan, Trouble> {
+pub fn plan(asked: &Asked<'_>) -> Result<Plan, EngineError> {
     let Asked { connections, workers, target, sources, descriptors, engine_bytes, watched } = *asked;
     let room = Room { descriptors, others: OTHER_DESCRIPTORS, per_worker: WORKER_DESCRIPTORS };
     let plan = Plan::new(connections, workers, room);
@@ -87,12 +88,12 @@ pub struct Order<'a> {
 ///
 /// # Errors
 /// When it could not be done.
-pub fn direct(order: &Order<'_>, stop: &Arc<Stop>) -> Result<Option<Ended>, Trouble> {
+pub fn direct(order: &Order<'_>, stop: &Arc<Stop>) -> Result<Option<Ended>, EngineError> {
     let begun_ns = now_ns();
     let Order { plan, target, .. } = *order;
     let left_ns = order.deadline_at_ns.saturating_sub(begun_ns).max(1);
-    let deal = Deal::new(order.text, plan, target, left_ns).map_err(|error| internal(&error.to_string()))?;
-    let mut crew = Crew::start(deal, plan.processes, stop).map_err(|error| {
+    let deal = JobSplit::new(order.text, plan, target, left_ns).map_err(|error| internal(&error.to_string()))?;
+    let mut crew = Shards::start(deal, plan.processes, stop).map_err(|error| {
         internal(&format!("so many connections take {} processes, and one cannot be started: {error}", plan.processes))
     })?;
     let Some(connected) = wait_for_connections(&mut crew, order, stop)? else {
@@ -103,7 +104,7 @@ pub fn direct(order: &Order<'_>, stop: &Arc<Stop>) -> Result<Option<Ended>, Trou
     crew.start_schedules(epoch_ns);
     if order.job.commands {
         let latest_ns = epoch_ns + order.job.warmup_ns;
-        let grid = Grid { epoch_ns, interval_ns: order.job.interval_ns, latest_ns };
+        let grid = IntervalGrid { epoch_ns, interval_ns: order.job.interval_ns, latest_ns };
         crew.pass_on_commands(grid).map_err(|error| internal(&error.to_string()))?;
     }
     conduct(&mut crew, order, stop).map(Some)
@@ -128,7 +129,7 @@ fn started(order: &Order<'_>, connected: Connected, epoch_ns: u64, begun_ns: u64
 }
 
 /// Wait until every shard has tried; what they have together, or `None` when they were stopped.
-fn wait_for_connections(crew: &mut Crew, order: &Order<'_>, stop: &Stop) -> Result<Option<Connected>, Trouble> {
+fn wait_for_connections(crew: &mut Shards, order: &Order<'_>, stop: &Stop) -> Result<Option<Connected>, EngineError> {
     let mut all: Option<Connected> = None;
     for _ in 0..order.plan.processes {
         let heard = crew.inbox.recv();
@@ -136,10 +137,10 @@ fn wait_for_connections(crew: &mut Crew, order: &Order<'_>, stop: &Stop) -> Resu
             return Ok(None);
         }
         match heard.map_err(|_| silent())? {
-            Heard { told: Some(Told::Connected(one)), .. } => {
+            ShardMessage { told: Some(OwnedEvent::Connected(one)), .. } => {
                 all = Some(all.map_or(one.clone(), |all| together(all, one)));
             }
-            Heard { shard, told } => return Err(failed(crew, shard, told)),
+            ShardMessage { shard, told } => return Err(failed(crew, shard, told)),
         }
     }
     match all.ok_or_else(silent)? {
@@ -160,24 +161,24 @@ fn together(all: Connected, one: Connected) -> Connected {
 
 /// Tell intervals as they end, and then the result. This does not give way to the load as a director does: what the shards'
 /// directors tell when there is time to spare must not wait for that once more, or a result could miss the deadline.
-fn conduct(crew: &mut Crew, order: &Order<'_>, stop: &Stop) -> Result<Ended, Trouble> {
+fn conduct(crew: &mut Shards, order: &Order<'_>, stop: &Stop) -> Result<Ended, EngineError> {
     let mut fan_in = FanIn::new(order.plan.processes as usize, order.job.interval_ns);
     let mut finished = vec![false; order.plan.processes as usize];
     let mut cpu_ns = process_cpu_ns();
     let ending = loop {
-        let Heard { shard, told } = crew.inbox.recv().map_err(|_| silent())?;
+        let ShardMessage { shard, told } = crew.inbox.recv().map_err(|_| silent())?;
         match told {
-            Some(Told::Interval(interval)) => {
+            Some(OwnedEvent::Interval(interval)) => {
                 if let Some(spare) = fan_in.add(shard, interval) {
                     crew.give_back(shard, spare);
                 }
             }
-            Some(Told::Result(result)) => {
+            Some(OwnedEvent::Result(result)) => {
                 finished[shard] = true;
                 fan_in.finish(shard, &result);
                 stop_with(result.ended, stop);
             }
-            Some(Told::Started(_)) => {}
+            Some(OwnedEvent::Started(_)) => {}
             None if finished[shard] => {}
             other => return Err(failed(crew, shard, other)),
         }
@@ -203,7 +204,7 @@ fn stop_with(ended: Ended, stop: &Stop) {
 }
 
 /// Tell every interval that all shards have told. The coordinator's own CPU time belongs to the interval that it tells.
-fn tell_intervals(fan_in: &mut FanIn, crew: &Crew, cpu_ns: &mut u64) {
+fn tell_intervals(fan_in: &mut FanIn, crew: &Shards, cpu_ns: &mut u64) {
     while let Some(mut merged) = fan_in.next() {
         let before_ns = std::mem::replace(cpu_ns, process_cpu_ns());
         let own_ns = *cpu_ns - before_ns;
@@ -224,9 +225,11 @@ fn tell_intervals(fan_in: &mut FanIn, crew: &Crew, cpu_ns: &mut u64) {
 }
 
 /// Why the work cannot go on: a shard said so, or ended, or said what it should not.
-fn failed(crew: &mut Crew, shard: usize, told: Option<Told>) -> Trouble {
+fn failed(crew: &mut Shards, shard: usize, told: Option<OwnedEvent>) -> EngineError {
     match told {
-        Some(Told::Error(trouble)) => Trouble { message: format!("shard {shard}: {}", trouble.message), ..trouble },
+        Some(OwnedEvent::Error(trouble)) => {
+            EngineError { message: format!("shard {shard}: {}", trouble.message), ..trouble }
+        }
         Some(_) => internal(&format!("shard {shard} spoke out of turn")),
         None => {
             internal(&format!("shard {shard} of the engine is gone before its work was done: {}", crew.end_of(shard)))
@@ -234,12 +237,12 @@ fn failed(crew: &mut Crew, shard: usize, told: Option<Told>) -> Trouble {
     }
 }
 
-fn silent() -> Trouble {
+fn silent() -> EngineError {
     internal("no shard of the engine says anything any more")
 }
 
-fn internal(message: &str) -> Trouble {
-    Trouble {
+fn internal(message: &str) -> EngineError {
+    EngineError {
         kind: ErrorKind::Internal,
         message: message.to_owned(),
         hint: "look at the lines before this one, at the limits of processes and memory, and in the kernel's log for one that \

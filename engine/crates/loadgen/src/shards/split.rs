@@ -84,13 +84,13 @@ struct Shard {
 }
 
 /// A job that is dealt to shards.
-pub struct Deal {
+pub struct JobSplit {
     job: Value,
     plan: Plan,
     target: SocketAddr,
 }
 
-impl Deal {
+impl JobSplit {
     /// A job as it was read, all shards of which have so many nanoseconds from now.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ mod tests {
     fn a_shard_has_the_whole_job_and_its_own_workers() {
         let job = json!({"load": {"closed": {"users": 250_000}}, "workers": 1, "deadline_ns": 9, "body": "a\nb"});
         let plan = Plan { processes: 2, workers: 3 };
-        let mut deal = Deal::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7).unwrap();
+        let mut deal = JobSplit::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7).unwrap();
         let lines = [deal.line_of(0), deal.line_of(1)];
         assert!(lines.iter().all(|line| line.matches('\n').count() == 1 && line.ends_with('\n')));
         let read: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use redline_traffic::{Phase, Slice};
 
 /// One interval of one worker, on its way to the director. Times are nanoseconds since the epoch.
-pub struct Piece {
+pub struct WorkerInterval {
     pub phase: Phase,
     /// Which interval of its phase ends with it: the same for all workers, and growing.
     pub number: u64,
@@ -15,10 +15,10 @@ pub struct Piece {
 }
 
 /// How pieces leave, and how their memory comes back.
-pub struct Outlet {
-    pub pieces: Box<dyn Fn(Piece) + Send>,
+pub struct IntervalSender {
+    pub pieces: Box<dyn Fn(WorkerInterval) + Send>,
     pub spare: Receiver<Box<Slice>>,
 }
 
-/// The other end of [`Outlet::spare`].
+/// The other end of [`IntervalSender::spare`].
 pub type Returns = Sender<Box<Slice>>;

@@ -3,15 +3,19 @@ use std::sync::mpsc::channel;
 
 use redline_traffic::Phase;
 
-use super::{MOST_LENT, Outlet, Tally, Window};
-use crate::beginning::Beginning;
+use super::{IntervalSender, MOST_LENT, Tally, Window};
+use crate::measure_start::MeasureStart;
 
 /// What a tally of 10 ns intervals tells when it is asked so late, and each nanosecond has a request.
-fn told(window: Window, beginning: &Arc<Beginning>, steps: impl Iterator<Item = u64>) -> Vec<(Phase, u64, u64, u64)> {
+fn told(
+    window: Window,
+    beginning: &Arc<MeasureStart>,
+    steps: impl Iterator<Item = u64>,
+) -> Vec<(Phase, u64, u64, u64)> {
     let (sender, pieces) = channel();
     let (_returns, spare) = channel();
     let mut tally =
-        Tally::new(window, 10, Outlet { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare });
+        Tally::new(window, 10, IntervalSender { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare });
     tally.ask(Arc::clone(beginning));
     for now_ns in steps {
         tally.advance(now_ns);
@@ -28,7 +32,7 @@ fn the_measurement_begins_when_it_is_told_and_is_as_long_as_planned() {
     let beginning = Arc::default();
     let until_100 = told(window, &beginning, 1000..1120);
     assert_eq!(until_100.iter().filter(|piece| piece.0 == Phase::Warmup).count(), 10);
-    let beginning = Arc::new(Beginning::default());
+    let beginning = Arc::new(MeasureStart::default());
     assert!(beginning.set(1020));
     let expected = [
         (Phase::Warmup, 0, 10, 10),
@@ -44,7 +48,7 @@ fn the_measurement_begins_when_it_is_told_and_is_as_long_as_planned() {
 #[test]
 fn who_is_late_begins_no_later() {
     let window = Window { epoch_ns: 1000, measure_ns: 1100, end_ns: 1150 };
-    let beginning = Arc::new(Beginning::default());
+    let beginning = Arc::new(MeasureStart::default());
     assert!(beginning.set(1020));
     let late = told(window, &beginning, (1000..1005).chain(1043..1060));
     let ends: Vec<_> = late.iter().map(|(phase, number, end_ns, _)| (*phase, *number, *end_ns)).take(4).collect();
@@ -58,7 +62,7 @@ fn who_is_late_begins_no_later() {
 fn intervals_run_together_while_too_many_wait() {
     let (sender, pieces) = channel();
     let (returns, spare) = channel();
-    let outlet = Outlet { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare };
+    let outlet = IntervalSender { pieces: Box::new(move |piece| sender.send(piece).unwrap()), spare };
     let window = Window { epoch_ns: 1000, measure_ns: 2000, end_ns: 12_000 };
     let mut tally = Tally::new(window, 10, outlet);
     for now_ns in 1000..12_000 {

@@ -5,7 +5,7 @@ use redline_traffic::Outcome;
 use super::Worker;
 use crate::demand::Task;
 use crate::io::Io;
-use crate::roster::State;
+use crate::states::State;
 use crate::tally::Ending;
 
 impl<I: Io> Worker<I> {

@@ -1,7 +1,7 @@
 //! What falls due is taken up, and goes out where a connection has room for it.
 
 use super::Worker;
-use crate::demand::Fallen;
+use crate::demand::DueEvent;
 use crate::io::Io;
 
 impl<I: Io> Worker<I> {
@@ -12,16 +12,16 @@ impl<I: Io> Worker<I> {
         // has it, and who finds none waits.
         self.dispatch();
         while self.demand.next_due_ns() <= self.now_ns {
-            match self.demand.fall() {
-                Fallen::Due(due_ns) => self.fall_due(due_ns),
-                Fallen::Joined => self.pool.grow(1),
-                Fallen::Left => self.pool.shrink(),
-                Fallen::Nothing => {}
+            match self.demand.pop_due() {
+                DueEvent::Due(due_ns) => self.request_due(due_ns),
+                DueEvent::Joined => self.pool.grow(1),
+                DueEvent::Left => self.pool.shrink(),
+                DueEvent::Nothing => {}
             }
         }
     }
 
-    fn fall_due(&mut self, due_ns: u64) {
+    fn request_due(&mut self, due_ns: u64) {
         self.tally.due(due_ns, self.now_ns);
         self.count_down(due_ns);
         if self.pool.has_room() {

@@ -164,10 +164,10 @@ fn garbage_endless_heads_and_surplus_are_malformed() {
     ];
     for (answer, why) in answers {
         let server = Server::answering(answer);
-        let told = run(&job(server.port));
-        told.result().are_all("malformed");
-        assert!(told.result().count("reconnects") > 0, "{answer:?}");
-        assert_eq!(told.log, format!("worker 0: first malformed failure: {why}\n"));
+        let output = run(&job(server.port));
+        output.result().are_all("malformed");
+        assert!(output.result().count("reconnects") > 0, "{answer:?}");
+        assert_eq!(output.log, format!("worker 0: first malformed failure: {why}\n"));
     }
     let endless = Server::start(|mut peer, _| {
         peer.request()?;
@@ -203,11 +203,11 @@ fn an_answer_that_closes_its_connection_is_ok_and_the_next_takes_a_new_one() {
 fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
     let rude = Server::start(|mut peer, _| peer.say("220 mail.example.org ESMTP\r\n"));
     let job = with(open_job(rude.port, 100, 4), "/timeout_ns", json!(100_000_000));
-    let told = run(&job);
-    if told.code == Some(0) {
-        assert_eq!(told.result().outcome("ok"), 0);
+    let output = run(&job);
+    if output.code == Some(0) {
+        assert_eq!(output.result().outcome("ok"), 0);
     } else {
-        assert_eq!(told.error()["kind"], "connect");
+        assert_eq!(output.error()["kind"], "connect");
     }
     // 350 ms with one attempt each 1, 2, 4 … 100 ms, and the first four; once more for each request that it got to send.
     assert!(rude.accepted.load(Ordering::SeqCst) < 100);
@@ -218,11 +218,11 @@ fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
 fn a_proxy_that_closes_what_it_accepts_makes_no_storm() {
     let proxy = Server::start(|_, _| Ok(()));
     let job = with(job(proxy.port), "/load/closed/users", json!(64));
-    let told = run(&job);
-    if told.code == Some(0) {
-        assert_eq!(told.result().outcome("ok"), 0);
+    let output = run(&job);
+    if output.code == Some(0) {
+        assert_eq!(output.result().outcome("ok"), 0);
     } else {
-        assert_eq!(told.error()["kind"], "connect");
+        assert_eq!(output.error()["kind"], "connect");
     }
     // The first 64, and those that were opened again before the first of these ended; then one each 1, 2, 4 … 100 ms, in a
     // window of 350 ms and a drain of a second.

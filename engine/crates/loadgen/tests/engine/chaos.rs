@@ -73,9 +73,9 @@ fn survives(job: &Value, interrupt: bool) {
         });
         engine.signal(libc::SIGINT);
     }
-    let told = engine.finish();
-    assert_eq!(told.code, Some(if interrupt { 130 } else { 0 }));
-    let result = told.result();
+    let output = engine.finish();
+    assert_eq!(output.code, Some(if interrupt { 130 } else { 0 }));
+    let result = output.result();
     assert!(result.outcome("ok") > 0);
     assert!(result.total() > result.outcome("ok"));
 }

@@ -20,9 +20,9 @@ fn a_server_that_dies_is_refused_connections_and_conserved_requests() {
         server.kill();
         engine.wait_for_measured("/outcomes/connect");
         engine.signal(libc::SIGINT);
-        let told = engine.finish();
-        assert_eq!(told.code, Some(130));
-        let result = told.result();
+        let output = engine.finish();
+        assert_eq!(output.code, Some(130));
+        let result = output.result();
         assert!(result.outcome("ok") > 0);
         assert!(result.outcome("connect") > 0);
         assert_eq!(result.count("exhausted"), 0);
@@ -42,11 +42,11 @@ fn running_out_of_descriptors_is_told_from_a_server_that_refuses() {
     engine.limit_open_files(3);
     engine.wait_for_measured("/exhausted");
     engine.signal(libc::SIGINT);
-    let told = engine.finish();
-    let result = told.result();
+    let output = engine.finish();
+    let result = output.result();
     assert!(result.count("exhausted") > 0);
     assert_eq!(result.count("exhausted"), result.outcome("connect"));
-    let reasons: Vec<_> = told.log.lines().filter(|line| line.contains("exhausted")).collect();
+    let reasons: Vec<_> = output.log.lines().filter(|line| line.contains("exhausted")).collect();
     assert_eq!(reasons, ["worker 0: first exhausted failure: Too many open files (os error 24)"]);
 }
 
@@ -82,12 +82,12 @@ fn a_signal_ends_the_measurement_early_with_a_result() {
         let mut engine = Engine::start(&job.to_string());
         engine.wait_for_measured("/outcomes/ok");
         engine.signal(signal);
-        let told = engine.finish();
-        assert_eq!(told.code, Some(130));
-        let result = told.result();
+        let output = engine.finish();
+        assert_eq!(output.code, Some(130));
+        let result = output.result();
         assert_eq!(result.event["ended"], "interrupted");
         assert!(result.event["measure_end_ns"].as_u64().unwrap() < LONG);
-        let measured = told.of_kind("interval").filter(|event| event["phase"] == "measure").last().unwrap();
+        let measured = output.of_kind("interval").filter(|event| event["phase"] == "measure").last().unwrap();
         assert_eq!(result.event["measure_end_ns"], measured["end_ns"]);
         assert!(result.outcome("ok") > 0);
     }
@@ -109,9 +109,9 @@ fn a_pause_does_not_end_the_measurement() {
         engine.wait_for_measured("/outcomes/ok");
     }
     engine.signal(libc::SIGINT);
-    let told = engine.finish();
-    assert_eq!(told.code, Some(130));
-    assert_eq!(told.result().event["ended"], "interrupted");
+    let output = engine.finish();
+    assert_eq!(output.code, Some(130));
+    assert_eq!(output.result().event["ended"], "interrupted");
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn a_signal_in_the_warm_up_leaves_an_empty_result() {
     let mut engine = Engine::start(&job.to_string());
     engine.wait_until(|event| event["event"] == "started");
     engine.signal(libc::SIGINT);
-    let told = engine.finish();
-    assert_eq!(told.code, Some(130));
-    let result = told.result();
+    let output = engine.finish();
+    assert_eq!(output.code, Some(130));
+    let result = output.result();
     assert_eq!(result.event["ended"], "interrupted");
     assert_eq!(result.event["measure_start_ns"], result.event["measure_end_ns"]);
     assert_eq!(result.count("due"), 0);
@@ -145,9 +145,9 @@ fn a_signal_while_connecting_ends_it() {
 fn the_deadline_cuts_what_would_go_on() {
     let server = Server::answering(HELLO);
     let job = with(with(job(server.port), "/measure_ns", json!(LONG)), "/deadline_ns", json!(5_000_000_000_u64));
-    let told = run(&job);
-    assert_eq!(told.code, Some(124));
-    let result = told.result();
+    let output = run(&job);
+    assert_eq!(output.code, Some(124));
+    let result = output.result();
     assert_eq!(result.event["ended"], "deadline");
     assert!(result.outcome("ok") > 0);
 }
@@ -160,9 +160,9 @@ fn the_deadline_cuts_a_stalled_server_too() {
     });
     let job = with(with(job(server.port), "/drain_ns", json!(LONG)), "/timeout_ns", json!(LONG));
     let job = with(with(job, "/deadline_ns", json!(5_000_000_000_u64)), "/warmup_ns", json!(0));
-    let told = run(&job);
-    assert_eq!(told.code, Some(124));
-    told.result().are_all("in_flight");
+    let output = run(&job);
+    assert_eq!(output.code, Some(124));
+    output.result().are_all("in_flight");
 }
 
 /// Nobody reads, so the pipe fills up and the main thread waits for ever: the deadline holds all the same.
@@ -202,26 +202,26 @@ fn the_engine_does_not_begin_for_a_parent_that_is_gone() {
 #[test]
 fn a_target_that_refuses_from_the_beginning_is_an_error() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let told = run(&job(port));
-    assert_eq!(told.code, Some(1));
-    assert_eq!(told.error()["kind"], "connect");
-    assert!(told.error()["message"].as_str().unwrap().contains("refused"));
+    let output = run(&job(port));
+    assert_eq!(output.code, Some(1));
+    assert_eq!(output.error()["kind"], "connect");
+    assert!(output.error()["message"].as_str().unwrap().contains("refused"));
 }
 
 /// The kernel refuses at once, without an attempt: as when ports or descriptors have run out.
 #[test]
 fn an_address_that_cannot_be_connected_to_is_an_error() {
-    let told = run(&with(job(80), "/target/host", json!("255.255.255.255")));
-    assert_eq!(told.code, Some(1));
-    assert_eq!(told.error()["kind"], "connect");
+    let output = run(&with(job(80), "/target/host", json!("255.255.255.255")));
+    assert_eq!(output.code, Some(1));
+    assert_eq!(output.error()["kind"], "connect");
 }
 
 #[test]
 fn a_host_that_is_not_known_is_an_error() {
-    let told = run(&with(job(80), "/target/host", json!("no-such-host.invalid")));
-    assert_eq!(told.code, Some(1));
-    assert_eq!(told.error()["kind"], "connect");
-    assert!(told.error()["message"].as_str().unwrap().contains("no-such-host.invalid"));
+    let output = run(&with(job(80), "/target/host", json!("no-such-host.invalid")));
+    assert_eq!(output.code, Some(1));
+    assert_eq!(output.error()["kind"], "connect");
+    assert!(output.error()["message"].as_str().unwrap().contains("no-such-host.invalid"));
 }
 
 #[test]

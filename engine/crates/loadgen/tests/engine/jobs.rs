@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 /// The message of the error that this job text must be.
 fn refused(text: &str) -> String {
-    let told = Engine::start(text).finish();
-    assert_eq!(told.code, Some(2), "{text}");
-    assert_eq!(told.error()["kind"], "bad_job", "{text}");
-    told.error()["message"].as_str().unwrap().to_owned()
+    let output = Engine::start(text).finish();
+    assert_eq!(output.code, Some(2), "{text}");
+    assert_eq!(output.error()["kind"], "bad_job", "{text}");
+    output.error()["message"].as_str().unwrap().to_owned()
 }
 
 fn names(place: &str, value: &Value, field: &str) {

@@ -103,7 +103,7 @@ fn what_still_waits_after_the_drain_is_unsent() {
     assert_eq!(result.count("sent"), 2);
 }
 
-/// More than the engine can take up in the window: still every request that fell due is told.
+/// More than the engine can take up in the window: still every request that fell due is output.
 #[test]
 fn an_impossible_rate_loses_nothing() {
     let server = Server::answering(HELLO);
@@ -119,20 +119,20 @@ fn an_impossible_rate_loses_nothing() {
 fn users_are_split_over_workers() {
     let server = Server::answering(HELLO);
     let job = with(with(job(server.port), "/load/closed/users", json!(5)), "/workers", json!(3));
-    let told = run(&job);
-    let started = &told.events[0];
+    let output = run(&job);
+    let started = &output.events[0];
     assert_eq!((&started["connections"], &started["engine"]["workers"]), (&json!(5), &json!(3)));
     assert_eq!(started["format"], "redline.engine/1");
-    told.result().are_all("ok");
+    output.result().are_all("ok");
 }
 
 #[test]
 fn no_interval_spans_two_phases() {
     let server = Server::answering(HELLO);
     let job = with(with(job(server.port), "/interval_ns", json!(70_000_000)), "/warmup_ns", json!(100_000_000));
-    let told = run(&job);
-    told.result().are_all("ok");
-    let intervals: Vec<_> = told
+    let output = run(&job);
+    output.result().are_all("ok");
+    let intervals: Vec<_> = output
         .of_kind("interval")
         .map(|event| (event["phase"].as_str().unwrap(), event["end_ns"].as_u64().unwrap() / 1_000_000))
         .filter(|(phase, _)| *phase != "drain")
@@ -147,7 +147,7 @@ fn no_interval_spans_two_phases() {
         ("measure", 400),
     ];
     assert_eq!(intervals, expected);
-    assert!(told.of_kind("interval").any(|event| event["phase"] == "drain"));
+    assert!(output.of_kind("interval").any(|event| event["phase"] == "drain"));
 }
 
 #[test]

@@ -282,9 +282,9 @@ fn a_server_that_dies_in_the_middle_loses_nothing() {
         server.kill();
         engine.wait_for_measured("/outcomes/connect");
         engine.signal(libc::SIGINT);
-        let told = engine.finish();
-        assert_eq!(told.code, Some(130));
-        let result = told.result();
+        let output = engine.finish();
+        assert_eq!(output.code, Some(130));
+        let result = output.result();
         let known = ["ok", "closed", "reset", "connect", "in_flight", "unsent"];
         assert_eq!(of_outcomes(&result, &known), result.total(), "{}", result.event["counts"]);
     }

@@ -31,9 +31,9 @@ fn open(port: u16, open: &Value) -> Value {
 fn a_pool_grows_while_requests_find_no_connection() {
     let server = slow(Duration::from_millis(100));
     let load = json!({"rate_per_s": 100, "arrivals": "uniform", "connections": 8, "connections_at_start": 1});
-    let told = run(&with(open(server.port, &load), "/drain_ns", json!(5_000_000_000_u64)));
-    assert_eq!((told.code, &told.events[0]["connections"]), (Some(0), &json!(1)));
-    let result = told.result();
+    let output = run(&with(open(server.port, &load), "/drain_ns", json!(5_000_000_000_u64)));
+    assert_eq!((output.code, &output.events[0]["connections"]), (Some(0), &json!(1)));
+    let result = output.result();
     result.are_all("ok");
     // 10 at once would be needed.
     assert_eq!((result.count("due"), server.accepted.load(SeqCst)), (30, 8));

@@ -15,9 +15,9 @@ fn recorder() -> (Server, Record) {
     let kept = Arc::clone(&record);
     let server = Server::start(move |mut peer, _| {
         while let Some(request) = peer.whole_request()? {
-            let told = request.body.len().to_string();
+            let output = request.body.len().to_string();
             kept.lock().unwrap().push(request);
-            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{told}", told.len()))?;
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{output}", output.len()))?;
         }
         Ok(())
     });
@@ -211,9 +211,9 @@ fn requests_are_framed_as_the_contract_says() {
 #[test]
 fn a_placeholder_that_nothing_fills_is_a_bad_job() {
     for (place, value) in [("/requests/0/path", "/{pick:none}"), ("/requests/0/path", "/{rand:5..1}")] {
-        let told = run(&with(job(1), place, json!(value)));
-        assert_eq!(told.code, Some(2), "{value}");
-        assert!(told.error()["message"].as_str().unwrap().contains("requests[0].path"), "{}", told.error());
+        let output = run(&with(job(1), place, json!(value)));
+        assert_eq!(output.code, Some(2), "{value}");
+        assert!(output.error()["message"].as_str().unwrap().contains("requests[0].path"), "{}", output.error());
     }
 }
 
@@ -228,12 +228,12 @@ fn a_timestamp_tells_both_ways() {
         Ok(())
     });
     let job = with(job(server.port), "/requests/0/timestamp", json!({"pointer": "/at", "unit": "ns"}));
-    let told = run(&job);
-    let result = told.result();
+    let output = run(&job);
+    let result = output.result();
     result.are_all("ok");
     for way in ["to_server", "from_server"] {
         let mut count = 0;
-        for interval in told.of_kind("interval").filter(|interval| interval["phase"] != "warmup") {
+        for interval in output.of_kind("interval").filter(|interval| interval["phase"] != "warmup") {
             for sign in ["negative", "positive"] {
                 if let Some(text) = interval["one_way"][way][sign].as_str() {
                     count += redline_traffic::Histogram::decode(text).unwrap().count();

@@ -35,12 +35,12 @@ fn survives(job: &Value) -> Outcome {
             thread::sleep(Duration::from_millis(5));
         }
     });
-    let told = engine.finish();
+    let output = engine.finish();
     watch.join().unwrap();
-    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
     let peak_kib = peak_kib.load(SeqCst);
     assert!(peak_kib > 0 && peak_kib < MOST_KIB, "{peak_kib} KiB");
-    told.result()
+    output.result()
 }
 
 fn peak_of(status: &str) -> Option<u64> {
@@ -243,9 +243,9 @@ fn resets_at_any_time_are_counted() {
     });
     for (depth, workers) in [(1, 1), (8, 2)] {
         let job = with(with(impatient(server.port, depth), "/load/closed/users", json!(8)), "/workers", json!(workers));
-        let told = Engine::start(&job.to_string()).finish();
-        assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
-        only(&told.result(), &["ok", "reset", "closed", "connect"]);
-        assert!(told.result().outcome("reset") + told.result().outcome("closed") > 0);
+        let output = Engine::start(&job.to_string()).finish();
+        assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+        only(&output.result(), &["ok", "reset", "closed", "connect"]);
+        assert!(output.result().outcome("reset") + output.result().outcome("closed") > 0);
     }
 }

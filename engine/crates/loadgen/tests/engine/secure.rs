@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use crate::support::output::histogram;
 use crate::support::server::{HELLO, HELLO_SHA256, Server};
 use crate::support::tls::{self, Certificates, TlsServer, certificates};
-use crate::support::told::histogram;
-use crate::support::{Outcome, Told, job, run, with};
+use crate::support::{EngineOutput, Outcome, job, run, with};
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 
@@ -21,30 +21,30 @@ fn trusting(port: u16, certificates: &Certificates) -> Value {
     with(job, "/target/tls", json!({"ca_pem": certificates.ca_pem}))
 }
 
-fn all_of(told: &Told, counter: &str) -> u64 {
-    told.of_kind("interval").map(|interval| interval["counts"][counter].as_u64().unwrap()).sum()
+fn all_of(output: &EngineOutput, counter: &str) -> u64 {
+    output.of_kind("interval").map(|interval| interval["counts"][counter].as_u64().unwrap()).sum()
 }
 
 /// A run that completes, in which each handshake that was counted has its time, in the same interval.
-fn shakes(job: &Value) -> (Told, Outcome) {
-    let told = run(job);
-    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
-    for interval in told.of_kind("interval") {
+fn shakes(job: &Value) -> (EngineOutput, Outcome) {
+    let output = run(job);
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    for interval in output.of_kind("interval") {
         let counts = &interval["counts"];
         let timed = if interval["handshake"].is_null() { 0 } else { histogram(interval, "handshake").count() };
         assert_eq!(counts["handshakes"], timed, "{counts}");
         assert!(counts["resumed"].as_u64() <= counts["handshakes"].as_u64());
     }
-    let result = told.result();
-    assert_eq!(told.events[0]["event"], "started");
-    (told, result)
+    let result = output.result();
+    assert_eq!(output.events[0]["event"], "started");
+    (output, result)
 }
 
 /// A job that could not run because of TLS.
 fn is_refused(job: &Value, why: &str) {
-    let told = run(job);
-    assert_eq!(told.code, Some(1), "{:#?}", told.events.last());
-    let error = told.error();
+    let output = run(job);
+    assert_eq!(output.code, Some(1), "{:#?}", output.events.last());
+    let error = output.error();
     assert_eq!(error["kind"], "connect");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("TLS") && message.contains(why), "{message}");
@@ -53,14 +53,14 @@ fn is_refused(job: &Value, why: &str) {
 #[test]
 fn a_server_of_a_trusted_authority_is_spoken_to() {
     let (server, certificates) = hello();
-    let (told, result) = shakes(&trusting(server.port, &certificates));
+    let (output, result) = shakes(&trusting(server.port, &certificates));
     result.are_all("ok");
-    let tls = &told.events[0]["tls"];
+    let tls = &output.events[0]["tls"];
     assert_eq!((&tls["version"], &tls["insecure"], &tls["alpn"]), (&json!("1.3"), &json!(false), &Value::Null));
     // Those of the connecting before the epoch are in the first interval.
-    let first = told.of_kind("interval").next().unwrap();
+    let first = output.of_kind("interval").next().unwrap();
     assert_eq!((&first["counts"]["handshakes"], server.shaken.load(SeqCst)), (&json!(2), 2));
-    assert_eq!(all_of(&told, "handshakes"), 2);
+    assert_eq!(all_of(&output, "handshakes"), 2);
     assert!(result.count("bytes_received") > result.count("completed") * HELLO.len() as u64);
 }
 
@@ -89,9 +89,9 @@ fn a_server_name_is_told_and_checked() {
 #[test]
 fn who_asks_for_no_security_is_told_that_there_was_none() {
     let (server, _) = hello();
-    let (told, result) = shakes(&with(job(server.port), "/target/tls", json!({"insecure": true})));
+    let (output, result) = shakes(&with(job(server.port), "/target/tls", json!({"insecure": true})));
     result.are_all("ok");
-    assert_eq!(told.events[0]["tls"]["insecure"], true);
+    assert_eq!(output.events[0]["tls"]["insecure"], true);
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn both_versions_are_spoken_and_others_refused() {
         let server = TlsServer::answering(certificates.config(&[server_speaks], &["http/1.1"]), HELLO);
         let only = |version: &str| with(trusting(server.port, &certificates), "/target/tls/versions", json!([version]));
         for job in [only(version), trusting(server.port, &certificates)] {
-            let (told, result) = shakes(&with(job, "/load/closed/depth", json!(4)));
+            let (output, result) = shakes(&with(job, "/load/closed/depth", json!(4)));
             result.are_all("ok");
-            let tls = &told.events[0]["tls"];
+            let tls = &output.events[0]["tls"];
             assert_eq!((&tls["version"], &tls["alpn"]), (&json!(version), &json!("http/1.1")));
         }
         is_refused(&only(if version == "1.2" { "1.3" } else { "1.2" }), "");
@@ -116,9 +116,9 @@ fn replaced_connections_resume_their_sessions_unless_they_are_not_to() {
         let (server, certificates) = hello();
         let job = with(trusting(server.port, &certificates), "/target/tls/versions", json!([version]));
         let job = with(job, "/target/tls/resumption", json!(resumption));
-        let (told, result) = shakes(&with(job, "/load/closed/requests_per_connection", json!(5)));
+        let (output, result) = shakes(&with(job, "/load/closed/requests_per_connection", json!(5)));
         result.are_all("ok");
-        let (shaken, resumed) = (all_of(&told, "handshakes"), all_of(&told, "resumed"));
+        let (shaken, resumed) = (all_of(&output, "handshakes"), all_of(&output, "resumed"));
         // At the end either side may know of a handshake that the other has not heard of.
         assert!(shaken > 2 && (server.shaken.load(SeqCst) as u64).abs_diff(shaken) <= 2);
         assert!(result.count("reconnects") > 0);
@@ -177,8 +177,8 @@ fn a_server_that_speaks_no_tls_is_refused_and_does_not_hang() {
         peer.stall();
         Ok(())
     });
-    let told = run(&with(trusting(silent.port, &certificates), "/timeout_ns", json!(200_000_000)));
-    assert_eq!((told.code, &told.error()["kind"]), (Some(1), &json!("connect")));
+    let output = run(&with(trusting(silent.port, &certificates), "/timeout_ns", json!(200_000_000)));
+    assert_eq!((output.code, &output.error()["kind"]), (Some(1), &json!("connect")));
     // The server is TLS, and the job is not.
     let (server, _) = hello();
     let result = crate::support::complete(&with(job(server.port), "/timeout_ns", json!(200_000_000)));
@@ -199,13 +199,13 @@ fn a_handshake_that_fails_during_the_load_is_its_own_outcome() {
         if number == 0 { peer.relay_to(inner_port) } else { peer.answer_blindly("HTTP/1.1 502 Bad Gateway\r\n\r\n") }
     });
     let one = with(trusting(proxy.port, &certificates), "/load/closed/users", json!(1));
-    let told = run(&with(one, "/warmup_ns", json!(0)));
-    assert_eq!(told.code, Some(0), "{:#?}", told.events.last());
-    let result = told.result();
+    let output = run(&with(one, "/warmup_ns", json!(0)));
+    assert_eq!(output.code, Some(0), "{:#?}", output.events.last());
+    let result = output.result();
     assert!(result.outcome("tls") > 0, "{}", result.event["counts"]);
     assert_eq!(result.outcome("ok") + result.outcome("tls"), result.total(), "{}", result.event["counts"]);
     assert_eq!(result.outcome("ok"), 1);
-    assert!(told.log.contains("first tls failure"), "{}", told.log);
+    assert!(output.log.contains("first tls failure"), "{}", output.log);
 }
 
 #[test]

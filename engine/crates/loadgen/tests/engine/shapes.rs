@@ -100,11 +100,11 @@ fn users_come_and_go_by_stages() {
     let mut engine = crate::support::Engine::start(&closed(server.port, &load).to_string());
     engine.wait_until(|event| event["event"] == "started");
     // In the end only the last user's connection is left, while the load goes on.
-    let told = engine.finish();
-    assert_eq!((told.code, told.events[0]["connections"].as_u64()), (Some(0), Some(2)));
-    told.result().are_all("ok");
+    let output = engine.finish();
+    assert_eq!((output.code, output.events[0]["connections"].as_u64()), (Some(0), Some(2)));
+    output.result().are_all("ok");
     assert_eq!((most.load(SeqCst), server.accepted.load(SeqCst)), (8, 8));
-    assert_eq!(told.result().count("reconnects"), 0);
+    assert_eq!(output.result().count("reconnects"), 0);
     for _ in 0..500 {
         if now.load(SeqCst) == 0 {
             return;
@@ -126,9 +126,9 @@ fn who_leaves_gives_up_its_connection() {
         thread::sleep(Duration::from_millis(10));
         if server.accepted.load(SeqCst) == 6 && now.load(SeqCst) == 1 {
             engine.signal(libc::SIGINT);
-            let told = engine.finish();
-            assert_eq!(told.code, Some(130));
-            let result = told.result();
+            let output = engine.finish();
+            assert_eq!(output.code, Some(130));
+            let result = output.result();
             assert_eq!(result.outcome("ok") + result.outcome("in_flight"), result.total());
             return;
         }
@@ -141,10 +141,10 @@ fn a_ramp_of_users_may_begin_with_none() {
     let server = Server::answering(HELLO);
     for workers in [1, 2] {
         let load = json!({"users": 0, "stages": [{"to": 6, "over_ns": 200_000_000}]});
-        let told = run(&with(closed(server.port, &load), "/workers", json!(workers)));
-        assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
-        assert_eq!(told.events[0]["connections"], 0);
-        told.result().are_all("ok");
+        let output = run(&with(closed(server.port, &load), "/workers", json!(workers)));
+        assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+        assert_eq!(output.events[0]["connections"], 0);
+        output.result().are_all("ok");
     }
     assert_eq!(server.accepted.load(SeqCst), 12);
 }
@@ -176,10 +176,10 @@ fn stages_of_a_rate_have_its_integral() {
     let load =
         json!({"rate_per_s": 100, "arrivals": "uniform", "connections": 4, "stages": [{"to": 500, "over_ns": 0}]});
     // During the warm-up the first value holds.
-    let told = run(&with(open(server.port, &load), "/warmup_ns", json!(100_000_000)));
-    let warm = told.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
+    let output = run(&with(open(server.port, &load), "/warmup_ns", json!(100_000_000)));
+    let warm = output.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
     let warm: u64 = warm.map(|interval| interval["counts"]["due"].as_u64().unwrap()).sum();
-    let measured = told.result().count("due");
+    let measured = output.result().count("due");
     assert!((9..=11).contains(&warm) && (149..=151).contains(&measured), "{warm} and {measured}");
 }
 
@@ -204,10 +204,10 @@ fn replayed_arrivals_are_due_when_they_were() {
     for workers in [1, 2] {
         let job = with(open(server.port, &load), "/workers", json!(workers));
         // During the warm-up nothing is due.
-        let told = run(&with(job, "/warmup_ns", json!(100_000_000)));
-        let warm = told.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
+        let output = run(&with(job, "/warmup_ns", json!(100_000_000)));
+        let warm = output.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
         assert!(warm.into_iter().all(|interval| interval["counts"]["due"] == 0));
-        let result = told.result();
+        let result = output.result();
         result.are_all("ok");
         assert_eq!((result.count("due"), result.histogram("lateness").count()), (8, 8), "{workers} workers");
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::engine::limit_open_files;
 use crate::support::server::{HELLO, Server};
-use crate::support::{Engine, Told, job, open_job, with};
+use crate::support::{Engine, EngineOutput, job, open_job, with};
 
 /// So few descriptors that 100 connections take three processes.
 const FEW: u64 = 60;
@@ -25,8 +25,8 @@ fn long_job(port: u16) -> Value {
     with(open_job(port, 200, 100), "/measure_ns", json!(30_000_000_000_u64))
 }
 
-fn processes(told: &Told) -> u64 {
-    told.events[0]["engine"]["processes"].as_u64().unwrap()
+fn processes(output: &EngineOutput) -> u64 {
+    output.events[0]["engine"]["processes"].as_u64().unwrap()
 }
 
 /// The processes that an engine has started.
@@ -56,23 +56,23 @@ fn signal(pid: libc::pid_t, signal: i32) {
 #[test]
 fn users_are_spread_over_processes_and_told_as_one() {
     let server = Server::answering(HELLO);
-    let told = start(&with(job(server.port), "/load/closed/users", json!(100))).finish();
-    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
-    assert_eq!((processes(&told), &told.events[0]["connections"]), (3, &json!(100)));
-    assert_eq!(told.events[0]["engine"]["workers"], 3);
-    assert_eq!(told.of_kind("started").count(), 1);
+    let output = start(&with(job(server.port), "/load/closed/users", json!(100))).finish();
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    assert_eq!((processes(&output), &output.events[0]["connections"]), (3, &json!(100)));
+    assert_eq!(output.events[0]["engine"]["workers"], 3);
+    assert_eq!(output.of_kind("started").count(), 1);
     assert_eq!(server.accepted.load(SeqCst), 100);
-    told.result().are_all("ok");
+    output.result().are_all("ok");
 }
 
 /// The schedule is split over workers by their numbers among all, so that it is the same schedule.
 #[test]
 fn an_open_load_has_the_rate_that_was_asked_for() {
     let server = Server::answering(HELLO);
-    let told = start(&open_job(server.port, 1000, 100)).finish();
-    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
-    assert_eq!(processes(&told), 3);
-    let result = told.result();
+    let output = start(&open_job(server.port, 1000, 100)).finish();
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    assert_eq!(processes(&output), 3);
+    let result = output.result();
     assert_eq!(result.count("due"), 300);
     result.are_all("ok");
 }
@@ -89,9 +89,9 @@ fn no_two_requests_of_all_processes_have_the_same_number() {
         Ok(())
     });
     let numbered = with(open_job(server.port, 500, 100), "/requests/0/path", json!("/{seq}"));
-    let told = start(&numbered).finish();
-    assert_eq!(told.code, Some(0), "{:#?}\n{}", told.events.last(), told.log);
-    told.result().are_all("ok");
+    let output = start(&numbered).finish();
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    output.result().are_all("ok");
     let seen = seen.lock().unwrap();
     let different: HashSet<_> = seen.iter().collect();
     // 350 ms of 500 a second.
@@ -110,18 +110,18 @@ fn a_signal_ends_all_processes_with_one_result() {
         signal(*shard, libc::SIGTERM);
     }
     engine.signal(libc::SIGTERM);
-    let told = engine.finish();
-    assert_eq!(told.code, Some(130), "{:#?}\n{}", told.events.last(), told.log);
-    assert_eq!(told.result().event["ended"], "interrupted");
+    let output = engine.finish();
+    assert_eq!(output.code, Some(130), "{:#?}\n{}", output.events.last(), output.log);
+    assert_eq!(output.result().event["ended"], "interrupted");
     assert!(shards.into_iter().all(is_gone));
 }
 
 #[test]
 fn the_deadline_cuts_all_processes() {
     let server = Server::answering(HELLO);
-    let told = start(&with(long_job(server.port), "/deadline_ns", json!(10_000_000_000_u64))).finish();
-    assert_eq!(told.code, Some(124), "{:#?}\n{}", told.events.last(), told.log);
-    assert_eq!(told.result().event["ended"], "deadline");
+    let output = start(&with(long_job(server.port), "/deadline_ns", json!(10_000_000_000_u64))).finish();
+    assert_eq!(output.code, Some(124), "{:#?}\n{}", output.events.last(), output.log);
+    assert_eq!(output.result().event["ended"], "deadline");
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn a_process_that_is_killed_ends_the_work_and_is_told() {
     engine.wait_for_measured("/completed");
     let shards = shards(&engine);
     signal(shards[1], libc::SIGKILL);
-    let told = engine.finish();
-    assert_eq!(told.code, Some(1));
-    let error = told.events.last().unwrap();
+    let output = engine.finish();
+    assert_eq!(output.code, Some(1));
+    let error = output.events.last().unwrap();
     assert_eq!((&error["event"], &error["kind"]), (&json!("error"), &json!("internal")));
     assert!(error["message"].as_str().unwrap().contains("SIGKILL"), "{error}");
     assert!(shards.into_iter().all(is_gone));
@@ -153,19 +153,19 @@ fn no_process_outlives_the_engine() {
 #[test]
 fn nobody_listening_is_one_error() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let told = start(&long_job(port)).finish();
-    assert_eq!(told.code, Some(1), "{}", told.log);
-    assert_eq!(told.error()["kind"], "connect");
-    assert!(told.log.contains("shard 1: worker 1: first connect failure"), "{}", told.log);
+    let output = start(&long_job(port)).finish();
+    assert_eq!(output.code, Some(1), "{}", output.log);
+    assert_eq!(output.error()["kind"], "connect");
+    assert!(output.log.contains("shard 1: worker 1: first connect failure"), "{}", output.log);
 }
 
 /// No range of ports is so wide.
 #[test]
 fn more_connections_than_ports_are_refused_before_the_start() {
     let from_one = with(job(80), "/target/sources", json!(["127.0.0.1"]));
-    let told = crate::support::run(&with(from_one, "/load/closed/users", json!(70_000)));
-    assert_eq!(told.code, Some(1));
-    let error = told.error();
+    let output = crate::support::run(&with(from_one, "/load/closed/users", json!(70_000)));
+    assert_eq!(output.code, Some(1));
+    let error = output.error();
     assert_eq!(error["kind"], "limit");
     assert!(error["message"].as_str().unwrap().contains("ip_local_port_range"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("target.sources"), "{error}");
@@ -174,9 +174,9 @@ fn more_connections_than_ports_are_refused_before_the_start() {
 #[test]
 fn too_few_descriptors_for_any_number_of_processes_are_a_limit() {
     let many = with(job(80), "/load/closed/users", json!(100_000));
-    let told = Engine::start_with(&many.to_string(), |command| limit_open_files(command, FEW)).finish();
-    assert_eq!(told.code, Some(1));
-    let error = told.error();
+    let output = Engine::start_with(&many.to_string(), |command| limit_open_files(command, FEW)).finish();
+    assert_eq!(output.code, Some(1));
+    let error = output.error();
     assert_eq!(error["kind"], "limit");
     assert!(error["message"].as_str().unwrap().contains("ulimit"), "{error}");
 }

@@ -46,11 +46,11 @@ fn sixteen_streams_share_a_connection() {
 fn connections_that_are_greeted_early_are_kept() {
     let server = Http2Server::hello();
     let job = with(streams(server.port, 2), "/load/closed/users", json!(300));
-    let told = run(&job);
-    assert_eq!(told.code, Some(0), "{:#?}", told.events.last());
-    told.result().are_all("ok");
-    assert_eq!(told.events[0]["connections"], 300, "{}", told.log);
-    assert_eq!((told.result().count("reconnects"), server.accepted.load(SeqCst)), (0, 300), "{}", told.log);
+    let output = run(&job);
+    assert_eq!(output.code, Some(0), "{:#?}", output.events.last());
+    output.result().are_all("ok");
+    assert_eq!(output.events[0]["connections"], 300, "{}", output.log);
+    assert_eq!((output.result().count("reconnects"), server.accepted.load(SeqCst)), (0, 300), "{}", output.log);
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn a_reset_stream_is_refused_and_others_go_on() {
         3 => Act::Reset(Reason::INTERNAL_ERROR),
         _ => Act::Answer("hello"),
     });
-    let told = run(&counted(server.port, 1, 40));
-    let result = told.result();
+    let output = run(&counted(server.port, 1, 40));
+    let result = output.result();
     assert_eq!((result.outcome("refused"), result.outcome("ok"), result.total()), (10, 30, 40));
     assert_eq!((result.count("retried"), server.accepted.load(SeqCst)), (0, 1));
-    assert_eq!(told.log, "worker 0: first refused failure: RST_STREAM with code 2\n");
+    assert_eq!(output.log, "worker 0: first refused failure: RST_STREAM with code 2\n");
     let result = complete(&streams(server.port, 16));
     assert_eq!(of_outcomes(&result, &["ok", "refused"]), result.total());
     assert!(result.outcome("refused") > 0);
@@ -206,8 +206,8 @@ fn a_large_body_goes_through_small_windows() {
 fn placeholders_are_filled_in_streams() {
     let server = Http2Server::start(Builder::new(), |asked: &Asked| {
         let number = asked.request.uri().path().trim_start_matches('/');
-        let told = asked.request.headers().get("x-seq").unwrap().to_str().unwrap();
-        if number == told { Act::Length } else { Act::Status(400) }
+        let output = asked.request.headers().get("x-seq").unwrap().to_str().unwrap();
+        if number == output { Act::Length } else { Act::Status(400) }
     });
     let request = json!({"method": "POST", "path": "/{seq}", "headers": [["X-Seq", "{seq}"]],
         "body_text": "{rand:10..99}", "expect": {"status": 200, "json": [{"pointer": "", "equals": 2}]}});
@@ -272,13 +272,13 @@ fn a_server_of_another_protocol_is_no_hang() {
     });
     let silent = Server::answering(HELLO);
     for port in [server.port, silent.port] {
-        let told = run(&with(streams(port, 4), "/timeout_ns", json!(150_000_000)));
-        if told.code == Some(0) {
-            let result = told.result();
+        let output = run(&with(streams(port, 4), "/timeout_ns", json!(150_000_000)));
+        if output.code == Some(0) {
+            let result = output.result();
             let known = ["malformed", "connect", "closed", "reset", "timeout", "in_flight"];
             assert_eq!(of_outcomes(&result, &known), result.total(), "{}", result.event["counts"]);
         } else {
-            assert_eq!(told.error()["kind"], "connect");
+            assert_eq!(output.error()["kind"], "connect");
         }
     }
 }
@@ -298,9 +298,9 @@ fn a_server_that_dies_leaves_no_request_uncounted() {
     server.kill();
     engine.wait_for_measured("/outcomes/connect");
     engine.signal(libc::SIGINT);
-    let told = engine.finish();
-    assert_eq!(told.code, Some(130));
-    let result = told.result();
+    let output = engine.finish();
+    assert_eq!(output.code, Some(130));
+    let result = output.result();
     let known = ["ok", "closed", "reset", "connect", "in_flight", "unsent"];
     assert_eq!(of_outcomes(&result, &known), result.total(), "{}", result.event["counts"]);
 }

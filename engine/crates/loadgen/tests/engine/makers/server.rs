@@ -79,9 +79,9 @@ fn start(command: &mut Command, directory: PathBuf, certificates: Certificates, 
 /// Start a server that tells its ports, one a line, when it is ready.
 fn start_telling(command: &mut Command, directory: PathBuf, certificates: Certificates, ports: usize) -> Maker {
     let mut process = command.current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let told = BufReader::new(process.stdout.take().unwrap());
+    let output = BufReader::new(process.stdout.take().unwrap());
     let mut maker = Maker { ports: Vec::new(), certificates, process, directory };
-    maker.ports = told.lines().take(ports).map(|line| line.unwrap().trim().parse().unwrap()).collect();
+    maker.ports = output.lines().take(ports).map(|line| line.unwrap().trim().parse().unwrap()).collect();
     assert_eq!(maker.ports.len(), ports, "it ended before it was ready");
     maker
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Told;
+use super::EngineOutput;
 
 /// An engine that runs. It is killed if it is still there when this is dropped.
 pub struct Engine {
@@ -102,14 +102,14 @@ impl Engine {
     }
 
     /// Read to the end of its output and wait for its end.
-    pub fn finish(mut self) -> Told {
+    pub fn finish(mut self) -> EngineOutput {
         while self.read_event().is_some() {}
         let mut log = String::new();
         if let Some(mut err) = self.child.stderr.take() {
             err.read_to_string(&mut log).unwrap();
         }
         let code = self.exit_code();
-        Told { code, events: std::mem::take(&mut self.seen), log }
+        EngineOutput { code, events: std::mem::take(&mut self.seen), log }
     }
 
     /// Wait for its end; a minute and a half is past every deadline of these tests.

@@ -2,14 +2,14 @@
 
 pub mod engine;
 pub mod http2;
+pub mod output;
 pub mod server;
 pub mod tls;
-pub mod told;
 
 use serde_json::{Value, json};
 
 pub use engine::Engine;
-pub use told::{Outcome, Told};
+pub use output::{EngineOutput, Outcome};
 
 /// Which backend the jobs of these tests ask for: the one that is named in `REDLINE_TEST_BACKEND`, or the best.
 pub fn backend() -> String {
@@ -50,16 +50,16 @@ pub fn with(mut job: Value, place: &str, value: Value) -> Value {
 }
 
 /// Run a job to its end.
-pub fn run(job: &Value) -> Told {
+pub fn run(job: &Value) -> EngineOutput {
     Engine::start(&job.to_string()).finish()
 }
 
 /// Run a job that completes; its result, held to every law that all results obey.
 pub fn complete(job: &Value) -> Outcome {
-    let told = run(job);
-    assert_eq!(told.code, Some(0), "{:#?}", told.events.last());
-    let result = told.result();
+    let output = run(job);
+    assert_eq!(output.code, Some(0), "{:#?}", output.events.last());
+    let result = output.result();
     assert_eq!(result.event["ended"], "complete");
-    assert_eq!(told.events[0]["event"], "started");
+    assert_eq!(output.events[0]["event"], "started");
     result
 }

@@ -11,14 +11,14 @@ use crate::sys::time::now_ns;
 /// The ends of the intervals of a warm-up, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
-pub struct Grid {
+pub struct IntervalGrid {
     pub epoch_ns: u64,
     pub interval_ns: u64,
     /// When the warm-up ends if nobody says so before.
     pub latest_ns: u64,
 }
 
-impl Grid {
+impl IntervalGrid {
     /// The first end of an interval after this time; `None` when the warm-up ends by itself before it.
     pub fn next_after(&self, ns: u64) -> Option<u64> {
         let whole = ns.saturating_sub(self.epoch_ns) / self.interval_ns + 1;
@@ -35,11 +35,11 @@ struct Told {
 
 /// When the measurement begins. Said once, by whoever is asked to begin it.
 #[derive(Default)]
-pub struct Beginning(Mutex<Told>);
+pub struct MeasureStart(Mutex<Told>);
 
-impl Beginning {
+impl MeasureStart {
     /// Begin at the next end of an interval. What was said before, and what is said too late, changes nothing.
-    pub fn ask(&self, grid: Grid) {
+    pub fn ask(&self, grid: IntervalGrid) {
         let mut told = self.lock();
         if told.at_ns.is_none() {
             told.at_ns = grid.next_after(now_ns().max(told.passed_ns));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn it_begins_at_an_end_of_an_interval_before_the_warm_up_ends() {
-        let grid = Grid { epoch_ns: 1000, interval_ns: 100, latest_ns: 1250 };
+        let grid = IntervalGrid { epoch_ns: 1000, interval_ns: 100, latest_ns: 1250 };
         let next: Vec<_> = [0, 1000, 1099, 1100, 1199].into_iter().map(|ns| grid.next_after(ns)).collect();
         assert_eq!(next, [Some(1100), Some(1100), Some(1100), Some(1200), Some(1200)]);
         assert_eq!((grid.next_after(1200), grid.next_after(9999)), (None, None));
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_a_worker_has_passed_cannot_be_the_beginning_any_more() {
-        let beginning = Beginning::default();
+        let beginning = MeasureStart::default();
         assert!(!beginning.has_come(1100));
         assert!(!beginning.set(1100));
         assert_eq!(beginning.at_ns(), None);
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn it_is_said_once() {
-        let beginning = Beginning::default();
+        let beginning = MeasureStart::default();
         let epoch_ns = now_ns();
-        let grid = Grid { epoch_ns, interval_ns: 1_000_000_000_000, latest_ns: u64::MAX };
+        let grid = IntervalGrid { epoch_ns, interval_ns: 1_000_000_000_000, latest_ns: u64::MAX };
         beginning.ask(grid);
         let said = beginning.at_ns();
         assert_eq!(said, Some(epoch_ns + grid.interval_ns));
-        beginning.ask(Grid { interval_ns: 1, ..grid });
+        beginning.ask(IntervalGrid { interval_ns: 1, ..grid });
         assert_eq!(beginning.at_ns(), said);
     }
 }

@@ -46,12 +46,12 @@ impl Kind {
 }
 
 /// What one worker has said.
-pub struct Reasons {
+pub struct FailureLog {
     worker: u32,
     told: [bool; 6],
 }
 
-impl Reasons {
+impl FailureLog {
     pub fn new(worker: u32) -> Self {
         Self { worker, told: [false; 6] }
     }

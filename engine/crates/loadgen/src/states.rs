@@ -36,12 +36,12 @@ struct Queue {
 }
 
 /// All connections of a worker, by their index.
-pub struct Roster {
+pub struct ConnectionStates {
     links: Vec<Links>,
     queues: [Queue; 6],
 }
 
-impl Roster {
+impl ConnectionStates {
     /// `connections` connections, all parked.
     pub fn new(connections: usize) -> Self {
         let empty = Queue { front: NONE, back: NONE, length: 0 };
@@ -106,14 +106,14 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Roster, State};
+    use super::{ConnectionStates, State};
 
     const STATES: [State; 6] = [State::Parked, State::Down, State::Opening, State::Idle, State::Busy, State::Full];
 
     proptest! {
         #[test]
         fn it_is_six_queues(moves in prop::collection::vec((0_u32..7, 0_usize..6), 0..200)) {
-            let mut roster = Roster::new(7);
+            let mut roster = ConnectionStates::new(7);
             let mut queues: [VecDeque<u32>; 6] = Default::default();
             queues[0].extend(0..7);
             for (connection, to) in moves {

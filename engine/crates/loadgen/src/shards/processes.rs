@@ -7,13 +7,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use redline_traffic::{ErrorKind, Slice, Told, Trouble};
+use redline_traffic::{EngineError, ErrorKind, OwnedEvent, Slice};
 
 use super::child::{Order, SHARD};
-use super::split::Deal;
-use crate::beginning::Grid;
+use super::split::JobSplit;
 use crate::commands;
 use crate::io::ready::{Poll, Ready};
+use crate::measure_start::IntervalGrid;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
 
@@ -25,30 +25,30 @@ const MOST_LENT: usize = 128;
 const NOTICE_NS: u64 = 500_000_000;
 
 /// What is heard from a shard.
-pub struct Heard {
+pub struct ShardMessage {
     pub shard: usize,
     /// `None` when it says nothing any more. What cannot be understood is an error.
-    pub told: Option<Told>,
+    pub told: Option<OwnedEvent>,
 }
 
 /// Where orders are written: one pipe for each shard.
 type Pipes = Arc<Mutex<Vec<ChildStdin>>>;
 
 /// All shards of a job. Those that still run when this is dropped are killed.
-pub struct Crew {
+pub struct Shards {
     children: Vec<Child>,
     pipes: Pipes,
     returns: Vec<Sender<Box<Slice>>>,
-    pub inbox: Receiver<Heard>,
+    pub inbox: Receiver<ShardMessage>,
 }
 
-impl Crew {
+impl Shards {
     /// Start a process for each shard and give it its job; the calling thread must live as long as they do, because the
     /// kernel ends them with it.
     ///
     /// # Errors
     /// When one cannot be started; then none is left.
-    pub fn start(mut deal: Deal, shards: u32, stop: &Arc<Stop>) -> io::Result<Self> {
+    pub fn start(mut deal: JobSplit, shards: u32, stop: &Arc<Stop>) -> io::Result<Self> {
         let (messages, inbox) = channel();
         let mut crew = Self { children: Vec::new(), pipes: Pipes::default(), returns: Vec::new(), inbox };
         let most_lent = (MOST_LENT / shards as usize).max(2);
@@ -60,7 +60,7 @@ impl Crew {
         Ok(crew)
     }
 
-    fn start_one(&mut self, name: &str, most_lent: usize, messages: &Sender<Heard>) -> io::Result<()> {
+    fn start_one(&mut self, name: &str, most_lent: usize, messages: &Sender<ShardMessage>) -> io::Result<()> {
         let shard = self.children.len();
         let mut child = Command::new("/proc/self/exe")
             .arg0("redline-engine")
@@ -80,7 +80,7 @@ impl Crew {
         lock(&self.pipes).push(stdin);
         let (returns, returned) = channel();
         self.returns.push(returns);
-        let ear = Ear { shard, most_lent, lent: 0, returned, messages: messages.clone() };
+        let ear = ShardReader { shard, most_lent, lent: 0, returned, messages: messages.clone() };
         thread::Builder::new().name(format!("shard-{shard}")).spawn(move || ear.hear(out))?;
         thread::Builder::new().name(format!("shard-{shard}-log")).spawn(move || pass_on_the_log(shard, log))?;
         Ok(())
@@ -97,7 +97,7 @@ impl Crew {
     ///
     /// # Errors
     /// When there can be no thread that listens.
-    pub fn pass_on_commands(&self, grid: Grid) -> io::Result<()> {
+    pub fn pass_on_commands(&self, grid: IntervalGrid) -> io::Result<()> {
         let pipes = Arc::clone(&self.pipes);
         let mut told = false;
         commands::listen(move || {
@@ -128,7 +128,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Shards {
     fn drop(&mut self) {
         for child in &mut self.children {
             let _ = child.kill();
@@ -187,8 +187,8 @@ fn pass_on_the_log(shard: usize, log: ChildStderr) {
     }
 }
 
-fn garbled(error: &serde_json::Error) -> Trouble {
-    Trouble {
+fn garbled(error: &serde_json::Error) -> EngineError {
+    EngineError {
         kind: ErrorKind::Internal,
         message: format!("what it tells cannot be understood: {error}"),
         hint: "it is this engine's own program: report it".to_owned(),
@@ -196,19 +196,19 @@ fn garbled(error: &serde_json::Error) -> Trouble {
 }
 
 /// The thread that hears one shard.
-struct Ear {
+struct ShardReader {
     shard: usize,
     most_lent: usize,
     /// Intervals that were told on and whose memory has not come back.
     lent: usize,
     returned: Receiver<Box<Slice>>,
-    messages: Sender<Heard>,
+    messages: Sender<ShardMessage>,
 }
 
-impl Ear {
+impl ShardReader {
     fn hear(mut self, out: ChildStdout) {
         for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
-            let told = serde_json::from_slice(&line).unwrap_or_else(|error| Told::Error(garbled(&error)));
+            let told = serde_json::from_slice(&line).unwrap_or_else(|error| OwnedEvent::Error(garbled(&error)));
             let listened = self.wait_for_room(&told).is_some() && self.tell(Some(told));
             if !listened {
                 return;
@@ -218,13 +218,13 @@ impl Ear {
     }
 
     /// Whether anybody listens.
-    fn tell(&self, told: Option<Told>) -> bool {
-        self.messages.send(Heard { shard: self.shard, told }).is_ok()
+    fn tell(&self, told: Option<OwnedEvent>) -> bool {
+        self.messages.send(ShardMessage { shard: self.shard, told }).is_ok()
     }
 
     /// An interval waits until there are few enough of this shard's; `None` when nobody listens.
-    fn wait_for_room(&mut self, told: &Told) -> Option<()> {
-        if matches!(told, Told::Interval(_)) {
+    fn wait_for_room(&mut self, told: &OwnedEvent) -> Option<()> {
+        if matches!(told, OwnedEvent::Interval(_)) {
             self.lent += 1;
             self.lent -= self.returned.try_iter().count();
             while self.lent > self.most_lent {

@@ -9,24 +9,24 @@ use std::thread;
 use redline_pacing::{Crowd, Schedule};
 use redline_traffic::Slice;
 
-use crate::beginning::Beginning;
 use crate::demand::{Demand, Users};
+use crate::failure_log::{FailureLog, Kind};
 use crate::io::Io;
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::job::{Backend, Job, Shape};
+use crate::measure_start::MeasureStart;
 use crate::pool::{Failure, Opened, Pool};
-use crate::reasons::{Kind, Reasons};
 use crate::scenario::Scenario;
 use crate::stop::Stop;
 use crate::sys::process::{exact_timers, pin, short_slices};
-use crate::tally::{Outlet, Piece, Returns, Tally, Window};
-use crate::worker::{Share, Worker};
+use crate::tally::{IntervalSender, Returns, Tally, Window, WorkerInterval};
+use crate::worker::{Worker, WorkerParts};
 
 /// What a worker tells.
 pub enum Message {
     Connected(Opened, &'static str),
-    Piece(usize, Piece),
+    WorkerInterval(usize, WorkerInterval),
     /// When its measurement ended, if it was cut.
     Finished {
         worker: usize,
@@ -36,34 +36,34 @@ pub enum Message {
 }
 
 /// What a worker thread is given.
-struct Place {
+struct WorkerThread {
     number: u32,
     job: Arc<Job>,
     stop: Arc<Stop>,
     target: SocketAddr,
     messages: Sender<Message>,
     epoch: Receiver<u64>,
-    beginning: Arc<Beginning>,
+    beginning: Arc<MeasureStart>,
 }
 
 /// The main thread's side of a worker.
-pub struct Hired {
+pub struct WorkerHandle {
     pub epoch: Sender<u64>,
     pub returns: Returns,
 }
 
 /// Start a worker's thread.
-pub fn hire(
+pub fn spawn_worker(
     number: u32,
     job: &Arc<Job>,
     stop: &Arc<Stop>,
     target: SocketAddr,
     messages: &Sender<Message>,
-    beginning: &Arc<Beginning>,
-) -> io::Result<Hired> {
+    beginning: &Arc<MeasureStart>,
+) -> io::Result<WorkerHandle> {
     let (epoch, epoch_inbox) = channel();
     let (returns, returned) = channel();
-    let place = Place {
+    let place = WorkerThread {
         number,
         job: Arc::clone(job),
         stop: Arc::clone(stop),
@@ -78,10 +78,10 @@ pub fn hire(
             let _ = failures.send(Message::Failed(error));
         }
     })?;
-    Ok(Hired { epoch, returns })
+    Ok(WorkerHandle { epoch, returns })
 }
 
-impl Place {
+impl WorkerThread {
     /// Connect, wait for the epoch, do this worker's share of the load.
     fn work(self, returned: Receiver<Box<Slice>>) -> io::Result<()> {
         exact_timers();
@@ -105,7 +105,7 @@ impl Place {
     fn work_with<I: Io>(self, mut pool: Pool<I>, scenario: Scenario, returned: Receiver<Box<Slice>>) -> io::Result<()> {
         pool.grow(self.at_start());
         let opened = pool.open_all(self.job.timeout_ns, &self.stop)?;
-        let mut reasons = Reasons::new(self.global());
+        let mut reasons = FailureLog::new(self.global());
         match &opened.why {
             Some(why @ Failure::Connect(error)) => reasons.tell(Kind::of_connecting(error), why),
             Some(why @ Failure::Tls(_)) => reasons.tell(Kind::Tls, why),
@@ -120,15 +120,15 @@ impl Place {
         let worker = self.number as usize;
         let messages = self.messages.clone();
         let pieces = Box::new(move |piece| {
-            let _ = messages.send(Message::Piece(worker, piece));
+            let _ = messages.send(Message::WorkerInterval(worker, piece));
         });
-        let mut tally = Tally::new(window, self.job.interval_ns, Outlet { pieces, spare: returned });
+        let mut tally = Tally::new(window, self.job.interval_ns, IntervalSender { pieces, spare: returned });
         if self.job.commands {
             tally.ask(Arc::clone(&self.beginning));
         }
         let demand = self.demand(window)?;
         let count = self.job.count.map(|count| self.job.share_of(count, self.number));
-        let share = Share { pool, demand, scenario, tally, reasons, count };
+        let share = WorkerParts { pool, demand, scenario, tally, reasons, count };
         let mut load = Worker::new(share, self.job, self.stop, window.end_ns);
         let cut_ns = load.run()?;
         // Before the connections are closed, which takes its time where there are many.

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use redline_traffic::{
-    Connected, ENGINE_FORMAT, Ended, Engine, ErrorKind, Event, Interval, Phase, Started, Summary, TlsTold, Trouble,
+    Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Interval, Phase, Started, Summary, TlsInfo,
 };
 
-use crate::beginning::{Beginning, Grid};
 use crate::commands;
 use crate::job::{Job, Shape};
+use crate::measure_start::{IntervalGrid, MeasureStart};
 use crate::merge::Merger;
 use crate::output::tell;
-use crate::place::{Hired, Message, hire};
 use crate::pool::Failure;
 use crate::shards::child::{Orders, is_shard};
 use crate::stop::Stop;
 use crate::sys::process::give_way;
 use crate::sys::time::{now_ns, thread_cpu_ns, unix_ns};
+use crate::worker_thread::{Message, WorkerHandle, spawn_worker};
 
 /// How far ahead the epoch is set, so that every worker is there when it comes.
 const NOTICE_NS: u64 = 1_000_000;
@@ -33,12 +33,12 @@ pub fn direct(
     target: SocketAddr,
     stop: &Arc<Stop>,
     orders: Option<&Orders>,
-) -> Result<Option<Ended>, Trouble> {
+) -> Result<Option<Ended>, EngineError> {
     let begun_ns = now_ns();
     let (messages, inbox) = channel();
     let beginning = orders.map_or_else(Arc::default, |orders| Arc::clone(&orders.beginning));
     let hired = (0..job.workers)
-        .map(|number| hire(number, job, stop, target, &messages, &beginning))
+        .map(|number| spawn_worker(number, job, stop, target, &messages, &beginning))
         .collect::<io::Result<Vec<_>>>()
         .map_err(|error| internal(&error))?;
     drop(messages);
@@ -72,14 +72,14 @@ pub fn direct(
 }
 
 /// Listen for the command to measure. What was said before the schedule started waits to be read, and counts.
-fn heed_commands(job: &Job, epoch_ns: u64, beginning: &Arc<Beginning>) -> io::Result<()> {
-    let grid = Grid { epoch_ns, interval_ns: job.interval_ns, latest_ns: epoch_ns + job.warmup_ns };
+fn heed_commands(job: &Job, epoch_ns: u64, beginning: &Arc<MeasureStart>) -> io::Result<()> {
+    let grid = IntervalGrid { epoch_ns, interval_ns: job.interval_ns, latest_ns: epoch_ns + job.warmup_ns };
     let beginning = Arc::clone(beginning);
     commands::listen(move || beginning.ask(grid))
 }
 
 /// What a shard tells: the coordinator knows whether the others have connections, and when all start.
-fn connected(connections: Connections, connect_ns: u64, trouble: Option<Trouble>) -> Event<'static> {
+fn connected(connections: Connections, connect_ns: u64, trouble: Option<EngineError>) -> Event<'static> {
     let Connections { open, backend, tls, .. } = connections;
     Event::Connected(Connected { connections: open, connect_ns, backend: backend.to_owned(), tls, trouble })
 }
@@ -103,7 +103,7 @@ fn started(job: &Job, connections: Connections, connect_ns: u64, epoch_ns: u64) 
 }
 
 /// Tell all workers when the schedule starts.
-fn begin(hired: &[Hired], epoch_ns: u64) {
+fn begin(hired: &[WorkerHandle], epoch_ns: u64) {
     for worker in hired {
         // A worker that is gone has said why.
         let _ = worker.epoch.send(epoch_ns);
@@ -114,12 +114,12 @@ fn begin(hired: &[Hired], epoch_ns: u64) {
 struct Connections {
     open: u64,
     backend: &'static str,
-    tls: Option<TlsTold>,
+    tls: Option<TlsInfo>,
     why: Option<Failure>,
 }
 
 /// Wait until every worker has tried.
-fn wait_for_connections(hired: &[Hired], inbox: &Receiver<Message>) -> Result<Connections, Trouble> {
+fn wait_for_connections(hired: &[WorkerHandle], inbox: &Receiver<Message>) -> Result<Connections, EngineError> {
     let mut all = Connections { open: 0, backend: "", tls: None, why: None };
     for _ in hired {
         match inbox.recv() {
@@ -138,7 +138,7 @@ fn wait_for_connections(hired: &[Hired], inbox: &Receiver<Message>) -> Result<Co
 }
 
 /// That not one connection could be opened, when some were wanted.
-fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Option<Trouble> {
+fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Option<EngineError> {
     let wants_some = match &job.load.shape {
         Shape::Closed { users, .. } => users.start() >= 1.0,
         Shape::Open { .. } => true,
@@ -153,7 +153,7 @@ fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Op
         }
         _ => "check that the server is running and listens on that address and port",
     };
-    Some(Trouble {
+    Some(EngineError {
         kind: ErrorKind::Connect,
         message: format!("not one connection to {target} could be opened: {why}"),
         hint: hint.to_owned(),
@@ -165,11 +165,11 @@ fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Op
 fn conduct(
     job: &Job,
     stop: &Stop,
-    hired: &[Hired],
+    hired: &[WorkerHandle],
     inbox: &Receiver<Message>,
     epoch_ns: u64,
     begins_ns: impl Fn() -> u64,
-) -> Result<Ended, Trouble> {
+) -> Result<Ended, EngineError> {
     // The coordinator waits for all shards: where they share few cores, one that gives way would hold up the result of all.
     if !is_shard() {
         give_way();
@@ -181,7 +181,7 @@ fn conduct(
     let mut cpu_ns = thread_cpu_ns();
     while !merger.all_finished() {
         match inbox.recv() {
-            Ok(Message::Piece(worker, piece)) => {
+            Ok(Message::WorkerInterval(worker, piece)) => {
                 if let Some(spare) = merger.add(worker, piece) {
                     let _ = hired[worker].returns.send(spare);
                 }
@@ -209,7 +209,7 @@ fn conduct(
 }
 
 /// Tell every interval that all workers have told. The main thread's own CPU time belongs to the interval that it tells.
-fn tell_intervals(merger: &mut Merger, hired: &[Hired], cpu_ns: &mut u64) {
+fn tell_intervals(merger: &mut Merger, hired: &[WorkerHandle], cpu_ns: &mut u64) {
     while let Some(mut merged) = merger.next() {
         let before_ns = std::mem::replace(cpu_ns, thread_cpu_ns());
         let own_ns = *cpu_ns - before_ns;
@@ -230,8 +230,8 @@ fn tell_intervals(merger: &mut Merger, hired: &[Hired], cpu_ns: &mut u64) {
     }
 }
 
-fn internal(error: &io::Error) -> Trouble {
-    Trouble {
+fn internal(error: &io::Error) -> EngineError {
+    EngineError {
         kind: ErrorKind::Internal,
         message: format!("the system refused what it never should: {error}"),
         hint:

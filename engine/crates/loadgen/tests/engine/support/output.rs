@@ -1,18 +1,18 @@
-//! What an engine told, held to the laws that all results obey.
+//! What an engine output, held to the laws that all results obey.
 
 use redline_traffic::Histogram;
 use serde_json::Value;
 
-/// What an engine told, and how it ended.
+/// What an engine output, and how it ended.
 #[derive(Debug)]
-pub struct Told {
+pub struct EngineOutput {
     pub code: Option<i32>,
     pub events: Vec<Value>,
     /// What it said on standard error.
     pub log: String,
 }
 
-impl Told {
+impl EngineOutput {
     pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events.iter().filter(move |event| event["event"] == kind)
     }

@@ -10,7 +10,7 @@ const AT_ONCE_NS: u64 = 1_000_000_000;
 
 /// Why opening is slowed down, and what ends that.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Trouble {
+enum Cause {
     #[default]
     None,
     /// A connection could not be opened; the next that is opened ends it.
@@ -20,16 +20,16 @@ enum Trouble {
 }
 
 #[derive(Default)]
-pub struct Patience {
-    trouble: Trouble,
+pub struct ConnectBackoff {
+    cause: Cause,
     delay_ns: u64,
     open_after_ns: u64,
 }
 
-impl Patience {
+impl ConnectBackoff {
     /// How many connections may be being opened at once.
     pub fn at_once(&self) -> usize {
-        if self.trouble == Trouble::None { OPENING_AT_ONCE } else { 1 }
+        if self.cause == Cause::None { OPENING_AT_ONCE } else { 1 }
     }
 
     /// From when on the next may be opened.
@@ -39,38 +39,38 @@ impl Patience {
 
     /// One is being opened. That it opens says nothing yet: in trouble, the next has to wait all the same.
     pub fn tried(&mut self, now_ns: u64) {
-        if self.trouble != Trouble::None {
+        if self.cause != Cause::None {
             self.open_after_ns = now_ns.saturating_add(self.delay_ns);
         }
     }
 
     pub fn opened(&mut self) {
-        if self.trouble == Trouble::Refused {
+        if self.cause == Cause::Refused {
             *self = Self::default();
         }
     }
 
     /// The first answer came on a connection.
     pub fn answered(&mut self) {
-        if self.trouble != Trouble::None {
+        if self.cause != Cause::None {
             *self = Self::default();
         }
     }
 
     pub fn refused(&mut self, now_ns: u64) {
-        self.slow_down(Trouble::Refused, now_ns);
+        self.slow_down(Cause::Refused, now_ns);
     }
 
     /// A connection that was opened then has ended without an answer.
     pub fn dropped(&mut self, opened_ns: u64, now_ns: u64) {
         if now_ns < opened_ns.saturating_add(AT_ONCE_NS) {
-            self.slow_down(Trouble::Dropped, now_ns);
+            self.slow_down(Cause::Dropped, now_ns);
         }
     }
 
-    fn slow_down(&mut self, trouble: Trouble, now_ns: u64) {
-        if self.trouble != Trouble::Dropped {
-            self.trouble = trouble;
+    fn slow_down(&mut self, cause: Cause, now_ns: u64) {
+        if self.cause != Cause::Dropped {
+            self.cause = cause;
         }
         self.delay_ns = (self.delay_ns * 2).clamp(SHORTEST_DELAY_NS, LONGEST_DELAY_NS);
         self.open_after_ns = now_ns.saturating_add(self.delay_ns);
@@ -79,11 +79,11 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_DELAY_NS, OPENING_AT_ONCE, Patience, SHORTEST_DELAY_NS};
+    use super::{ConnectBackoff, LONGEST_DELAY_NS, OPENING_AT_ONCE, SHORTEST_DELAY_NS};
 
     #[test]
     fn connections_that_end_unanswered_and_at_once_are_opened_ever_more_slowly() {
-        let mut patience = Patience::default();
+        let mut patience = ConnectBackoff::default();
         let (mut now_ns, mut delay_ns) = (0, SHORTEST_DELAY_NS);
         for _ in 0..12 {
             patience.dropped(now_ns, now_ns);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn one_that_opens_ends_refusals_and_one_that_ends_late_is_nobodys_fault() {
-        let mut patience = Patience::default();
+        let mut patience = ConnectBackoff::default();
         patience.refused(0);
         assert_eq!(patience.until_ns(), SHORTEST_DELAY_NS);
         patience.opened();
