@@ -29,10 +29,8 @@ impl<'a> Input<'a> {
         let (&[asked, cuts], rest) = data.split_first_chunk()?;
         let (lengths, bytes) = rest.split_at_checked(usize::from(cuts % 16))?;
         let asked_of = |bits: u8| Asked { head: bits & 1 != 0, hash: bits & 2 != 0, keep: bits & 4 != 0 };
-        // The line feed makes the parser look at the beginning of a head that it has not parsed yet, so that it sees
-        // what it would have seen in one piece.
         let times = if asked & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };
-        let bytes = [bytes.repeat(times).as_slice(), b"\n"].concat();
+        let bytes = bytes.repeat(times);
         Some(Self { asked: [asked_of(asked), asked_of(asked >> 4)], lengths, bytes })
     }
 

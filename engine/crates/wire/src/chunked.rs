@@ -8,8 +8,18 @@ use crate::answer::Malformed;
 enum At {
     /// In the hexadecimal size; whether a digit has come.
     Size(bool),
-    /// In white space or an extension after the size.
-    Extension,
+    /// In white space that an extension has to follow.
+    BeforeExtension,
+    /// Before an extension's name, in it, and in white space after it.
+    NameStart,
+    Name,
+    AfterName,
+    /// Before an extension's value, in a token, in a quoted string, after its backslash, and after it.
+    ValueStart,
+    Value,
+    Quoted,
+    Escaped,
+    AfterQuoted,
     /// After the carriage return of the size line.
     SizeEnd,
     /// In a chunk's data.
@@ -17,9 +27,13 @@ enum At {
     /// After the data: its carriage return, then its line feed.
     DataCr,
     DataLf,
-    /// At the beginning of a trailer line, within one, or after the carriage return of the blank one.
-    TrailerStart,
-    Trailer,
+    /// At the beginning of a trailer line; whether there is one before, which it may continue.
+    TrailerStart(bool),
+    /// In a trailer's name, in its value, and after the carriage return of its line.
+    TrailerName,
+    TrailerValue,
+    TrailerLf,
+    /// After the carriage return of the last, blank line.
     LastLf,
 }
 
@@ -67,37 +81,83 @@ impl Chunked {
 
     /// Take one byte outside the data; true when it was the last of the body.
     fn step(&mut self, byte: u8) -> Result<bool, Malformed> {
-        self.at = match (self.at, byte) {
-            (At::Size(_), digit) if digit.is_ascii_hexdigit() => self.digit(digit)?,
-            (At::Size(true) | At::Extension, b'\r') => At::SizeEnd,
-            (At::Size(true), b' ' | b'\t' | b';') => self.kept(At::Extension)?,
-            (At::Extension, other) if other != b'\n' => self.kept(At::Extension)?,
+        let at = match (self.at, byte) {
+            (At::Size(_), digit) if digit.is_ascii_hexdigit() => return self.digit(digit),
+            (At::Size(true) | At::Name | At::Value | At::AfterQuoted, b'\r') => At::SizeEnd,
             (At::SizeEnd, b'\n') => self.size_is_known(),
             (At::DataCr, b'\r') => At::DataLf,
             (At::DataLf, b'\n') => At::Size(false),
-            (At::TrailerStart, b'\r') => At::LastLf,
-            (At::TrailerStart | At::Trailer, other) if other != b'\n' => self.kept(At::Trailer)?,
-            (At::Trailer, b'\n') => At::TrailerStart,
+            (At::TrailerStart(_), b'\r') => At::LastLf,
             (At::LastLf, b'\n') => return Ok(true),
-            _ => return Err(Malformed::Chunk),
+            (At::TrailerStart(_) | At::TrailerName | At::TrailerValue | At::TrailerLf, _) => self.trailer(byte)?,
+            _ => self.extension(byte)?,
         };
+        self.at = at;
         Ok(false)
     }
 
-    fn digit(&mut self, byte: u8) -> Result<At, Malformed> {
+    /// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`, RFC 9112, section 7.1.1.
+    fn extension(&mut self, byte: u8) -> Result<At, Malformed> {
+        let at = match (self.at, byte) {
+            (At::Size(true) | At::BeforeExtension | At::Value | At::AfterQuoted, b' ' | b'\t') => At::BeforeExtension,
+            (At::Size(true) | At::BeforeExtension | At::Name | At::AfterName | At::Value | At::AfterQuoted, b';') => {
+                At::NameStart
+            }
+            (At::NameStart | At::ValueStart, b' ' | b'\t') => self.at,
+            (At::NameStart | At::Name, byte) if is_token(byte) => At::Name,
+            (At::Name | At::AfterName, b' ' | b'\t') => At::AfterName,
+            (At::Name | At::AfterName, b'=') => At::ValueStart,
+            (At::ValueStart, b'"') => At::Quoted,
+            (At::ValueStart | At::Value, byte) if is_token(byte) => At::Value,
+            (At::Quoted, b'"') => At::AfterQuoted,
+            (At::Quoted, b'\\') => At::Escaped,
+            (At::Quoted | At::Escaped, byte) if is_text(byte) => At::Quoted,
+            _ => return Err(Malformed::Chunk),
+        };
+        self.counted()?;
+        Ok(at)
+    }
+
+    /// A field line (RFC 9112, section 5). Its end may be a line feed alone (section 2.2), and it may be folded (section 5.2).
+    fn trailer(&mut self, byte: u8) -> Result<At, Malformed> {
+        let at = match (self.at, byte) {
+            (At::TrailerStart(_) | At::TrailerName, byte) if is_token(byte) => At::TrailerName,
+            (At::TrailerName, b':') | (At::TrailerStart(true), b' ' | b'\t') => At::TrailerValue,
+            (At::TrailerValue, b'\r') => At::TrailerLf,
+            (At::TrailerValue | At::TrailerLf, b'\n') => At::TrailerStart(true),
+            (At::TrailerValue, byte) if is_text(byte) => At::TrailerValue,
+            _ => return Err(Malformed::Chunk),
+        };
+        self.counted()?;
+        Ok(at)
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<bool, Malformed> {
         let digit = char::from(byte).to_digit(16).unwrap_or_default();
         self.remaining = self.remaining.checked_mul(16).ok_or(Malformed::Chunk)? | u64::from(digit);
+        self.at = At::Size(true);
         // Zeros in front change nothing, so without a count they could go on for ever.
-        self.kept(At::Size(true))
+        self.counted()?;
+        Ok(false)
     }
 
     fn size_is_known(&mut self) -> At {
         self.overhead = 0;
-        if self.remaining == 0 { At::TrailerStart } else { At::Data }
+        if self.remaining == 0 { At::TrailerStart(false) } else { At::Data }
     }
 
-    fn kept(&mut self, at: At) -> Result<At, Malformed> {
+    fn counted(&mut self) -> Result<(), Malformed> {
         self.overhead += 1;
-        if self.overhead as usize > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(at) }
+        if self.overhead as usize > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
     }
+}
+
+/// `tchar`, RFC 9110, section 5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// What a field value and a quoted string consist of (RFC 9110, sections 5.5 and 5.6.4).
+fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
 }

@@ -24,15 +24,43 @@ pub(crate) struct Head {
     pub framing: Framing,
 }
 
+/// A verdict may fall at each of so many first bytes, so that what is not HTTP/1 at all is malformed before a line ends.
+const FIRST_BYTES: usize = 16;
+
+/// The length of the longest prefix of `bytes` at which a verdict may fall: in its first bytes, behind a bare carriage return,
+/// where a line begins that does not continue the one before (so that folded lines are parsed once), or at the blank line.
+/// Such places before `before` were seen earlier.
+pub(crate) fn last_verdict(bytes: &[u8], before: usize) -> usize {
+    let may_fall = |at: &usize| match (bytes[at - 1], bytes[*at]) {
+        (b'\r', b'\n') => *at > 1 && bytes[at - 2] == b'\n',
+        (b'\r', _) => true,
+        (b'\n', next) => !matches!(next, b' ' | b'\t'),
+        _ => false,
+    };
+    let last = (before.max(1)..bytes.len()).rfind(may_fall).map_or(0, |at| at + 1);
+    last.max(bytes.len().min(FIRST_BYTES))
+}
+
 /// Parse a head at the beginning of `bytes`; `None` when it is not whole yet. It looks at no byte past the head's blank line.
 pub(crate) fn parse(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
-    // Blank lines before an answer end no answer that came before. (And each would be parsed again with every line that follows.)
-    if matches!(bytes.first(), Some(b'\r' | b'\n')) {
-        return Err(Malformed::Head);
+    match bytes {
+        // Blank lines before an answer end no answer that came before. (And each would be parsed again with every line that follows.)
+        [b'\r' | b'\n', ..] => Err(Malformed::Head),
+        // A later minor version is read as the highest that is known (RFC 9110, section 2.5).
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', rest @ ..] => {
+            parse_known(&[b"HTTP/1.1", rest].concat(), asked_head)
+        }
+        _ => parse_known(bytes, asked_head),
     }
+}
+
+fn parse_known(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut []);
+    // A folded value is one with spaces in place of its line ends (RFC 9112, section 5.2), which all the values that matter
+    // here are split at or may not have.
     let parsed = ParserConfig::default()
+        .allow_obsolete_multiline_headers_in_responses(true)
         .parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
         .map_err(|error| match error {
             httparse::Error::TooManyHeaders => Malformed::TooManyHeaders,
@@ -54,6 +82,10 @@ struct Facts {
     content_length: Option<u64>,
     /// Whether the last transfer coding is chunked; `None` when there is no coding.
     chunked: Option<bool>,
+    /// How often chunked is applied.
+    times_chunked: u32,
+    /// Whether chunked has parameters.
+    parameters: bool,
     close: bool,
     keep_alive: bool,
 }
@@ -101,8 +133,14 @@ impl Facts {
 
     fn encoding(&mut self, value: &[u8]) {
         // All lines of a header are one list (RFC 9110, section 5.3), so that an empty one adds nothing.
-        let last = tokens(value).last().map(|last| last.eq_ignore_ascii_case(b"chunked"));
-        self.chunked = last.or(self.chunked);
+        for coding in tokens(value) {
+            let name = coding.split(|byte| *byte == b';').next().unwrap_or(coding);
+            let is_chunked = name.trim_ascii().eq_ignore_ascii_case(b"chunked");
+            self.times_chunked += u32::from(is_chunked);
+            // It has no parameters: one is an error (RFC 9112, section 7.1).
+            self.parameters |= is_chunked && name.len() < coding.len();
+            self.chunked = Some(is_chunked);
+        }
     }
 
     fn framing(&self, status: u16, minor: u8, asked_head: bool) -> Result<Framing, Malformed> {
@@ -110,8 +148,9 @@ impl Facts {
             return Ok(Framing::None);
         }
         if let Some(chunked) = self.chunked {
-            // Two framings, or one that HTTP/1.0 does not know: where the body ends is a guess (RFC 9112, section 6.1).
-            if self.content_length.is_some() || minor == 0 {
+            // Two framings, one that HTTP/1.0 does not know, or chunks within chunks: where the body ends is a guess
+            // (RFC 9112, section 6.1).
+            if self.content_length.is_some() || minor == 0 || self.times_chunked > 1 || self.parameters {
                 return Err(Malformed::Framing);
             }
             return Ok(if chunked { Framing::Chunked } else { Framing::UntilClose });

@@ -139,35 +139,27 @@ impl Parser {
         if self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty()) {
             return self.resumed_head(bytes, asked);
         }
-        // Past the limit nothing is looked at, so that what is wrong does not depend on how the bytes were cut.
-        let within = &bytes[..bytes.len().min(MOST_HEAD_BYTES)];
-        if let Some(head) = heads.parse(within, asked.head)? {
+        // Nothing past the limit is read.
+        if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], asked.head) {
             self.start_body(head, asked)?;
             return Ok(Some(head.bytes));
         }
-        if bytes.len() > MOST_HEAD_BYTES {
-            return Err(Malformed::TooLong);
-        }
-        self.extra.get_or_insert_default().pending.extend_from_slice(bytes);
-        Ok(None)
+        self.resumed_head(bytes, asked)
     }
 
-    /// Read a head whose beginning came earlier.
+    /// Read a head that comes in pieces, or is malformed. It is parsed up to a place where a verdict may fall, and those
+    /// places depend on the bytes alone, so that the verdict does not depend on how they were cut.
     #[cold]
     fn resumed_head(&mut self, bytes: &[u8], asked: Asked) -> Result<Option<usize>, Malformed> {
         let pending = &mut self.extra.get_or_insert_default().pending;
         let before = pending.len();
         let room = MOST_HEAD_BYTES - before;
-        let new = &bytes[..bytes.len().min(room)];
-        pending.extend_from_slice(new);
-        // A head ends with a line feed, so without one there is nothing new to see: long lines are not parsed again.
-        let head = if memchr::memchr(b'\n', new).is_some() || bytes.len() > room {
-            head::parse(pending, asked.head)?
-        } else {
-            None
-        };
+        pending.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let too_long = bytes.len() > room;
+        let end = if too_long { pending.len() } else { head::last_verdict(pending, before) };
+        let head = if end > before { head::parse(&pending[..end], asked.head)? } else { None };
         let Some(head) = head else {
-            return if bytes.len() > room { Err(Malformed::TooLong) } else { Ok(None) };
+            return if too_long { Err(Malformed::TooLong) } else { Ok(None) };
         };
         pending.clear();
         pending.shrink_to(IDLE_PENDING);
