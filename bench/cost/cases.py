@@ -7,12 +7,13 @@ from typing import Any
 from bench.cost import pace
 from bench.cost.engine import BACKENDS, Exchange, Work, closed, engine
 from bench.cost.pairs import Client, Samples, in_rounds, progress
-from bench.cost.peers import Asked, peer, pipelining, uploading
+from bench.cost.peers import client, pipelining, uploading
 from bench.cost.place import Place
 from bench.cost.scaling import scaling
 from bench.cost.servers import nghttpd, nginx
 from bench.cost.table import Outcome, Row, order, row
 from bench.rig import PATH, running
+from redline.peers import PeerLoad
 
 CONNECTIONS = 64
 DEPTH = 16
@@ -43,27 +44,29 @@ def _engines(place: Place, exchange: Exchange, load: dict[str, Any]) -> list[Cli
     return [engine(work, backend) for backend in BACKENDS]
 
 
-def _asked(place: Place, url: str, connections: int, *extra: str) -> Asked:
-    return Asked(url, connections, place.seconds, place.client_core, place.scratch, extra)
+def _load(place: Place, url: str, connections: int, *extra: str, http2: bool = False) -> PeerLoad:
+    cpus = (place.client_core,)
+    return PeerLoad(url, connections, place.seconds, place.scratch, cpus=cpus, http2=http2, extra=extra)
 
 
 def plain(place: Place) -> Outcome:
     """GET on 64 connections, answered at once."""
     with running(place.oracle, "null", cpu=place.server_core) as oracle:
-        asked = _asked(place, oracle.url, CONNECTIONS)
+        load = _load(place, oracle.url, CONNECTIONS)
         others = [
-            Against("h2load --h1", peer("h2load --h1", _asked(place, asked.url, CONNECTIONS, "--h1"), "h2load")),
-            *(Against(name, peer(name, asked)) for name in ("oha", "k6")),
+            Against("h2load --h1", client("h2load --h1", load, "h2load")),
+            *(Against(name, client(name, load)) for name in ("oha", "k6")),
         ]
+        wrk = Against("wrk", client("wrk", load), 0.70)
         subjects = _engines(place, Exchange(oracle.endpoint.port), closed(CONNECTIONS))
-        return Outcome(compare("plain", place, subjects, [Against("wrk", peer("wrk", asked), 0.70), *others])[0])
+        return Outcome(compare("plain", place, subjects, [wrk, *others])[0])
 
 
 def pipelined(place: Place) -> Outcome:
     """The same with 16 requests in flight on each connection. wrk writes 16, waits for all, and times that."""
     with running(place.oracle, "null", cpu=place.server_core) as oracle:
         script = pipelining(DEPTH, PATH, place.scratch)
-        wrk = peer("wrk", _asked(place, oracle.url, CONNECTIONS, *script))
+        wrk = client("wrk", _load(place, oracle.url, CONNECTIONS, *script))
         subjects = _engines(place, Exchange(oracle.endpoint.port), closed(CONNECTIONS, DEPTH))
         return Outcome(compare("16-deep", place, subjects, [Against("wrk", wrk, 0.60)])[0])
 
@@ -73,7 +76,7 @@ def tls(place: Place) -> Outcome:
     found = Outcome()
     with nginx(place.scratch, place.server_core) as ports:
         for name, port, version in (("TLS 1.3", ports.tls13, "1.3"), ("TLS 1.2", ports.tls12, "1.2")):
-            wrk = peer("wrk", _asked(place, f"https://127.0.0.1:{port}{PATH}", CONNECTIONS))
+            wrk = client("wrk", _load(place, f"https://127.0.0.1:{port}{PATH}", CONNECTIONS))
             subjects = _engines(place, Exchange(port, tls=(version,)), closed(CONNECTIONS))
             rows, samples = compare(name, place, subjects, [Against("wrk", wrk, 0.85)])
             found.rows += rows
@@ -85,11 +88,13 @@ def http2(place: Place) -> Outcome:
     """16 streams on each of 8 connections, with prior knowledge against nghttpd and over TLS 1.3 against nginx."""
     found, load, streams = Outcome(), closed(HTTP2_CONNECTIONS, DEPTH), f"-m{DEPTH}"
     with nghttpd(place.scratch, place.server_core) as port:
-        h2load = peer("h2load", _asked(place, f"http://127.0.0.1:{port}{PATH}", HTTP2_CONNECTIONS, streams))
+        url = f"http://127.0.0.1:{port}{PATH}"
+        h2load = client("h2load", _load(place, url, HTTP2_CONNECTIONS, streams, http2=True))
         subjects = _engines(place, Exchange(port, http="2"), load)
         found.rows += compare("HTTP/2, 16 streams", place, subjects, [Against("h2load", h2load, 0.80)])[0]
     with nginx(place.scratch, place.server_core) as ports:
-        h2load = peer("h2load", _asked(place, f"https://127.0.0.1:{ports.http2}{PATH}", HTTP2_CONNECTIONS, streams))
+        url = f"https://127.0.0.1:{ports.http2}{PATH}"
+        h2load = client("h2load", _load(place, url, HTTP2_CONNECTIONS, streams, http2=True))
         subjects = _engines(place, Exchange(ports.http2, http="2", tls=("1.3",)), load)
         rows, samples = compare("HTTP/2 over TLS 1.3", place, subjects, [Against("h2load", h2load, 0.80)])
         found.rows += rows
@@ -101,7 +106,7 @@ def upload(place: Place) -> Outcome:
     """POST of 5 MB on 8 connections to the oracle, which counts what comes."""
     with running(place.oracle, "null", cpu=place.server_core) as oracle:
         script = uploading(UPLOAD_BYTES, place.scratch)
-        wrk = peer("wrk", _asked(place, oracle.url, UPLOAD_CONNECTIONS, *script))
+        wrk = client("wrk", _load(place, oracle.url, UPLOAD_CONNECTIONS, *script))
         answer = len(f"{PATH[1:]} {UPLOAD_BYTES}")
         exchange = Exchange(oracle.endpoint.port, body=b"x" * UPLOAD_BYTES, answer_length=answer)
         subjects = _engines(place, exchange, closed(UPLOAD_CONNECTIONS))

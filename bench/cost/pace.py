@@ -2,10 +2,11 @@
 
 from bench.cost.engine import BACKENDS, Exchange, Work, closed, engine, uniform
 from bench.cost.pairs import Sample, Samples, difference, in_rounds, progress
-from bench.cost.peers import Asked, peer
+from bench.cost.peers import client
 from bench.cost.place import Place
 from bench.cost.table import Outcome, heads, interval, line, number, order, row
 from bench.rig import running
+from redline.peers import PeerLoad
 
 RATE_PER_S = 20_000
 CONNECTIONS = 64
@@ -23,15 +24,9 @@ def steady(place: Place) -> Outcome:
         alone = Work(exchange, closed(1), _ROUND_TRIP_S, (place.client_core,))
         subjects = [engine(load, backend) for backend in BACKENDS]
         trips = [engine(alone, backend, _trip(backend)) for backend in BACKENDS]
-        asked = Asked(
-            oracle.url,
-            CONNECTIONS,
-            seconds(place),
-            place.client_core,
-            place.scratch,
-            (f"-R{RATE_PER_S}", "--latency"),
-        )
-        wrk2 = peer("wrk2", asked)
+        cpus = (place.client_core,)
+        rated = PeerLoad(oracle.url, CONNECTIONS, seconds(place), place.scratch, rate_per_s=RATE_PER_S, cpus=cpus)
+        wrk2 = client("wrk2", rated)
         clients = [*order(subjects, [wrk2] if wrk2 else []), *trips]
         samples = in_rounds(clients, place.pairs, progress)
     if wrk2 is None:

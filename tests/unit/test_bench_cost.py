@@ -1,7 +1,6 @@
 """The pure parts of the benches: pairs, verdicts, what peers and the engine say, and the table."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,20 @@ import pytest
 from bench.cost.engine import read
 from bench.cost.pairs import Client, Interval, Ran, Sample, Samples, difference, in_rounds, ratio
 from bench.cost.pairs import sample as measured
-from bench.cost.peers import find, pipelining, read_h2load, read_k6, read_oha, read_wrk, timed, version
+from bench.cost.peers import find, pipelining, ran, version
 from bench.cost.place import Use, told
 from bench.cost.scaling import linear
 from bench.cost.table import Row, order, row, table
 from redline.errors import DriveError
 from redline.model import Histogram
-from redline.peers.wrk import Wrk2
+from redline.peers import ADAPTERS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
+
+
+def read_peer(name: str, output: str) -> Ran:
+    (adapter,) = (each for each in ADAPTERS if each.name == name)
+    return ran(name, adapter.read(output))
 
 
 def sample(cpu_us: float, faults: str = "") -> Sample:
@@ -83,9 +87,8 @@ def test_a_run_without_a_right_answer_is_no_sample() -> None:
 
 
 def test_wrk_is_read_with_its_errors_and_percentiles() -> None:
-    found = timed(
-        Wrk2(),
-        read_wrk,
+    found = read_peer(
+        "wrk2",
         "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%    0.99ms\n 75.000%    1.32ms\n"
         " 99.000%  980.00us\n  59994 requests in 3.00s, 3.95MB read\n"
         "  Socket errors: connect 0, read 1, write 0, timeout 2\n"
@@ -95,26 +98,25 @@ def test_wrk_is_read_with_its_errors_and_percentiles() -> None:
     assert (found.p50_us, found.p99_us) == (990.0, 980.0)
     assert found.faults == "Socket errors: connect 0, read 1, write 0, timeout 2"
     with pytest.raises(DriveError):
-        read_wrk("unable to connect")
+        read_peer("wrk", "unable to connect")
 
 
 @pytest.mark.parametrize(
-    ("file", "reader", "requests", "rate_per_s"),
+    ("file", "requests", "rate_per_s"),
     [
-        ("wrk.txt", read_wrk, 6272, 3133.87),
-        ("wrk2.txt", read_wrk, 11965, 997.07),
-        ("h2load.txt", read_h2load, 1984, 992.0),
-        ("oha.json", read_oha, 1996, 1000.2758662910124),
-        ("k6.json", read_k6, 2000, 997.8114671812531),
+        ("wrk.txt", 6272, 3133.87),
+        ("wrk2.txt", 11965, 997.07),
+        ("h2load.txt", 1984, 992.0),
+        ("oha.json", 1996, 1000.2758662910124),
+        ("k6.json", 2000, 997.8114671812531),
     ],
 )
-def test_what_the_selftest_reads_is_read_here_too(
-    file: str, reader: Callable[[str], Ran], requests: int, rate_per_s: float
-) -> None:
-    found = reader((GOLDEN / file).read_text())
+def test_what_the_selftest_reads_is_read_here_too(file: str, requests: int, rate_per_s: float) -> None:
+    name = file.partition(".")[0]
+    found = read_peer(name, (GOLDEN / file).read_text())
     assert (found.requests, found.rate_per_s, found.faults) == (requests, rate_per_s, "")
-    with pytest.raises((DriveError, LookupError)):
-        reader("unable to connect")
+    with pytest.raises(DriveError):
+        read_peer(name, "unable to connect")
 
 
 def test_a_peer_is_looked_for_in_the_folder_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +136,10 @@ def test_a_peer_is_looked_for_in_the_folder_first(tmp_path: Path, monkeypatch: p
 
 
 def test_h2load_is_read_with_what_tls_agreed_on() -> None:
-    found = read_h2load(
+    found = read_peer(
+        "h2load",
         "TLS Protocol: TLSv1.3\nCipher: TLS_AES_128_GCM_SHA256\nfinished in 1.00s, 82889.00 req/s, 5.45MB/s\n"
-        "requests: 82891 total, 82897 started, 82889 done, 82887 succeeded, 2 failed, 2 errored, 0 timeout\n"
+        "requests: 82891 total, 82897 started, 82889 done, 82887 succeeded, 2 failed, 2 errored, 0 timeout\n",
     )
     assert (found.requests, found.rate_per_s) == (82887, 82889.0)
     assert found.faults == "2 failed, 2 errored"

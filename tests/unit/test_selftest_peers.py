@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.peers import ADAPTERS
-from redline.peers.adapter import Adapter, Asked, time_ns
+from redline.peers import ADAPTERS, PeerAdapter, PeerLoad
+from redline.peers.adapters import time_ns
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 US, MS = 1e3, 1e6
@@ -41,7 +41,7 @@ def printed(name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(BY_NAME))
 def test_what_a_peer_printed_is_read(name: str) -> None:
-    found = BY_NAME[name].read(printed(name))
+    found = BY_NAME[name].read(printed(name)).latencies_ns
     assert found == pytest.approx(READ[name])
 
 
@@ -55,28 +55,28 @@ def test_every_peer_has_a_golden_output_and_says_what_it_was_tried_with() -> Non
 def test_an_output_that_is_cut_anywhere_gives_less_and_no_error(name: str) -> None:
     whole = printed(name)
     for length in range(0, len(whole), 37):
-        found = BY_NAME[name].read(whole[:length])
+        found = BY_NAME[name].read(whole[:length]).latencies_ns
         assert all(ns >= 0 for ns in found.values())
 
 
 @given(st.text(max_size=200))
 def test_nonsense_is_read_as_nothing_or_numbers(text: str) -> None:
     for adapter in ADAPTERS:
-        assert all(ns >= 0 for ns in adapter.read(text).values())
+        assert all(ns >= 0 for ns in adapter.read(text).latencies_ns.values())
 
 
 @pytest.mark.parametrize(
     "text", ["{}", "[]", "{" * 5000, '{"latencies": 3}', '{"latencies": {"50th": "x", "max": -1}}', '{"metrics": []}']
 )
 def test_json_of_another_shape_is_read_as_nothing(text: str) -> None:
-    assert all(adapter.read(text) == {} for adapter in ADAPTERS)
+    assert all(adapter.read(text).latencies_ns == {} for adapter in ADAPTERS)
 
 
 def test_later_h2load_tells_more() -> None:
     heads = "             min     max  median     p95     p99    mean      sd   +/- sd"
     times = "time for request:  5.12ms  7.82ms  5.20ms  6.00ms  7.00ms  5.32ms   240us   96.67%"
     text = f"{heads}\n{times}\n"
-    assert BY_NAME["h2load"].read(text) == pytest.approx({0.5: 5.2e6, 0.95: 6e6, 0.99: 7e6, 1.0: 7.82e6})
+    assert BY_NAME["h2load"].read(text).latencies_ns == pytest.approx({0.5: 5.2e6, 0.95: 6e6, 0.99: 7e6, 1.0: 7.82e6})
 
 
 def test_times() -> None:
@@ -88,13 +88,13 @@ def test_times() -> None:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
-def test_a_peer_is_asked_for_the_rate_and_the_length(adapter: Adapter, tmp_path: Path) -> None:
-    asked = Asked("http://127.0.0.1:1/path0", 2000, 50, 3.0, tmp_path)
-    commands = adapter.commands(asked)
+def test_a_peer_is_asked_for_the_rate_and_the_length(adapter: PeerAdapter, tmp_path: Path) -> None:
+    load = PeerLoad("http://127.0.0.1:1/path0", 50, 3.0, tmp_path, rate_per_s=2000)
+    commands = adapter.commands(load)
     told = " ".join(part for command in commands for part in command) + "".join(
         file.read_text() for file in tmp_path.iterdir()
     )
-    assert asked.url in told
+    assert load.url in told
     assert "3" in told
     wanted = {"open": "40" if adapter.name == "h2load" else "2000", "closed": "-c50"}
     assert wanted[adapter.loop] in told

@@ -1,5 +1,6 @@
-"""Other load generators, asked the same: found on the PATH, called in their own way, told in their own words."""
+"""Other load generators, for `redline selftest --peers` and `bench`: how each is called, and how its output is read."""
 
-from redline.peers.asking import ADAPTERS, Peer, ask, find_peer, find_peers
+from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad, PeerOutput
+from redline.peers.calling import Peer, find_peer, find_peers, run_peer
 
-__all__ = ["ADAPTERS", "Peer", "ask", "find_peer", "find_peers"]
+__all__ = ["ADAPTERS", "Peer", "PeerAdapter", "PeerLoad", "PeerOutput", "find_peer", "find_peers", "run_peer"]

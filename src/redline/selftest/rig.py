@@ -15,9 +15,9 @@ from typing import Self
 from redline.errors import LaunchError
 from redline.model import Cell, Closed, Expected, Interval, Load, Open, Recording, Request, Scenario, Traffic, Variant
 from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Drive, Endpoint
-from redline.selftest.cores import on_cores
 from redline.selftest.oracle import Oracle, own_lateness
 from redline.selftest.results import Quantile
 

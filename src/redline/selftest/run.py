@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.errors import DriveError
 from redline.model import Closed, Histogram, Load, Open, Think, Traffic
-from redline.peers import Peer, ask
-from redline.peers.adapter import Asked
+from redline.peers import Peer, PeerLoad, run_peer
 from redline.plugins.linux.host import Host
 from redline.selftest import arrivals, evidence
 from redline.selftest.cases import ARRIVALS, Case, even, poisson
@@ -22,6 +22,7 @@ from redline.selftest.results import (
     Check,
     MachineFacts,
     PeerAnswer,
+    Quantile,
     SelftestResult,
 )
 from redline.selftest.rig import STOPPED_AFTER_SHARE, Observed, Rig
@@ -93,7 +94,7 @@ def run(order: Order, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
     for case in order.cases:
         begin(case.name)
         observed = rig.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
-        runs.append(_Run(case, observed, _ask(order.peers, case, rig, begin)))
+        runs.append(_Run(case, observed, _peer_answers(order.peers, case, rig, begin)))
     seen = _record_arrivals(order, rig, begin)
     begin("the round trip, again")
     awake, resting = (Way(*both) for both in zip(before, _round_trips(order, rig), strict=True))
@@ -126,15 +127,37 @@ def _burst(order: Order, rig: Rig) -> float:
     return 1e9 / traffic.rate_per_s if traffic.rate_per_s > 0 else 0.0
 
 
-def _ask(peers: tuple[Peer, ...], case: Case, rig: Rig, begin: Callable[[str], None]) -> tuple[PeerAnswer, ...]:
+def _peer_answers(
+    peers: tuple[Peer, ...], case: Case, rig: Rig, begin: Callable[[str], None]
+) -> tuple[PeerAnswer, ...]:
     answers, cpus = [], rig.oracle.placement.engine_cpus
     for peer in peers if compares(case) else ():
         begin(f"{case.name} by {peer.adapter.name}")
-        after_s = peer.adapter.settles_s + STOPPED_AFTER_SHARE * case.seconds
+        settles_s = peer.adapter.settles_s
+        after_s = settles_s + STOPPED_AFTER_SHARE * case.seconds
         with rig.server(case.oracle, stop_s=case.stop_s, after_s=after_s) as url:
-            asked = Asked(url, case.rate_per_s, case.load.connections, case.seconds, rig.scratch, cpus)
-            answers.append(ask(peer, asked))
+            connections, seconds = case.load.connections, case.seconds + settles_s
+            load = PeerLoad(url, connections, seconds, rig.scratch, rate_per_s=case.rate_per_s, cpus=cpus)
+            answers.append(_peer_answer(peer, load))
     return tuple(answers)
+
+
+def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
+    """What the peer reports of this load; the note says why where it reports nothing."""
+    adapter, found = peer.adapter, {}
+    try:
+        found = run_peer(peer, load).latencies_ns
+        note = adapter.note if found else "gave no answer that can be read"
+    except DriveError as error:
+        note = f"gave no answer: {error.problems[0].message}"
+    return PeerAnswer(
+        peer=adapter.name,
+        version=peer.version,
+        tried_with=adapter.tried_with,
+        loop=adapter.loop,
+        points=tuple(Quantile(q=q, ns=ns) for q, ns in sorted(found.items())),
+        note=note,
+    )
 
 
 def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.model import Histogram
-from redline.selftest.cores import on_cores
+from redline.plugins.linux.scheduling import on_cores
 
 _PERIOD_S = 0.001
 _SLACK = Path("/proc/self/timerslack_ns")

@@ -107,11 +107,3 @@ def _whole(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError:
         return b""
-
-
-def gives_way(thread: int) -> bool:
-    """Whether a thread runs only when its core has nothing else to do (SCHED_IDLE); False for one that has ended."""
-    try:
-        return os.sched_getscheduler(thread) == os.SCHED_IDLE
-    except OSError:
-        return False

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from redline.model import Series, Subject
 from redline.plugins.linux.host import Host
-from redline.plugins.linux.yielding import give_way
+from redline.plugins.linux.scheduling import give_way
 from redline.plugins.probes.surroundings import Share, Surroundings, Values
 from redline.plugins.probes.tree import ProcessTree
 from redline.plugins.probes.units import COUNTERS, GAUGES

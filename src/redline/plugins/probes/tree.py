@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from redline.plugins.linux import cgroup, procfs
+from redline.plugins.linux.scheduling import gives_way
 from redline.plugins.probes.tally import Tally
 
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
@@ -106,7 +107,7 @@ class ProcessTree:
                     continue
                 voluntary[thread], involuntary[thread] = int(switches[1]), int(switches[2])
                 waited = procfs.read_bytes(f"/proc/{pid}/task/{thread}/schedstat").split()
-                if len(waited) == 3 and not procfs.gives_way(int(thread)):
+                if len(waited) == 3 and not gives_way(int(thread)):
                     delay[thread], preempted[thread] = int(waited[1]), int(switches[2])
         if not voluntary:
             return None

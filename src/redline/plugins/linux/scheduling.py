@@ -1,0 +1,35 @@
+"""Where and when threads of the lab run."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+def give_way() -> None:
+    """Let the calling thread run only when a core has nothing else to do (SCHED_IDLE), for good.
+
+    The lab shares cores with the engine where there are few. Threads that it starts processes from must not give way:
+    any user may enter SCHED_IDLE, but only the privileged may leave it, and children inherit it.
+    """
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def gives_way(thread: int) -> bool:
+    """Whether a thread is in SCHED_IDLE; False for one that has ended."""
+    try:
+        return os.sched_getscheduler(thread) == os.SCHED_IDLE
+    except OSError:
+        return False
+
+
+@contextmanager
+def on_cores(cpus: tuple[int, ...]) -> Iterator[None]:
+    """Keep this thread, and the processes that it starts meanwhile, on these cores. Empty changes nothing."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
