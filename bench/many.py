@@ -24,7 +24,7 @@ from bench.cost.table import heads, line
 from bench.rig import build_oracle, engine_binary, engine_version, machine, running
 from redline.errors import DriveError, RedlineError, UsageError
 from redline.model import Histogram
-from redline.plugins.drivers.job import JOB_FORMAT
+from redline.plugins.drivers.protocol import JOB_FORMAT
 
 SERVER_PROCESSES = 16
 CONNECT_GOAL_S, MEMORY_GOAL_BYTES = 60.0, 2048

@@ -11,7 +11,7 @@ from bench.cost.pairs import Client, Ran
 from bench.rig import PATH, engine_binary
 from redline.errors import DriveError
 from redline.model import Histogram
-from redline.plugins.drivers.job import JOB_FORMAT, interval_ns
+from redline.plugins.drivers.protocol import JOB_FORMAT, interval_ns
 
 BACKENDS = ("io_uring", "epoll")
 WARMUP_NS = 200_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
-from redline.plugins.launchers import stamps
+from redline.plugins.launchers import builds
 from tests.fakes.servers.families import Family, build
 
 
@@ -34,7 +34,7 @@ def test_a_stamp_that_cannot_be_written(family: Family, monkeypatch: pytest.Monk
     def full(path: Path, _text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(stamps, "replace_text", full)
+    monkeypatch.setattr(builds, "replace_text", full)
     with pytest.raises(BuildError, match="No space left on device") as caught:
         build(family, family.entry())
     assert "the disk is full" in caught.value.hint

@@ -23,7 +23,7 @@ from redline.model import (
     Tls,
     Variant,
 )
-from redline.plugins.drivers.job import deadline_ns, job
+from redline.plugins.drivers.protocol import deadline_ns, job
 from redline.ports import Drive, Endpoint
 from tests.fakes.recordings import simulated_cell, simulated_variant
 

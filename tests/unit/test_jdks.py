@@ -6,10 +6,8 @@ import pytest
 
 from redline.errors import BuildError
 from redline.model import Option, OptionValue, Variant
-from redline.plugins.jdks.asked import Jdks, told_version
-from redline.plugins.jdks.homes import Jdk, read_home
-from redline.plugins.jdks.provisioning import Progress
-from redline.plugins.jdks.searching import best, installed, on_path
+from redline.plugins.jdks.homes import Jdk, best, installed, on_path, read_home
+from redline.plugins.jdks.provisioning import Jdks, Progress, told_version
 from tests.fakes.servers.entries import server
 
 TEMURIN = 'IMPLEMENTOR="Eclipse Adoptium"\nJAVA_RUNTIME_VERSION="25.0.3+9-LTS"\nJAVA_VERSION="25.0.3"\n'

@@ -15,8 +15,7 @@ import pytest
 from redline.errors import LaunchError, StoreError
 from redline.model import Tool, Variant
 from redline.plugins.launchers import process
-from redline.plugins.launchers.addresses import free_port
-from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.process import ProcessLauncher, free_port
 from redline.plugins.launchers.readiness import ask
 from redline.plugins.linux import cgroup
 from redline.ports import Placement

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from redline.plugins.launchers.failures import last_words, tail
 from redline.plugins.launchers.guard import WARDEN, Guard, NotStarted, Order, Started
-from redline.plugins.launchers.output import last_words, tail
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.warden.log import CappedLog
+from redline.plugins.launchers.warden import CappedLog
 from redline.plugins.linux import cgroup
 from redline.ports import Placement
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from redline.plugins import machine
 from redline.plugins.linux import cgroup, procfs
+from redline.plugins.linux.cgroup import Limits, read_limits
 from redline.plugins.linux.host import CpuTimes, Host
-from redline.plugins.linux.limits import Limits, read_limits
 from redline.plugins.machine import place, plan_placement, read_environment, shares
 from redline.ports import Placement
 

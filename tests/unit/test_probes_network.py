@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from redline.plugins.linux.cgroup import Throttling, quotas, throttling
 from redline.plugins.linux.host import Host, cpu_times
-from redline.plugins.linux.limits import quotas
-from redline.plugins.linux.link import Link, link, towards
-from redline.plugins.linux.network import Namespace, TcpCounts
-from redline.plugins.linux.throttling import Throttling, throttling
+from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.probes.surroundings import Share, Surroundings
 from tests.fakes.quota import group_with_a_quota
@@ -37,8 +35,8 @@ IpExt: 0
 """
 ASKED = """
 import sys
-from redline.plugins.linux import link
-for host in sys.argv[1:]: print(link._device_towards(host), link.towards(host))
+from redline.plugins.linux import network
+for host in sys.argv[1:]: print(network._device_towards(host), network.towards(host))
 """
 SOCKSTAT = "sockets: used 22\nTCP: inuse 2 orphan 0 tw 260 alloc 4 mem 42\nUDP: inuse 0 mem 0\n"
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from redline.errors import DriveError, StoreError
 from redline.model import Histogram, Traffic
-from redline.plugins.drivers.transcript import Transcript
+from redline.plugins.drivers.protocol import Transcript
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Body, Cell, Expected, Ready, Request, Scenario, Timestamp, Tls
-from redline.plugins.drivers.answers import at_pointer, difference, same
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.verifying import verify, verify_by_load
+from redline.plugins.drivers.verifying import at_pointer, difference, same, verify, verify_by_load
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.ports import Drive, Endpoint
 from tests.fakes import targets

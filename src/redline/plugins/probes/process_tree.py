@@ -12,7 +12,42 @@ from redline.plugins.linux.host import Host
 from redline.plugins.linux.scheduling import give_way
 from redline.plugins.probes.surroundings import Share, Surroundings, Values
 from redline.plugins.probes.tree import ProcessTree
-from redline.plugins.probes.units import COUNTERS, GAUGES
+
+COUNTERS = {
+    "cpu_ns": "ns",
+    "context_switches_voluntary": "1",
+    "context_switches_involuntary": "1",
+    "preemptions": "1",
+    "run_delay_ns": "ns",
+    "processes_started": "1",
+    "processes_ended": "1",
+    "cores_busy_ns": "ns",
+    "cores_interrupts_ns": "ns",
+    "quota_periods": "1",
+    "throttled_periods": "1",
+    "throttled_ns": "ns",
+    "busy_ns": "ns",
+    "steal_ns": "ns",
+    "interrupts_ns": "ns",
+    "cpu_pressure_ns": "ns",
+    "tcp_segments_sent": "1",
+    "tcp_segments_retransmitted": "1",
+    "listen_overflows": "1",
+    "listen_drops": "1",
+    "syn_cookies": "1",
+    "link_sent_bytes": "B",
+    "link_received_bytes": "B",
+}
+GAUGES = {
+    "rss_bytes": "B",
+    "threads": "1",
+    "processes": "1",
+    "processes_replaced": "1",
+    "time_wait": "1",
+    "local_ports": "1",
+    "link_bits_per_s": "bit/s",
+}
+
 
 # Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
 # threads or on a machine of many processes, is done less often than at every sample.

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
-from redline.plugins.linux.limits import quotas
-from redline.plugins.linux.link import Link, towards
-from redline.plugins.linux.network import Namespace
-from redline.plugins.linux.throttling import throttling
+from redline.plugins.linux.network import Link, Namespace, towards
 
 Values = dict[str, int]
 

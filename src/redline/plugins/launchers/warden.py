@@ -1,9 +1,20 @@
-"""Start, watch, stop, sweep."""
+"""Stands by one server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
+
+A process of its own, see `guard.py`. It imports nothing but the standard library, and of that only what loads in a few
+milliseconds. docs/reference/launching.md describes the protocol:
+
+- stdin: one line of JSON, the order; then nothing. Its end (the lab closed it, or was killed) means: stop the server.
+- stdout: one line of JSON for each event: `started` or `failed`, and `exited` when the server ended.
+- stderr: the log. The first `log_head` bytes of the server's output, and the last `log_tail` when there was more.
+
+Between events it sleeps in poll(2) and costs no CPU time.
+"""
 
 # pathlib takes longer to load than all that the warden imports.
-# ruff: noqa: PTH102, PTH106
+# ruff: noqa: PTH102, PTH106, PTH123, PTH208
 
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -11,22 +22,68 @@ import select
 import signal
 import time
 
-from .log import CappedLog
-from .order import Order
-from .processes import descendants, kill_cgroup, reap_all, send, widen, write_text
-
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+F_SETPIPE_SZ = 1031
+PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 18
 SWEEP_S = 10.0
 # By this process, and by Python when it starts.
 CHANGED_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
+class WardenOrder:
+    """One line of JSON; sizes in bytes. Raises KeyError for a key that is missing."""
+
+    def __init__(self, line: bytes) -> None:
+        order = json.loads(line)
+        self.command: list[str] = order["command"]
+        self.folder: str = order["folder"]
+        self.cpus: list[int] = order["cpus"]
+        self.grace_ns: int = order["grace_ns"]
+        self.cgroup_parent: str = order["cgroup_parent"]
+        self.log_head: int = order["log_head"]
+        self.log_tail: int = order["log_tail"]
+
+
+class CappedLog:
+    """A log of bounded size: the first `head` bytes as they come, and in memory the last `tail` of the rest."""
+
+    def __init__(self, fd: int, head: int, tail: int) -> None:
+        self.fd, self.head, self.tail = fd, head, tail
+        self.seen = 0
+        self.written = 0
+        self.last = b""
+
+    def write(self, data: bytes) -> None:
+        """Keep what belongs to the head, remember the rest. A full disk loses the log, never blocks the server."""
+        now = data[: max(0, self.head - self.seen)]
+        self.seen += len(data)
+        if now:
+            self.written += self._put(now, self.written)
+        rest = data[len(now) :]
+        if rest:
+            self.last = rest[-self.tail :] if len(rest) >= self.tail else (self.last + rest)[-self.tail :]
+
+    def settle(self) -> None:
+        """Put the end of the output behind the head; may be called again when more has come."""
+        if self.seen <= self.head:
+            return
+        dropped = self.seen - self.written - len(self.last)
+        mark = f"\n[redline: {dropped} bytes of output were dropped here]\n".encode() if dropped else b""
+        self._put(mark + self.last, self.written)
+
+    def _put(self, data: bytes, offset: int) -> int:
+        try:
+            return os.pwrite(self.fd, data, offset)
+        except OSError:
+            return 0
+
+
 class Warden:
     """Starts one server and sees it to its end."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: WardenOrder) -> None:
         self.order = order
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -42,7 +99,7 @@ class Warden:
         try:
             self._start()
         except OSError as error:
-            tell({"event": "failed", "errno": error.errno or 0, "what": error.strerror or str(error)})
+            report({"event": "failed", "errno": error.errno or 0, "what": error.strerror or str(error)})
         else:
             self._watch()
         self._sweep()
@@ -76,11 +133,11 @@ class Warden:
         at_ns = time.monotonic_ns()
         os.write(go_write, b"!")
         os.close(go_write)
-        trouble = os.read(failed_read, 64)
+        errno = os.read(failed_read, 64)
         os.close(failed_read)
-        if trouble:
-            raise OSError(int(trouble), os.strerror(int(trouble)))
-        tell({"event": "started", "pid": self.server, "at_ns": at_ns, "cgroup": self.cgroup})
+        if errno:
+            raise OSError(int(errno), os.strerror(int(errno)))
+        report({"event": "started", "pid": self.server, "at_ns": at_ns, "cgroup": self.cgroup})
 
     def _place(self) -> None:
         """Into a control group of its own where that is permitted, and onto its cores."""
@@ -117,7 +174,7 @@ class Warden:
             os._exit(127)
 
     def _watch(self) -> None:
-        """Until the server has been told to stop and has ended, or its grace is over."""
+        """Until the server was asked to stop and has ended, or its grace is over."""
         poll = select.poll()
         for fd in (0, self.wake, self.output):
             poll.register(fd, select.POLLIN)
@@ -127,10 +184,10 @@ class Warden:
             ready = {fd for fd, _ in poll.poll(left_ms)}
             if self.output in ready and not self._drain():
                 poll.unregister(self.output)
-            told = self.wake in ready and signal.SIGTERM in os.read(self.wake, 256)
+            terminated = self.wake in ready and signal.SIGTERM in os.read(self.wake, 256)
             let_go = 0 in ready and not os.read(0, 4096)
             self._reap_watching()
-            if (told or let_go) and deadline is None:
+            if (terminated or let_go) and deadline is None:
                 poll.unregister(0)
                 deadline = time.monotonic() + self.order.grace_ns / 1e9
                 send(-self.server, signal.SIGTERM)
@@ -165,7 +222,7 @@ class Warden:
             self._drain()
             self.log.settle()
             by_signal = ended.si_code != os.CLD_EXITED
-            tell(
+            report(
                 {
                     "event": "exited",
                     "code": None if by_signal else ended.si_status,
@@ -206,7 +263,7 @@ class Warden:
         return True
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """One event for the lab, which may be gone."""
     try:
         os.write(1, (json.dumps(event) + "\n").encode())
@@ -214,12 +271,80 @@ def tell(event: dict[str, object]) -> None:
         return
 
 
+def widen(pipe: int) -> None:
+    """A burst of output should not block the server while this process waits for a core."""
+    try:
+        fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        return
+
+
+def write_text(path: str, text: str) -> None:
+    """To an existing file, in one write(2), as control files want it."""
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def kill_cgroup(folder: str) -> None:
+    """Kill every process of a control group: at once, or one by one where there is no cgroup.kill (before 5.14)."""
+    try:
+        write_text(f"{folder}/cgroup.kill", "1")
+    except OSError:
+        try:
+            with open(f"{folder}/cgroup.procs") as file:
+                for line in file:
+                    send(int(line), signal.SIGKILL)
+        except OSError:
+            return
+
+
+def send(pid: int, number: int) -> None:
+    """A signal to a process, or to the group `-pid`, that may have ended."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below `root`, by their parents in /proc."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    queue = [root]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def reap_all() -> bool:
+    """Reap every child that has ended; whether any is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
 def main() -> None:
-    """Read the order and see it through. Without a whole one the lab ended too early, and nothing is to be done."""
+    """Read the order and carry it out. A partial order means that the lab ended too early: then do nothing."""
     line = b""
     while not line.endswith(b"\n"):
         more = os.read(0, 1 << 16)
         if not more:
             return
         line += more
-    Warden(Order(line)).run()
+    Warden(WardenOrder(line)).run()

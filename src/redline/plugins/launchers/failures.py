@@ -1,6 +1,7 @@
 """What is said when a server does not come up or does not last: one paragraph and a hint each."""
 
 import errno
+import os
 import re
 import signal
 from pathlib import Path
@@ -8,7 +9,6 @@ from pathlib import Path
 from redline.errors import LaunchError
 from redline.model import Failure, Ready
 from redline.plugins.launchers.guard import Exited, NotStarted, Order
-from redline.plugins.launchers.output import last_words, tail
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
 
@@ -95,3 +95,28 @@ def _last(log: Path) -> str:
 
 def _spoken(duration_ns: int) -> str:
     return f"{duration_ns / 1e9:.3g} s" if duration_ns >= 1_000_000_000 else f"{duration_ns / 1e6:.3g} ms"
+
+
+_TAIL_BYTES = 16 << 10
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LONGEST_LINE = 500
+
+
+def tail(log: Path, lines: int = 20) -> str:
+    """The last lines of a log, without colours and control characters; empty when there are none."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    plain = [_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n")]
+    return "\n".join([line for line in plain if line][-lines:])
+
+
+def last_words(text: str) -> str:
+    """The last line that says something: frames of a stack trace stand indented and do not."""
+    lines = text.splitlines()
+    return next((line for line in reversed(lines) if not line[0].isspace()), lines[-1].strip() if lines else "")
