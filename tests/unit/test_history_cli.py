@@ -84,7 +84,7 @@ def test_cells_are_selected(nights: Path) -> None:
 def test_a_run_is_a_history_of_one(nights: Path) -> None:
     done = redline(nights / "run-00", "--fail-on", "regression")
     assert done.exit_code == 0, done.output
-    assert "there is nothing yet to hold it against" in " ".join(done.stdout.split())
+    assert "there is nothing to compare it with yet" in " ".join(done.stdout.split())
     assert "note: nothing is judged yet: the era has 1 of the 4 runs that it takes\n" in done.stderr
 
 

@@ -7,8 +7,9 @@ import pytest
 from redline.analysis.history import Seen, build_history, regressions, see, silent
 from redline.model import Environment, Metric, Skipped, Verdict
 from redline.model.history import History, LeftOut
-from redline.report.render import history_lines as lines
-from redline.report.render.history_markdown import render_history
+from redline.report.render import markdown
+from redline.report.sections import history as lines
+from redline.report.sections.history import history_comment
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.histories import CELL, seen, told_series
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
@@ -16,6 +17,10 @@ from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simu
 HERE = simulated_environment()
 THERE = HERE.model_copy(update={"cpu_model": "Another CPU"})
 TUNED = HERE.model_copy(update={"governor": "performance"})
+
+
+def rendered(made: History) -> str:
+    return markdown.render(history_comment(made)).decode()
 
 
 def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[Seen]:
@@ -62,7 +67,7 @@ def test_half_of_what_was_lost_mends_nothing() -> None:
     assert len(regressions(half, recent=8)) == 1
     assert regressions(half, recent=7) == ()
     assert ": 1 changed for the worse, 0 for the better" in lines.counted(half)
-    assert "since run 9 of 16" in render_history(half).decode()
+    assert "since run 9 of 16" in rendered(half)
     twice = history(nightly([1000.0] * 6 + [950.0] * 5 + [900.0] * 5 + [955.0] * 5)).cells[0]
     assert (len(twice.changes), twice.regressed_since) == (3, 6), "the first loss stands, the second is mended"
 
@@ -74,7 +79,7 @@ def test_another_world_begins_an_era() -> None:
     assert made.eras[1].differs == ("cpu model: Simulated CPU @ 3.00GHz -> Another CPU",)
     assert made.cells[0].changes == ()
     assert "│" in lines.sparkline(made.cells[0], made)
-    assert any("a new era, not held against what was before, from run-08 on" in line for line in lines.in_words(made))
+    assert any("a new era, not compared with earlier runs, from run-08 on" in line for line in lines.overview(made))
 
 
 def test_runs_of_two_machines_in_turn_are_two_eras() -> None:
@@ -90,15 +95,15 @@ def test_lesser_differences_stand_beside_a_change() -> None:
     made = history(nightly([1000.0] * 8 + [1100.0] * 4, {8: TUNED}))
     (change,) = made.cells[0].changes
     assert made.runs[8].environment_differs == ("governor: not told -> performance",)
-    assert lines.beside(change, made) == ("governor: not told -> performance",)
+    assert lines.other_changes(change, made) == ("governor: not told -> performance",)
     assert lines.since(change, made) == "since run 9 of 12, run-08"
-    assert lines.sign_of(change).startswith("▲ faster +")
+    assert lines.change_text(change).startswith("▲ faster +")
 
 
 def test_another_build_stands_beside_a_change() -> None:
     series = told_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
     made = history([seen(place, one, build="old" if place < 8 else "new") for place, one in enumerate(series)])
-    assert lines.beside(made.cells[0].changes[0], made) == ("build: old -> new",)
+    assert lines.other_changes(made.cells[0].changes[0], made) == ("build: old -> new",)
 
 
 def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:
@@ -149,7 +154,7 @@ def test_only_a_recent_change_of_its_own_era_is_recent() -> None:
 def test_what_the_last_run_does_not_tell_is_silent() -> None:
     made = history([*SLOWER, seen(12, "the cell is invalid")])
     assert [one.points[-1].missing for one in silent(made)] == ["the cell is invalid"]
-    assert lines.last_told(made.cells[0]) == "the cell is invalid"
+    assert lines.last_value(made.cells[0]) == "the cell is invalid"
     assert lines.sparkline(made.cells[0], made).endswith("·")
 
 
@@ -190,10 +195,10 @@ def test_a_sparkline_has_a_bar_for_each_run() -> None:
 
 
 def test_none_and_one_say_so() -> None:
-    assert lines.in_words(history([])) == ("no run below runs",)
-    (line,) = lines.in_words(history(SLOWER[:1]))
-    assert "one run below runs, run-00: there is nothing yet to hold it against" in line
-    assert lines.alone(history(SLOWER[:1])) == ("rust.hyper.SimpleGet.saturate",)
+    assert lines.overview(history([])) == ("no run below runs",)
+    (line,) = lines.overview(history(SLOWER[:1]))
+    assert "one run below runs, run-00: there is nothing to compare it with yet" in line
+    assert lines.single_run(history(SLOWER[:1])) == ("rust.hyper.SimpleGet.saturate",)
 
 
 def test_what_has_too_few_runs_is_not_called_unchanged() -> None:
@@ -206,7 +211,7 @@ def test_what_has_too_few_runs_is_not_called_unchanged() -> None:
 
 def test_markdown_tells_what_changed_first() -> None:
     left_out = LeftOut(folder="runs/*bad*", reason="@someone <b>did</b> it")
-    told = render_history(build_history("runs", SLOWER, [left_out])).decode()
+    told = rendered(build_history("runs", SLOWER, [left_out]))
     rows = [line for line in told.splitlines() if line.startswith("| **")]
     assert len(rows) == 1
     assert "▼ slower" in rows[0]
@@ -218,7 +223,7 @@ def test_markdown_tells_what_changed_first() -> None:
 
 
 def test_markdown_of_nothing_is_short() -> None:
-    assert render_history(history([])).decode() == "## History\n\n- no run below runs\n"
+    assert rendered(history([])) == "## History\n\n- no run below runs\n"
 
 
 def test_json_is_read_back() -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "chances",
     "change",
     "change_bounds",
+    "count",
     "duration",
     "held_back",
     "instant",
@@ -44,6 +45,11 @@ _LABELS = {
     Metric.CPU_PER_REQUEST: "CPU per request",
     Metric.MEMORY: "memory",
 }
+
+
+def count(number: int, noun: str) -> str:
+    """`1 cell`, `1,200 cells`."""
+    return f"{integer(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def label(metric: Metric) -> str:

@@ -15,12 +15,12 @@ from redline.analysis.changes import FEWEST_RUNS
 from redline.analysis.history import Seen, build_history, overlooked, regressions, see, silent
 from redline.cli import exits
 from redline.cli.flags import AsJson, Scenarios, Servers, at_least_one, split
-from redline.cli.history_view import print_history
 from redline.cli.one_line import OneLine
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell
 from redline.model.history import History
-from redline.report.render.history_markdown import render_history
+from redline.report.render import markdown, terminal
+from redline.report.sections.history import history_comment, history_summary
 from redline.storage.archive import Archive, left_out, open_archive
 
 
@@ -59,10 +59,11 @@ def history(
     if json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
     elif form is Format.MD:
-        sys.stdout.buffer.write(render_history(found))
+        sys.stdout.buffer.write(markdown.render(history_comment(found)))
         sys.stdout.flush()
     else:
-        print_history(found, Console())
+        console = Console()
+        console.print(terminal.render(history_summary(found), console))
     _tell_left_out(found)
     if fail_on:
         gate(found, recent)

@@ -6,7 +6,7 @@ from redline.ports import Renderer
 from redline.report.render.csvfile import CsvRenderer
 from redline.report.render.html import HtmlRenderer
 from redline.report.render.jsonfile import JsonRenderer
-from redline.report.render.markdown import MarkdownRenderer
+from redline.report.render.report_markdown import MarkdownRenderer
 
 RENDERERS: Mapping[str, Renderer] = {
     "html": HtmlRenderer(),

@@ -1,0 +1,251 @@
+"""Sections as a terminal shows them: readable at 80 columns, without colour, and piped."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from redline.model import Grade, Verdict
+from redline.report import format as fmt
+from redline.report.document import (
+    Cell,
+    Change,
+    Items,
+    Line,
+    Look,
+    Prose,
+    Score,
+    Section,
+    Subject,
+    Table,
+    Void,
+    Words,
+    line,
+)
+
+COLOURS: dict[Look, str] = {
+    Verdict.FASTER: "green",
+    Verdict.SLOWER: "red",
+    Verdict.EQUIVALENT: "dim",
+    Verdict.INCONCLUSIVE: "yellow",
+    Grade.NOTE: "blue",
+    Grade.WARN: "yellow",
+    Grade.INVALID: "bold red",
+    "dim": "dim",
+    "strong": "bold",
+    "": "",
+}
+_GAP = 2
+_LEAST = 12
+"""Characters that names and remarks have room for, however narrow the terminal is."""
+_ROOM_FOR_VERDICTS = 112
+
+
+def render(sections: Iterable[Section], console: Console) -> Text:
+    """The sections as lines that fit the console's width. Control characters in any text are shown as escapes."""
+    sections = tuple(sections)
+    grids = {id(block): _Grid(block, console) for each in sections for block in each.blocks if isinstance(block, Table)}
+    shared: dict[tuple[str, ...], list[int]] = {}
+    for grid in grids.values():
+        alike = shared.setdefault(grid.titles, grid.widths)
+        shared[grid.titles] = [max(pair) for pair in zip(alike, grid.widths, strict=True)]
+    lines: list[Text] = []
+    for section in sections:
+        lines += [Text()] if lines else []
+        if section.title:
+            hint = f"  {section.hint}" if section.hint else ""
+            lines += _wrapped(_text(line((section.title, "strong"), (hint, "dim"))), console)
+        for block in section.blocks:
+            if isinstance(block, Table):
+                lines += grids[id(block)].lines(shared[grids[id(block)].titles])
+            else:
+                lines += _prose(block, console)
+    return Text("\n").join(lines)
+
+
+def _prose(block: Prose | Items, console: Console) -> Iterator[Text]:
+    if isinstance(block, Prose):
+        for each in block.lines:
+            yield from _wrapped(_text(each), console, 2 if block.listed else 0)
+        return
+    for item in block.items:
+        yield from _wrapped(_text(item.head), console)
+        for each in item.lines:
+            yield from _wrapped(_text(each), console, 2)
+
+
+def _text(spans: Line) -> Text:
+    return Text.assemble(*((_printable(span.text), COLOURS[span.look]) for span in spans))
+
+
+def _printable(text: str) -> str:
+    """On one line, with nothing that a terminal would obey."""
+    spaced = re.sub(r"\s+", lambda found: " " * min(2, len(found[0])), text)
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in spaced)
+
+
+def _wrapped(text: Text, console: Console, indent: int = 0) -> Iterator[Text]:
+    room = max(_LEAST, console.width - indent)
+    for each in [text] if cell_len(text.plain) <= room else text.wrap(console, room, overflow="fold"):
+        each.rstrip()
+        yield Text(" " * indent).append_text(each)
+
+
+class _Grid:
+    """A table as texts, some of several lines."""
+
+    def __init__(self, table: Table, console: Console) -> None:
+        self._console = console
+        self._table = table
+        self._columns = [column for column in table.columns if column.place == "beside"]
+        self._rows = [self._placed(row, "beside") for row in table.rows]
+        self._above = [self._placed(row, "above") for row in table.rows]
+        self._below = [self._placed(row, "below") for row in table.rows]
+        self._indent = 2 if any(self._above) else 0
+        self.titles = tuple(column.title for column in self._columns)
+
+    @property
+    def widths(self) -> list[int]:
+        """The width of each column's widest text, without its title."""
+        found = [0] * len(self._columns)
+        for row in self._rows:
+            numbers = row if len(row) == len(found) else row[:1]  # what stands in place of numbers takes any room
+            for at, text in enumerate(numbers):
+                found[at] = max(found[at], *(cell_len(part) for part in text.plain.split("\n")))
+        return found
+
+    def lines(self, widths: Sequence[int]) -> Iterator[Text]:
+        """The table in as many parts as the terminal's width needs, each with the first column."""
+        first, *others = self._fitted(widths)
+        if self._table.title:
+            yield Text()
+            yield from _wrapped(_text(self._table.title), self._console)
+        room = self._console.width - self._indent - first
+        for start, end in _parts(others, room):
+            yield from self._part([0, *range(start + 1, end + 1)], [first, *others[start:end]])
+        for number, reason in enumerate(self._table.reasons, 1):
+            yield from _wrapped(_text(line((f"[{number}] refused: {reason}", "dim"))), self._console, 2)
+
+    def _placed(self, row: Sequence[Cell], place: str) -> list[Text]:
+        """The row's texts in the columns of that place."""
+        wide = self._console.width >= _ROOM_FOR_VERDICTS
+        cells = zip(self._table.columns, row, strict=False)
+        return [_cell(cell, verdicts=wide) for column, cell in cells if column.place == place]
+
+    def _fitted(self, widths: Sequence[int]) -> list[int]:
+        """The widths with room for titles: whole, else folded; then first and last column give way."""
+        room = self._console.width - self._indent - _GAP * (len(widths) - 1)
+        whole = [max(width, cell_len(title)) for width, title in zip(widths, self.titles, strict=True)]
+        if sum(whole) <= room:
+            return whole
+        pieces = [max(map(len, _pieces(title)), default=0) for title in self.titles]
+        fitted = [max(pair) for pair in zip(widths, pieces, strict=True)]
+        for at in (0, -1) if self._columns[-1].align == "left" else (0,):
+            fitted[at] = min(fitted[at], max(_LEAST, room - sum(fitted) + fitted[at]))
+        return fitted
+
+    def _part(self, columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:
+        if any(self.titles):
+            heads = [Text(_folded(self.titles[at], width), "dim") for at, width in zip(columns, widths, strict=True)]
+            yield from self._row(heads, columns, widths)
+        above = ""
+        for row, over, under in zip(self._rows, self._above, self._below, strict=True):
+            if (heading := Text(" ").join(over)).plain != above:
+                above = heading.plain
+                yield from _wrapped(heading, self._console)
+            if len(row) < len(self._columns):
+                rest = sum(widths[1:]) + _GAP * (len(widths) - 2)
+                yield from self._row(row, (0, 0), (widths[0], max(_LEAST, rest)))
+            else:
+                yield from self._row([row[at] for at in columns], columns, widths)
+            for text in filter(None, under):
+                for each in text.split("\n"):
+                    yield from _wrapped(each, self._console, self._indent + 2)
+
+    def _row(self, texts: Sequence[Text], columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:
+        stacks = [list(self._stack(text, width)) for text, width in zip(texts, widths, strict=True)]
+        for height in range(max(map(len, stacks))):
+            made = Text(" " * self._indent)
+            for stack, at, width in zip(stacks, columns, widths, strict=True):
+                text = stack[height] if height < len(stack) else Text()
+                blank = " " * max(0, width - cell_len(text.plain))
+                right = self._columns[at].align == "right"
+                made.append(blank if right else "").append_text(text)
+                made.append(("" if right else blank) + " " * _GAP)
+            made.rstrip()
+            yield made
+
+    def _stack(self, text: Text, width: int) -> Iterator[Text]:
+        for each in text.split("\n", allow_blank=True):
+            if cell_len(each.plain) <= width:
+                yield each
+            else:
+                yield from each.wrap(self._console, width, overflow="fold")
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """Ranges of columns, each of at least one, that fit the room."""
+    start, used = 0, 0
+    for at, width in enumerate(widths):
+        if at > start and used + _GAP + width > room:
+            yield start, at
+            start, used = at, 0
+        used += _GAP + width
+    yield start, len(widths)
+
+
+def _pieces(title: str) -> list[str]:
+    """`SimpleGetMulti · p99` in the pieces between which it may be broken: before capitals, and at spaces."""
+    return re.split(r"(?<=[a-z0-9])(?=[A-Z])|\s+(?:·\s+)?", title)
+
+
+def _folded(title: str, width: int) -> str:
+    if cell_len(title) <= width:
+        return title
+    lines = [""]
+    for piece, gap in re.findall(r"(.+?)((?<=[a-z0-9])(?=[A-Z])|\s+(?:·\s+)?|$)", title):
+        if lines[-1] and cell_len(lines[-1] + piece) > width:
+            lines.append("")
+        lines[-1] += piece + (" " if gap else "")
+    return "\n".join(each.rstrip() for each in lines)
+
+
+def _cell(cell: Cell, *, verdicts: bool) -> Text:
+    """`verdicts` spells them out beside their signs."""
+    match cell:
+        case Words():
+            return Text("\n").join(map(_text, cell.lines))
+        case Subject():
+            return _subject(cell)
+        case Score():
+            return _score(cell, verdicts=verdicts)
+        case Void():
+            return _text(line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid: ", Grade.INVALID), cell.reason))
+        case Change():
+            return Text(_printable(cell.in_full), COLOURS[cell.verdict or "dim"])
+
+
+def _subject(subject: Subject) -> Text:
+    """The server, and below it its role or what it is compared with, its own load, and the grades of its findings."""
+    remarks = (subject.role, f"vs {subject.against}" if subject.against else "", subject.load)
+    notes = _text(line((", ".join(part for part in remarks if part), "dim")))
+    for grade in subject.grades:
+        notes.append(" " if notes else "").append(fmt.GRADE_MARKS[grade], COLOURS[grade])
+    name = Text(_printable(subject.name), "dim" if subject.role == "ceiling" else "")
+    return Text("\n").join([name, notes]) if notes else name
+
+
+def _score(score: Score, *, verdicts: bool) -> Text:
+    estimate, comparison = score.estimate, score.comparison
+    if estimate is None:
+        return Text("not measured", "dim")
+    text = Text.assemble(fmt.amount(estimate.value, estimate.unit), (f" {fmt.spread(estimate)}".rstrip(), "dim"))
+    if comparison is None:
+        return text
+    if comparison.ratio is None or comparison.verdict is None:
+        return text.append("\nnot compared", "dim")
+    sign = fmt.MARKS[comparison.verdict] + (f" {comparison.verdict}" if verdicts else "")
+    text.append(f"\n{sign} {fmt.ratio(comparison.ratio.value)}", COLOURS[comparison.verdict])
+    return text.append(f" {fmt.spread(comparison.ratio)}".rstrip(), "dim")
