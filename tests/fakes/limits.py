@@ -9,8 +9,7 @@ from redline.model import Histogram, Objective, Skipped
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.search import Converged, Doomed, Proposal, Search, Settings
 from redline.search.curve import curve, rates_for_curve
-from redline.search.overload import judged
-from redline.search.overload_load import beyond_plan
+from redline.search.overload import judge_overload, overload_plan
 from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
@@ -39,7 +38,7 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
     lacking = rates_for_curve(curve(probes), 50)
     probes.extend(probe(queue.probe(rate, rng), "for the curve", "curve") for rate in lacking)
     low = [(each.low_per_s, each.high_per_s) for each in step.limits]
-    plan = beyond_plan(low, max(each.answered_per_s for each in search.evidence), PROBE_S)
+    plan = overload_plan(low, max(each.answered_per_s for each in search.evidence), PROBE_S)
     return cell_limit(
         Subject(slug, slug.partition("+")[0], scenario, LOAD, "0123abcd" * 8, "rustc 1.95.0"),
         Ending(
@@ -49,7 +48,7 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
         ),
         [answer(each, search) for each in step.limits],
         probes,
-        judged(plan, server.slices(plan, rng)),
+        judge_overload(plan, server.slices(plan, rng)),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from redline.model import Histogram
 from redline.search import Slice
 from redline.search.evidence import Floats
-from redline.search.overload_load import BeyondPlan
+from redline.search.overload import OverloadPlan
 
 WARMUP_S = 1.0
 
@@ -30,7 +30,7 @@ class Server:
     timeout_s: float = float("inf")
     dies_at_s: float = float("inf")
 
-    def slices(self, plan: BeyondPlan, rng: Generator) -> tuple[Slice, ...]:
+    def slices(self, plan: OverloadPlan, rng: Generator) -> tuple[Slice, ...]:
         """What a load of this plan showed, after a warm-up at its first rate."""
         due = arrivals(plan, rng)
         ends, right = self._ends(due, rng)
@@ -56,7 +56,7 @@ class Server:
         return ends, right
 
 
-def arrivals(plan: BeyondPlan, rng: Generator) -> Floats:
+def arrivals(plan: OverloadPlan, rng: Generator) -> Floats:
     """Poisson's, in seconds from the beginning of the measurement; the warm-up's are before it."""
     lengths = ((WARMUP_S + plan.before_s, plan.calm_per_s), (plan.overload_s, plan.overload_per_s))
     begin, found = -WARMUP_S, []
@@ -66,7 +66,7 @@ def arrivals(plan: BeyondPlan, rng: Generator) -> Floats:
     return np.sort(np.concatenate(found))
 
 
-def _sliced(plan: BeyondPlan, due: Floats, ends: Floats, right: Floats, until_s: float) -> tuple[Slice, ...]:
+def _sliced(plan: OverloadPlan, due: Floats, ends: Floats, right: Floats, until_s: float) -> tuple[Slice, ...]:
     """As an engine tells it: what fell due in a slice, and what ended in it."""
     count = round(until_s / plan.slice_s)
     edges = np.arange(count + 1) * plan.slice_s

@@ -104,8 +104,8 @@ def searched_on_starts(search: Search, start: Callable[[int], Queue], seed: int)
     """The same where every fresh start has a queue of its own: `start` makes that of each number."""
     rng, turn, number = np.random.default_rng([seed, 11]), 0, 0
     while isinstance(step := search.next(), Proposal):
-        if step.turn not in (0, turn):
-            turn, number = step.turn, number + 1
+        if step.fresh_start not in (0, turn):
+            turn, number = step.fresh_start, number + 1
         probe = start(number).probe(step.rate_per_s, rng, whole=step.whole)
         search.saw(replace(probe, start=number))
     return step

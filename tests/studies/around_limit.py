@@ -15,8 +15,7 @@ from redline.analysis.limits import probe
 from redline.model.limits import Knee
 from redline.search import Proposal, Search
 from redline.search.curve import curve, knee, rates_for_curve
-from redline.search.overload import judged
-from redline.search.overload_load import beyond_plan
+from redline.search.overload import judge_overload, overload_plan
 from redline.selftest.truth import Deterministic, Exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
@@ -73,8 +72,8 @@ def knees(setting: Setting, searches: int) -> str:
 
 def verdicts(per_s: float, server: Server, loads: int) -> str:
     """One row: what was said of so many loads past the edge of one server."""
-    plan = beyond_plan([(0.93 * per_s, 0.97 * per_s)], per_s, 5.0)
-    told = [judged(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
+    plan = overload_plan([(0.93 * per_s, 0.97 * per_s)], per_s, 5.0)
+    told = [judge_overload(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
     said = Counter((each.goodput, each.recovery) for each in told)
     gone = [
         each.backlog_gone_s * (per_s - plan.calm_per_s) / each.backlog_at_most

@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 from redline.model import Histogram, Open
 from redline.model.limits import Beyond
 from redline.search import Slice
-from redline.search.overload import judged
-from redline.search.overload_load import BeyondPlan, beyond_plan
+from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from tests.fakes.overload import Server
 
 MU = 1000.0
-PLAN = beyond_plan([(0.9 * MU, 0.95 * MU)], MU, 4.0)
+PLAN = overload_plan([(0.9 * MU, 0.95 * MU)], MU, 4.0)
 
 
-def saw(server: Server, seed: int = 1, plan: BeyondPlan = PLAN) -> Beyond:
-    return judged(plan, server.slices(plan, np.random.default_rng(seed)))
+def saw(server: Server, seed: int = 1, plan: OverloadPlan = PLAN) -> Beyond:
+    return judge_overload(plan, server.slices(plan, np.random.default_rng(seed)))
 
 
 def test_the_load_is_calm_then_too_much_then_calm() -> None:
@@ -36,7 +35,7 @@ def test_the_load_is_calm_then_too_much_then_calm() -> None:
 
 
 def test_without_a_rate_that_passed_half_of_what_was_answered_is_calm() -> None:
-    plan = beyond_plan([(None, 400.0)], 800.0, 5.0)
+    plan = overload_plan([(None, 400.0)], 800.0, 5.0)
     assert [plan.calm_per_s, plan.overload_per_s] == pytest.approx([400, 1040])
 
 
@@ -47,7 +46,7 @@ rates = st.floats(1, 1e6)
 def test_every_plan_is_bounded_and_of_whole_slices(
     ends: list[tuple[float | None, float | None]], answered_per_s: float, probe_s: float
 ) -> None:
-    plan = beyond_plan(ends, answered_per_s, probe_s)
+    plan = overload_plan(ends, answered_per_s, probe_s)
     assert 0 < plan.calm_per_s < plan.overload_per_s
     for seconds in (plan.before_s, plan.overload_s, plan.after_s):
         assert seconds / plan.slice_s == pytest.approx(round(seconds / plan.slice_s))
@@ -90,7 +89,7 @@ def test_the_moment_of_a_fall_is_found() -> None:
 
 
 def test_one_that_slows_down_a_little_sags_and_comes_back() -> None:
-    plan = beyond_plan([(0.5 * MU, 0.95 * MU)], MU, 4.0)
+    plan = overload_plan([(0.5 * MU, 0.95 * MU)], MU, 4.0)
     told = saw(Server(MU, slower=lambda waiting: 1.18 if waiting > 100 else 1), plan=plan)
     assert (told.goodput, told.recovery, told.reason) == ("sags", "recovers", "")
     assert told.goodput_share == pytest.approx(1 / 1.18, abs=0.05)
@@ -127,7 +126,7 @@ def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
         tired[0] = tired[0] or waiting > 500
         return 1.45 if tired[0] and waiting < 100 else 1
 
-    told = saw(Server(MU, slower=slower), plan=beyond_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
+    told = saw(Server(MU, slower=slower), plan=overload_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
     assert told.recovery == "stays slow"
     assert told.p99_before_ns is not None
     assert told.p99_after_ns is not None
@@ -136,7 +135,7 @@ def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
 
 @pytest.mark.parametrize("per_s", [100.0, 1000.0])
 def test_chance_is_no_hysteresis(per_s: float) -> None:
-    plan = beyond_plan([(0.9 * per_s, 0.95 * per_s)], per_s, 5.0)
+    plan = overload_plan([(0.9 * per_s, 0.95 * per_s)], per_s, 5.0)
     told = [saw(Server(per_s), seed, plan) for seed in range(20 if per_s < 500 else 5)]
     assert {each.goodput for each in told} == {"holds"}
     assert sum(each.recovery in ("stays slow", "does not come back") for each in told) <= 1
@@ -149,8 +148,8 @@ def test_what_it_bore_was_no_overload() -> None:
 
 
 def test_a_short_time_after_is_not_held_against_it() -> None:
-    short = beyond_plan([(0.98 * MU, MU)], MU, 4.0)
-    plan = BeyondPlan(0.95 * MU, 1.3 * MU, MU, short.before_s, short.overload_s, short.before_s, short.slice_s)
+    short = overload_plan([(0.98 * MU, MU)], MU, 4.0)
+    plan = OverloadPlan(0.95 * MU, 1.3 * MU, MU, short.before_s, short.overload_s, short.before_s, short.slice_s)
     told = saw(Server(MU), plan=plan)
     assert told.recovery == "not known"
     assert told.reason.startswith("it answered as much as it can until the load ended, and ")
@@ -158,18 +157,18 @@ def test_a_short_time_after_is_not_held_against_it() -> None:
 
 def test_death_an_end_before_its_time_and_a_client_at_its_limit() -> None:
     slices = Server(MU, dies_at_s=6).slices(PLAN, np.random.default_rng(1))
-    dead = judged(PLAN, slices, died="the server died: killed by signal 9")
+    dead = judge_overload(PLAN, slices, died="the server died: killed by signal 9")
     assert (dead.recovery, dead.reason) == ("does not come back", "the server died: killed by signal 9")
-    stopped = judged(PLAN, slices, stopped="interrupted")
+    stopped = judge_overload(PLAN, slices, stopped="interrupted")
     assert (stopped.recovery, stopped.reason) == ("not known", "interrupted")
-    client = judged(PLAN, slices, client="the engine was busy 99% of the time: give -t more")
+    client = judge_overload(PLAN, slices, client="the engine was busy 99% of the time: give -t more")
     assert (client.goodput, client.recovery) == ("not known", "not known")
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=40))
 def test_it_judges_whatever_it_gets(counts: list[tuple[int, int, int]]) -> None:
-    plan = beyond_plan([(100.0, 120.0)], 110.0, 1.0)
+    plan = overload_plan([(100.0, 120.0)], 110.0, 1.0)
     slices = [Slice(plan.slice_s, due, right, wrong, Histogram.of([1e6] * right)) for due, right, wrong in counts]
-    told = judged(plan, slices)
+    told = judge_overload(plan, slices)
     assert len(told.course) == len(slices)
     assert Beyond.model_validate_json(told.model_dump_json()) == told

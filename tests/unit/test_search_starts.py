@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redline.search import Converged, Evidence, Limit, Proposal, Search, Settings
-from redline.search.checks import Check, Checks, End
+from redline.search.search import Checks, End, EndCheck
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import cliff
 from tests.studies.starts import found
@@ -14,37 +14,37 @@ P99 = parse_objectives("p99 < 5ms")
 
 
 def test_each_end_gets_its_checks_lowest_first_and_turn_by_turn() -> None:
-    checks = Checks(precision=0.03, turns=2)
+    checks = Checks(precision=0.03, starts=2)
     low, high = End("good", "low", 1000.0), End("good", "high", 1050.0)
     made: list[tuple[str, int]] = []
     while (check := checks.next([high, low], len(made))) is not None:
-        made.append((check.end.side, check.turn))
+        made.append((check.end.side, check.start))
         checks.made.append(check)
     assert made == [("low", 1), ("high", 1), ("low", 2), ("high", 2)]
 
 
 def test_an_end_that_has_moved_is_checked_again_where_nothing_is_started() -> None:
     checks = Checks(precision=0.03)
-    checks.made.append(Check(End("good", "low", 1000.0), 5))
+    checks.made.append(EndCheck(End("good", "low", 1000.0), 5))
     near, far = End("good", "low", 1020.0), End("good", "low", 900.0)
     assert checks.next([near], 6) is None
-    assert checks.next([far], 6) == Check(far, 6)
+    assert checks.next([far], 6) == EndCheck(far, 6)
 
 
 def test_an_end_that_has_moved_waits_for_the_next_start() -> None:
-    checks = Checks(precision=0.03, turns=2)
+    checks = Checks(precision=0.03, starts=2)
     low, high, moved = End("good", "low", 1000.0), End("good", "high", 1050.0), End("good", "low", 900.0)
-    checks.made.append(Check(low, 5, turn=1))
-    assert checks.next([moved, high], 6) == Check(high, 6, turn=1)
-    checks.made.append(Check(high, 6, turn=1))
-    assert checks.next([moved, high], 7) == Check(moved, 7, turn=2)
+    checks.made.append(EndCheck(low, 5, start=1))
+    assert checks.next([moved, high], 6) == EndCheck(high, 6, start=1)
+    checks.made.append(EndCheck(high, 6, start=1))
+    assert checks.next([moved, high], 7) == EndCheck(moved, 7, start=2)
 
 
 def steps_of(search: Search, at_per_s: float = 1700.0) -> tuple[list[tuple[int, float]], Converged]:
     """Every proposal's turn and rate, on a server that fails from a rate on."""
     server, seen = cliff(at_per_s), []
     while isinstance(step := search.next(), Proposal):
-        seen.append((step.turn, step.rate_per_s))
+        seen.append((step.fresh_start, step.rate_per_s))
         search.saw(server(step.rate_per_s))
     assert isinstance(step, Converged)
     return seen, step
@@ -72,7 +72,7 @@ def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
     search = Search({"good": P99}, Settings(start_per_s=1000, trials=2))
     good, worse = cliff(1700.0), cliff(1500.0)
     while isinstance(step := search.next(), Proposal):
-        search.saw((worse if step.turn == 2 else good)(step.rate_per_s))
+        search.saw((worse if step.fresh_start == 2 else good)(step.rate_per_s))
     assert isinstance(step, Converged)
     assert not step.confirmed
 
@@ -83,8 +83,8 @@ def test_never_more_starts_than_were_planned(capacities: list[float], trials: in
     sets = {"good": P99, "acceptable": parse_objectives("p99 < 50ms")}
     search, turns = Search(sets, Settings(start_per_s=1000, trials=trials)), [0]
     while isinstance(step := search.next(), Proposal):
-        if step.turn:
-            turns.append(step.turn)
+        if step.fresh_start:
+            turns.append(step.fresh_start)
         search.saw(cliff(capacities[turns[-1]])(step.rate_per_s))
     assert turns == sorted(turns)
     assert turns[-1] <= trials

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.search.bounds import handed_on, implies
-from redline.search.interval import Bounds
+from redline.search.interval import Bounds, implies, propagate_bounds
 from redline.suite import parse_objectives
 
 MODELLED = Bounds(None, None, modelled=True, fit=None, steps=())
@@ -36,7 +35,7 @@ def test_which_condition_follows_from_which(one: str, other: str, follows: bool)
 
 def handed(good: Bounds, acceptable: Bounds) -> tuple[Bounds, Bounds]:
     strict, loose = (parse_objectives(text)[0] for text in ("p99 < 20ms", "p99 < 200ms"))
-    found = handed_on([(strict, good), (loose, acceptable)])
+    found = propagate_bounds([(strict, good), (loose, acceptable)])
     return found["p99 < 20ms"], found["p99 < 200ms"]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from redline.model import Histogram
 from redline.search import Evidence, Slice, growth, hopeless
-from redline.search.growth import overloaded
-from redline.search.steps import Step, bounds, verdict
+from redline.search.evidence import overloaded
+from redline.search.steps import TriedRate, bounds, verdict
 from redline.selftest.truth import Exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import MS, probe
@@ -39,7 +39,12 @@ def test_a_timeout_that_ends_after_the_load_is_an_error() -> None:
 
 
 def test_bounds_that_a_later_probe_contradicts_expand_again() -> None:
-    steps = [Step(100, "passed", 1), Step(200, "failed", 1), Step(300, "passed", 1), Step(400, "failed", 1)]
+    steps = [
+        TriedRate(100, "passed", 1),
+        TriedRate(200, "failed", 1),
+        TriedRate(300, "passed", 1),
+        TriedRate(400, "failed", 1),
+    ]
     assert bounds(steps[:2]) == (100, 200)
     assert bounds(steps) == (100, 400)
 

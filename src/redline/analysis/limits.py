@@ -7,7 +7,7 @@ from redline.model import Histogram, Objective
 from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, SearchEnd
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
-from redline.search.growth import overloaded
+from redline.search.evidence import overloaded
 from redline.search.steps import verdict
 
 

@@ -25,8 +25,7 @@ from redline.running.trial import Tools, death_soon, lost_connections
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
 from redline.search.client import disturbed, lacking, stolen
 from redline.search.curve import curve, rates_for_curve
-from redline.search.overload import judged
-from redline.search.overload_load import BeyondPlan, beyond_plan
+from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.storage.runs import told
 
 
@@ -148,10 +147,10 @@ class CellSearch:
         try:
             self._start_fresh()
             while isinstance(step := self.search.next(), Proposal):
-                if step.turn not in (0, turn):
+                if step.fresh_start not in (0, turn):
                     self._start_fresh()
-                    turn = step.turn
-                self.search.saw(self._probe(step, "confirm" if step.turn else "search"))
+                    turn = step.fresh_start
+                self.search.saw(self._probe(step, "confirm" if step.fresh_start else "search"))
             self._complete_curve()
             self._look_past()
         finally:
@@ -226,13 +225,13 @@ class CellSearch:
         if answered_per_s == 0 or all(high is None for _, high in ends):
             self.beyond = "no edge was found to look past"
             return
-        plan = beyond_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
+        plan = overload_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
         if self.search.client_limited(plan.overload_per_s):
             self.beyond = f"not the server is the limit below {rate(plan.overload_per_s)}"
             return
         self.beyond = self._pushed(plan)
 
-    def _pushed(self, plan: BeyondPlan) -> Beyond:
+    def _pushed(self, plan: OverloadPlan) -> Beyond:
         """What the load of three stages showed; the server may die of it."""
         prober = self._prober
         assert prober is not None, "a server was started"
@@ -254,4 +253,4 @@ class CellSearch:
             prober.on_interval = self.watcher.seen
         slices = [slice_of(each) for each in intervals if each.phase != "warmup"]
         died, stopped = (failed, "") if self.starts.dead else ("", failed)
-        return judged(plan, slices, died=died, stopped=stopped, client=client)
+        return judge_overload(plan, slices, died=died, stopped=stopped, client=client)

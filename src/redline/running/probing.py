@@ -16,7 +16,7 @@ from redline.model.limits import LimitStart
 from redline.ports import Drive, Driver, Endpoint
 from redline.search import Evidence, Proposal, Slice, hopeless
 from redline.search.client import busy_connections, busy_workers, calmest_ns, failing, lacking, late_engine
-from redline.search.overload_load import BeyondPlan
+from redline.search.overload import OverloadPlan
 
 SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
@@ -149,7 +149,7 @@ class Prober:
         began_ns = self._put(cell.model_copy(update={"load": load}), number, _AFTER_NS).measure_start_ns
         return LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns)
 
-    def staged(self, plan: BeyondPlan, number: int) -> Traffic:
+    def staged(self, plan: OverloadPlan, number: int) -> Traffic:
         """The load past the edge. Raises KeyboardInterrupt and DriveError."""
         shape = self.cell.load.shape
         assert isinstance(shape, Open)

@@ -1,8 +1,7 @@
 """The search for the breaking point: next load to try, converged, or doomed with a reason. Pure."""
 
-from redline.search.ends import Converged, Doomed, Exhausted, Limit, Proposal, Settings
-from redline.search.evidence import Evidence, Slice
-from redline.search.growth import growth, hopeless
+from redline.search.evidence import Evidence, Slice, growth, hopeless
+from redline.search.outcomes import Converged, Doomed, Exhausted, Limit, Proposal, Settings
 from redline.search.search import Search
 
 __all__ = [

@@ -1,27 +1,68 @@
 """Between which rates a server stops to meet an objective, from all probes so far: by the model where it holds."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Literal
 
+import numpy as np
 import scipy
 
 from redline.model import Objective
-from redline.search.evidence import Capacity, Evidence, capacity_of
-from redline.search.growth import overloaded
-from redline.search.queue_model import Aim, Fit, Known, Point, fit, scatter
-from redline.search.starts import between_starts
-from redline.search.steps import QUANTILES, Step, bounds, steps
+from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded
+from redline.search.queue_model import Aim, Known, ProbePoint, QueueFit, fit, scatter
+from redline.search.steps import QUANTILES, TriedRate, Verdict, bounds, steps
+
+FEWEST_STARTS = 3
+"""Below which nothing is said of how starts differ."""
 
 FEWEST_POINTS = 4
-"""Settled probes near the edge below which the model gives a direction, not an interval."""
+"""Settled probes near the limit below which the model gives a direction, not an interval."""
+
+NEAR_SHARE = 0.15
+"""Of a rate: what is so far from the limit is near it."""
 
 _NEAR = 1.8
-_NEAR_SHARE = 0.15
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95
 _WORTH = 6
 """Of what is known of queues, in probes."""
+
+
+@dataclass(frozen=True)
+class BetweenStarts:
+    """The edge of the typical start, all of them weighing the same, and half the width of its interval."""
+
+    limit_per_s: float
+    half_per_s: float
+
+
+def between_starts(
+    points: Sequence[ProbePoint], known: Known, aim: Aim, whole: QueueFit, tail: float
+) -> BetweenStarts | None:
+    """The answer where starts differ by more than chance does; None where they do not.
+
+    `whole` is the model through all points, `tail` the share below the upper end. What each start says alone is told
+    by leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
+    *t*.
+    Source: Busing, Meijer and van der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
+    """
+    starts = sorted({point.start for point in points})
+    if len(starts) < FEWEST_STARTS:
+        return None
+    alone = []
+    for start in starts:
+        rest = [point for point in points if point.start != start]
+        found = fit(rest, known, aim)
+        if found is not None:  # few probes at two rates may make no model: then the other starts have to tell
+            weight = len(points) / (len(points) - len(rest))
+            alone.append(weight * whole.limit_per_s - (weight - 1) * found.limit_per_s)
+    if len(alone) < FEWEST_STARTS:
+        return None
+    free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
+    if (error / whole.chance_per_s) ** 2 <= scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
+        return None
+    return BetweenStarts(float(np.mean(alone)), float(scipy.stats.t.ppf(tail, free)) * error)
 
 
 @dataclass(frozen=True)
@@ -35,8 +76,8 @@ class Bounds:
     low_per_s: float | None
     high_per_s: float | None
     modelled: bool
-    fit: Fit | None
-    steps: tuple[Step, ...]
+    fit: QueueFit | None
+    steps: tuple[TriedRate, ...]
     starts_differ: bool = False
 
     @property
@@ -54,7 +95,7 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     if objective.metric not in QUANTILES:
         return Bounds(low, high, modelled=False, fit=None, steps=tried)
     told = sorted((each for each in evidence if _tells(each)), key=lambda each: each.rate_per_s)
-    points = [Point.of(each) for each in told]
+    points = [ProbePoint.of(each) for each in told]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
     found = _near(points, best_capacity(evidence), aim) if points else None
     if found is None:
@@ -95,7 +136,9 @@ def _tells(evidence: Evidence) -> bool:
     return ended and not overloaded(evidence) and not evidence.client and evidence.response.count > 0
 
 
-def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple[Fit, list[Point], Known] | None:
+def _near(
+    points: Sequence[ProbePoint], capacity: Capacity | None, aim: Aim
+) -> tuple[QueueFit, list[ProbePoint], Known] | None:
     """The model through the probes near the edge, where a line is nearly straight whatever the server.
 
     Where it is bent all the same, without what an overload showed.
@@ -116,14 +159,14 @@ def _near(points: Sequence[Point], capacity: Capacity | None, aim: Aim) -> tuple
     return None if found is None else (found, kept, known)
 
 
-def _around(points: Sequence[Point], found: Fit) -> list[Point]:
-    reach = max(min(abs(found.gap_per_s), _NEAR_SHARE * found.edge_per_s), found.unsettled_per_s(points[0].seconds))
-    near = [point for point in points if point.rate_per_s >= found.edge_per_s - _NEAR * reach]
+def _around(points: Sequence[ProbePoint], found: QueueFit) -> list[ProbePoint]:
+    reach = max(min(abs(found.gap_per_s), NEAR_SHARE * found.limit_per_s), found.unsettled_per_s(points[0].seconds))
+    near = [point for point in points if point.rate_per_s >= found.limit_per_s - _NEAR * reach]
     return near if len(near) > FEWEST_POINTS else list(points[-FEWEST_POINTS - 1 :])
 
 
 def _interval(
-    points: Sequence[Point], known: Known, aim: Aim, found: Fit, confidence: float
+    points: Sequence[ProbePoint], known: Known, aim: Aim, found: QueueFit, confidence: float
 ) -> tuple[float, float, bool]:
     """Both ends, and whether they are by how starts differ.
 
@@ -141,15 +184,15 @@ def _interval(
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
-    starts, edge = between_starts(points, known, aim, found, tail), found.edge_per_s
+    starts, edge = between_starts(points, known, aim, found, tail), found.limit_per_s
     differ = starts is not None and starts.half_per_s > half
     if starts is not None and differ:
-        edge, half = starts.edge_per_s, starts.half_per_s
+        edge, half = starts.limit_per_s, starts.half_per_s
     skew = min(half / found.typical_gap_per_s, 1.0) / 2
     return edge - half * (1 + skew), edge + half, differ
 
 
-def _held_to(tried: Sequence[Step], low: float, high: float) -> tuple[float, float]:
+def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
     """The interval, widened to what single rates surely said against it."""
     for step in tried:
         if step.verdict == "passed":
@@ -157,3 +200,88 @@ def _held_to(tried: Sequence[Step], low: float, high: float) -> tuple[float, flo
         elif step.verdict == "failed":
             low = min(low, step.rate_per_s)
     return low, high
+
+
+def high_of(known: Bounds) -> float:
+    """The lowest rate that failed; infinite where none is known."""
+    if known.high_per_s is not None:
+        return known.high_per_s
+    return float("inf")
+
+
+def implies(strict: Objective, loose: Objective) -> bool:
+    """Whether whatever meets one meets the other: a percentile at least as deep, below a limit at most as long."""
+    if strict.metric not in QUANTILES or loose.metric not in QUANTILES:
+        return False
+    return QUANTILES[strict.metric] >= QUANTILES[loose.metric] and strict.limit <= loose.limit
+
+
+def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
+    """The bounds of each condition, by its text, as the others allow them.
+
+    What passed a stricter condition passed this one, and what failed a looser one failed this one. Bounds that
+    contradict each other stay as they are, and so do those that come from single rates: there that is so already.
+    """
+    return {condition.text: _allowed(condition, bounds, found) for condition, bounds in found}
+
+
+def _allowed(condition: Objective, bounds: Bounds, found: Sequence[tuple[Objective, Bounds]]) -> Bounds:
+    told = [(other, each) for other, each in found if each.modelled]
+    lows = [each.low_per_s for other, each in told if implies(other, condition) and each.low_per_s is not None]
+    highs = [each.high_per_s for other, each in told if implies(condition, other) and each.high_per_s is not None]
+    if not bounds.modelled or max(lows) >= min(highs):
+        return bounds
+    return replace(bounds, low_per_s=max(lows), high_per_s=min(highs))
+
+
+def all_of(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of all conditions of a set."""
+    if "failed" in verdicts:
+        return "failed"
+    return "unclear" if "unclear" in verdicts else "passed"
+
+
+def texts(conditions: Sequence[Objective]) -> str:
+    """`p99 < 20ms, errors < 0.1%`."""
+    return ", ".join(each.text for each in conditions)
+
+
+def fits(known: Mapping[str, Bounds]) -> list[QueueFit]:
+    """The models that may tell where the set fails: not those that see their edge where it is known to have failed."""
+    high = min(high_of(each) for each in known.values())
+    return [each.fit for each in known.values() if each.fit is not None and each.fit.limit_per_s <= high]
+
+
+def plausible(found: QueueFit, low: float | None, high: float | None) -> bool:
+    """Whether the model's edge lies about where the answer is open."""
+    above_low = low is None or found.limit_per_s >= (1 - NEAR_SHARE) * low
+    return above_low and (high is None or found.limit_per_s <= high)
+
+
+def first_to_fail(known: Mapping[str, Bounds]) -> Bounds:
+    """The condition that fails first, as far as is known; one with a model before one without."""
+    fitted = fits(known)
+    if fitted and not any(each.modelled for each in known.values()):
+        first = min(fitted, key=lambda each: each.limit_per_s)
+        return next(each for each in known.values() if each.fit is first)
+    return min(known.values(), key=high_of)
+
+
+def bracket_of(known: Mapping[str, Bounds]) -> tuple[float | None, float | None]:
+    """All conditions together: the lowest of the bounds."""
+    lows = [each.low_per_s for each in known.values()]
+    highs = [each.high_per_s for each in known.values() if each.high_per_s is not None]
+    low = None if any(each is None for each in lows) else min(each for each in lows if each is not None)
+    return low, (min(highs) if highs else None)
+
+
+def ends_of(known: Mapping[str, Bounds]) -> list[tuple[Literal["low", "high"], float]]:
+    """Both ends; none while a side is open."""
+    low, high = bracket_of(known)
+    return [("low", low), ("high", high)] if low is not None and high is not None else []
+
+
+def width(known: Mapping[str, Bounds]) -> float:
+    """Half of it, relative to the middle; infinite while a side is open."""
+    low, high = bracket_of(known)
+    return float("inf") if low is None or high is None else (high - low) / (high + low)

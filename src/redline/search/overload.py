@@ -1,32 +1,52 @@
-"""What a load past the edge showed, from its slices: whether goodput held, and whether the server came back. Pure."""
+"""The overload test: a load of three stages, and what a server's answers in it show. Pure.
+
+First a rate that the server surely bears, then more than it can do, then the first rate again, on one server in one
+load. A server that is only busy keeps answering as much as it can, and recovers when its queue is gone: a backlog b
+drains at capacity - rate, so after b / (capacity - rate). A server that does more work the longer its queue is answers
+less and less, and may stay so at a rate that it bore before.
+
+Sources: J. C. Mogul and K. K. Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3),
+1997; N. Bronson and others, Metastable failures in distributed systems, HotOS 2021.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.model import Histogram
+from redline.model import Histogram, LoadStage, Open
 from redline.model.limits import Beyond, BeyondMoment
 from redline.quantities import percent, rate
 from redline.search.evidence import Floats, Slice
-from redline.search.overload_load import BeyondPlan
+
+CALM = 0.8
+"""Of the lower end of an answer: a rate that it surely bore."""
+
+OVERLOAD = 1.3
+"""Of the upper end, or of the most that it answered, whichever is more."""
+
+OVERLOADED_FOR = 1.5
+"""Times the length of a probe."""
+
+DRAIN = 1.5
+"""Times what a server needs for its backlog that answers as much as before."""
+
+SLICES_PER_PROBE = 25
 
 HOLDS = 0.9
 COLLAPSED = 0.5
 """Of the capacity."""
-
 SLOWER = 2.0
 """Times the p99 before: what is less may be chance."""
-
 BORNE = 0.97
 """Of what was asked in overload: a server that answers as much was not overloaded."""
-
 ANSWERED = 0.9
 """Of what falls due late after the overload: a server that answers less has not come back."""
-
+_LEAST_MARGIN = 0.05
 _SETTLING = 0.25
 _WINDOWS = 10
 _LATE = 1 / 3
@@ -37,7 +57,69 @@ Goodput = Literal["holds", "sags", "collapses", "not known"]
 Recovery = Literal["recovers", "stays slow", "does not come back", "not known"]
 
 
-def judged(plan: BeyondPlan, slices: Sequence[Slice], *, died: str = "", stopped: str = "", client: str = "") -> Beyond:
+@dataclass(frozen=True)
+class OverloadPlan:
+    """A load of three stages: rates per second, and how long each stands, in whole slices."""
+
+    calm_per_s: float
+    overload_per_s: float
+    capacity_per_s: float
+    before_s: float
+    overload_s: float
+    after_s: float
+    slice_s: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole of it, without a warm-up at the calm rate."""
+        return self.before_s + self.overload_s + self.after_s
+
+    def shape(self, probes: Open) -> Open:
+        """The load as the engine takes it, with the arrivals and connections of the probes before."""
+        before, over = round(self.before_s * 1e9), round(self.overload_s * 1e9)
+        stages = (
+            LoadStage(to=self.calm_per_s, over_ns=before),
+            LoadStage(to=self.overload_per_s, over_ns=0),
+            LoadStage(to=self.overload_per_s, over_ns=over),
+            LoadStage(to=self.calm_per_s, over_ns=0),
+        )
+        return probes.model_copy(update={"rate_per_s": self.calm_per_s, "stages": stages})
+
+
+def overload_plan(
+    ends: Sequence[tuple[float | None, float | None]], answered_per_s: float, probe_s: float
+) -> OverloadPlan:
+    """What to try past the edge, from the answers' ends and the most that any probe saw answered per second.
+
+    Where no rate passed, half of what was answered is taken for calm.
+    """
+    low = max((each for each, _ in ends if each is not None), default=None)
+    high = max((each for _, each in ends if each is not None), default=0.0)
+    capacity = max(answered_per_s, low or 0.0)
+    overload = OVERLOAD * max(high, capacity)
+    calm = CALM * low if low is not None else 0.5 * capacity
+    margin = max(capacity - calm, _LEAST_MARGIN * capacity)
+    slice_s = probe_s / SLICES_PER_PROBE
+    overload_s = _whole(OVERLOADED_FOR * probe_s, slice_s)
+    drain_s = (overload - capacity) * overload_s / margin
+    return OverloadPlan(
+        calm_per_s=calm,
+        overload_per_s=overload,
+        capacity_per_s=capacity,
+        before_s=_whole(probe_s, slice_s),
+        overload_s=overload_s,
+        after_s=_whole(DRAIN * drain_s + probe_s, slice_s),
+        slice_s=slice_s,
+    )
+
+
+def _whole(seconds: float, slice_s: float) -> float:
+    return ceil(round(seconds / slice_s, 6)) * slice_s
+
+
+def judge_overload(
+    plan: OverloadPlan, slices: Sequence[Slice], *, died: str = "", stopped: str = "", client: str = ""
+) -> Beyond:
     """What the load showed. `died`: the server did, and how; `stopped`: the load was ended early, and why.
 
     `client`: why the load generator was the limit; then the server's part is not known.
@@ -126,7 +208,7 @@ def _quantile(response: Histogram, q: float) -> int | None:
 class _Seen:
     """The slices of the load, all of which have a length, beside its plan."""
 
-    plan: BeyondPlan
+    plan: OverloadPlan
     slices: tuple[Slice, ...]
 
     @cached_property

@@ -42,7 +42,7 @@ _TURNS = 4
 
 
 @dataclass(frozen=True)
-class Point:
+class ProbePoint:
     """A probe as the model sees it: realised rate, length, distribution of response times in seconds, and its start."""
 
     rate_per_s: float
@@ -52,7 +52,7 @@ class Point:
     start: int = 0
 
     @classmethod
-    def of(cls, evidence: Evidence) -> "Point":
+    def of(cls, evidence: Evidence) -> "ProbePoint":
         """Of a probe that holds at least one response."""
         values, counts = evidence.response.buckets()
         shares = counts / counts.sum()
@@ -80,12 +80,12 @@ class Aim:
 class Known:
     """What is known beside the probes near the edge: the calmest probe of all, and what an overloaded one answered."""
 
-    calmest: Point
+    calmest: ProbePoint
     capacity: Capacity | None = None
 
 
 @dataclass(frozen=True)
-class Fit:
+class QueueFit:
     """The model's answer: the edge (where the percentile reaches its limit), the root, and where queues do not settle.
 
     `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: it says how much the
@@ -94,7 +94,7 @@ class Fit:
     they do not lie on a line.
     """
 
-    edge_per_s: float
+    limit_per_s: float
     root_per_s: float
     spread: float
     chance_per_s: float
@@ -105,14 +105,14 @@ class Fit:
     @property
     def gap_per_s(self) -> float:
         """From the edge to the root."""
-        return self.root_per_s - self.edge_per_s
+        return self.root_per_s - self.limit_per_s
 
     def unsettled_per_s(self, seconds: float) -> float:
         """How near to the root a probe of that length says nothing any more: its queue has not settled."""
         return float(np.sqrt(SETTLED * max(self.root_per_s, 0.0) * self.spread / seconds))
 
 
-def fit(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
+def fit(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None:
     """The model through these points; None where there are too few, or they rise, or the limit is no more than base."""
     kept = tuple(range(len(points)))
     for _ in range(_TURNS):
@@ -126,13 +126,13 @@ def fit(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
     return replace(found, used=kept) if found else None
 
 
-def _settled(points: Sequence[Point], kept: tuple[int, ...], found: Fit) -> tuple[int, ...]:
+def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], found: QueueFit) -> tuple[int, ...]:
     """Those far enough from the root; where none is, the farthest two."""
     far = [i for i in kept if found.root_per_s - points[i].rate_per_s >= 0.7 * found.unsettled_per_s(points[i].seconds)]
     return tuple(far) or tuple(sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2]))
 
 
-def _fitted(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
+def _fitted(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None:
     if len(points) + (known.capacity is not None) < 2:
         return None
     q = min(aim.q, WELL_KNOWN)
@@ -153,7 +153,7 @@ def _fitted(points: Sequence[Point], known: Known, aim: Aim) -> Fit | None:
     tail = _tail_chance(points, aim.q, tell, line) * (line.root_per_s - edge)
     chance = line.chance_at(edge) + tail  # not their hypotenuse: what stretches a tail lifts the line as well
     bent = _bent(line.x, line.y, line.weights)
-    return Fit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
+    return QueueFit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class _Line:
         return float(np.sqrt(1 / share.sum() + away))
 
 
-def _line(points: Sequence[Point], known: Known, q: float, least_s: float) -> _Line | None:
+def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) -> _Line | None:
     """Through 1 / (percentile - base), by turns: the base and the points' weights need the root, and the root them."""
     capacity = known.capacity
     at = np.array([point.rate_per_s for point in points])
@@ -201,7 +201,7 @@ def _line(points: Sequence[Point], known: Known, q: float, least_s: float) -> _L
     return _Line(x, y, 1 / np.append(chance, capacity.sd_per_s) if capacity else 1 / chance, root, spread)
 
 
-def _base_s(calmest: Point, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
+def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
     """The part of a percentile that the rate does not change: what the calmest probe has and no queue explains.
 
     At least its first percentile, which nobody is faster than; and no more than that where it was not calm.
@@ -216,7 +216,7 @@ def _diluted(quantiles_s: Floats, base_s: float) -> Floats:
     return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
 
 
-def _tail_chance(points: Sequence[Point], q: float, tell: Floats, line: _Line) -> float:
+def _tail_chance(points: Sequence[ProbePoint], q: float, tell: Floats, line: _Line) -> float:
     """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions tell it."""
     factor = max(0.3, (1.2 + 0.2 * np.log(1 / (1 - q))) ** 2 - 2)
     seconds = np.array([point.seconds for point in points])
@@ -224,7 +224,7 @@ def _tail_chance(points: Sequence[Point], q: float, tell: Floats, line: _Line) -
     return float(np.sqrt(factor / (seconds * tell**2 / (2 * line.spread * at)).sum()))
 
 
-def _stretch(points: Sequence[Point], base_s: float, gaps: Floats, tell: Floats, q: float) -> float:
+def _stretch(points: Sequence[ProbePoint], base_s: float, gaps: Floats, tell: Floats, q: float) -> float:
     """The quantile of all response times past the base, each times its probe's distance from the root.
 
     Merged with weights, since not all probes tell it equally well.
@@ -262,13 +262,13 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
     return bool(error > 0 and 2 * scipy.stats.t.sf(abs(solved[0]) / error, free) < _BENT_P)
 
 
-def scatter(points: Sequence[Point], known: Known, aim: Aim) -> float:
+def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:
     """The standard error of the edge, by leaving out one probe at a time (the jackknife); infinite if none is left."""
     edges: list[float] = []
     for i in range(len(points)):
         found = fit([*points[:i], *points[i + 1 :]], known, aim)
         if found is None:
             return float("inf")
-        edges.append(found.edge_per_s)
+        edges.append(found.limit_per_s)
     left = np.array(edges)
     return float(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum()))

@@ -3,35 +3,35 @@
 Pure: no clock, no I/O, nothing random. What it proposes follows from what it saw.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 from redline.model import Objective
-from redline.search.bounds import (
+from redline.search.evidence import Evidence
+from redline.search.interval import (
     NEAR_SHARE,
+    Bounds,
     all_of,
+    best_capacity,
+    bounds_of,
     bracket_of,
     ends_of,
     first_to_fail,
     fits,
-    handed_on,
     high_of,
     plausible,
+    propagate_bounds,
     texts,
     width,
 )
-from redline.search.checks import Check, Checks, End
-from redline.search.ends import Converged, Doomed, Exhausted, Limit, Proposal, Settings
-from redline.search.evidence import Evidence
-from redline.search.interval import Bounds, best_capacity, bounds_of
+from redline.search.outcomes import Converged, Doomed, Exhausted, Limit, Proposal, Settings
 from redline.search.queue_model import CALM
-from redline.search.steps import Step, Verdict, contradicted, steps
+from redline.search.steps import TriedRate, Verdict, contradicted, steps
 from redline.search.steps import verdict as verdict_of
 
-Sets = Mapping[str, tuple[Objective, ...]]
-
-
+Side = Literal["low", "high"]
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _OVERLOAD = 1.12
 _MOST_OVERLOAD = 2.0
@@ -39,6 +39,70 @@ _AT_EASE = 0.6
 _WELL_KNOWN = 0.012
 _BELOW_CAPACITY = 0.6
 _SAME_RATE = 0.995
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a set's answer."""
+
+    name: str
+    side: Side
+    rate_per_s: float
+
+
+@dataclass(frozen=True)
+class EndCheck:
+    """A fresh probe at an end, as it was then; `probe` is its index among the evidence.
+
+    `start` is which fresh start it is on, from 1; with 0 nothing is started for it.
+    """
+
+    end: End
+    probe: int
+    start: int = 0
+
+
+@dataclass
+class Checks:
+    """Of a search. On each of `starts` fresh starts every end has one, where it lies by then.
+
+    Without fresh starts each end has one, and another one when it has moved by more than `precision` since.
+    """
+
+    precision: float
+    starts: int = 0
+    made: list[EndCheck] = field(default_factory=list)
+
+    def next(self, ends: Sequence[End], probe: int) -> EndCheck | None:
+        """The one to be made next, by the probe of that index, the lowest first; None when all were made."""
+        for start in range(self._last_start, self.starts + 1):
+            had = {(each.end.name, each.end.side) for each in self.made if each.start == start}
+            lacking = [end for end in ends if self._lacks(end, had)]
+            if lacking:
+                return EndCheck(min(lacking, key=lambda end: end.rate_per_s), probe, start)
+        return None
+
+    def settled(self, ends: Sequence[End]) -> list[EndCheck] | None:
+        """Those that were made for these ends where they lie now; None where one of them has too few."""
+        wanted = max(self.starts, 1)
+        found = [self._near(end)[-wanted:] for end in ends]
+        return None if any(len(each) < wanted for each in found) else [one for each in found for one in each]
+
+    @property
+    def _last_start(self) -> int:
+        """The one that was begun last: none is gone back to."""
+        return max((each.start for each in self.made), default=min(self.starts, 1))
+
+    def _lacks(self, end: End, had: Collection[tuple[str, Side]]) -> bool:
+        return (end.name, end.side) not in had if self.starts else not self._near(end)
+
+    def _near(self, end: End) -> list[EndCheck]:
+        of_this = [each for each in self.made if (each.end.name, each.end.side) == (end.name, end.side)]
+        within = self.precision * end.rate_per_s
+        return [each for each in of_this if abs(each.end.rate_per_s - end.rate_per_s) <= within]
+
+
+Sets = Mapping[str, tuple[Objective, ...]]
 
 
 @dataclass
@@ -89,7 +153,7 @@ class Search:
         """The bounds of every condition of every set."""
         conditions = {each.text: each for of_set in self.sets.values() for each in of_set}
         found = [(each, bounds_of(self.evidence, each, self.settings.confidence)) for each in conditions.values()]
-        allowed = handed_on(found)
+        allowed = propagate_bounds(found)
         return {name: {each.text: allowed[each.text] for each in of_set} for name, of_set in self.sets.items()}
 
     def _ended(self, name: str) -> str | None:
@@ -191,11 +255,11 @@ class Search:
             return self._bisect(binding, low, high)
         seconds = max(each.seconds for each in self.evidence)
         found = binding.fit
-        apart = min(max(found.gap_per_s, 0.0), NEAR_SHARE * found.edge_per_s)
+        apart = min(max(found.gap_per_s, 0.0), NEAR_SHARE * found.limit_per_s)
         offset = _OFFSETS[self._aimed % len(_OFFSETS)]
         self._aimed += 1
         nearest = found.root_per_s - found.unsettled_per_s(seconds) * (1 + max(offset, 0.0) / 2)
-        rate = min(found.edge_per_s - offset * apart, nearest)
+        rate = min(found.limit_per_s - offset * apart, nearest)
         if not _tried_least(self.evidence) * 0.5 < rate < found.root_per_s:
             return self._bisect(binding, low, high)
         return Proposal(self._within(rate), "near where the model sees the edge")
@@ -218,14 +282,14 @@ class Search:
         if check is None or len(self.evidence) >= self.settings.most_probes(len(self.sets)):
             return self._end(known)
         self._checks.made.append(check)
-        return Proposal(self._within(check.end.rate_per_s), "fresh, at an end of the answer", turn=check.turn)
+        return Proposal(self._within(check.end.rate_per_s), "fresh, at an end of the answer", fresh_start=check.start)
 
     def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
         """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than asked."""
         found = {name: each for name, each in known.items() if self.settings.trials or self._decided(each)}
         return [End(name, side, rate) for name, each in found.items() for side, rate in ends_of(each)]
 
-    def _stands(self, check: Check) -> bool:
+    def _stands(self, check: EndCheck) -> bool:
         """Whether the fresh probe does not speak against the end that it was made for."""
         fresh = self.evidence[check.probe]
         verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.end.name]])
@@ -276,6 +340,6 @@ def _tried_least(evidence: Sequence[Evidence]) -> float:
     return min(each.rate_per_s for each in evidence)
 
 
-def _nearest(found: Sequence[Step], low: float, high: float) -> Step:
+def _nearest(found: Sequence[TriedRate], low: float, high: float) -> TriedRate:
     middle = (low * high) ** 0.5
     return min(found, key=lambda step: abs(step.rate_per_s - middle))

@@ -9,8 +9,7 @@ import numpy as np
 import scipy
 
 from redline.model import Histogram, Objective
-from redline.search.evidence import Evidence, Floats, batch_means
-from redline.search.growth import answering, growth, overloaded
+from redline.search.evidence import Evidence, Floats, answering, batch_means, growth, overloaded
 
 Verdict = Literal["passed", "failed", "unclear"]
 
@@ -24,7 +23,7 @@ _FAR = 4.0
 
 
 @dataclass(frozen=True)
-class Step:
+class TriedRate:
     """What the probes of one rate say together."""
 
     rate_per_s: float
@@ -32,7 +31,7 @@ class Step:
     probes: int
 
 
-def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...]:
+def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[TriedRate, ...]:
     """The rates that were tried, ascending, each with the verdict of its probes; a saturated engine tells nothing."""
     groups: list[list[Evidence]] = []
     for each in sorted((one for one in evidence if not one.client), key=lambda one: one.rate_per_s):
@@ -40,7 +39,7 @@ def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[Step, ...
             groups[-1].append(each)
         else:
             groups.append([each])
-    return tuple(Step(group[0].rate_per_s, verdict(tuple(group), objective), len(group)) for group in groups)
+    return tuple(TriedRate(group[0].rate_per_s, verdict(tuple(group), objective), len(group)) for group in groups)
 
 
 @lru_cache(maxsize=1024)
@@ -64,7 +63,7 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     return "passed" if far > 0 else "failed"
 
 
-def bounds(found: Sequence[Step]) -> tuple[float | None, float | None]:
+def bounds(found: Sequence[TriedRate]) -> tuple[float | None, float | None]:
     """[highest rate that passed, lowest that failed]; where these contradict each other, the bounds re-expand.
 
     A rate that passed counts only below every failure, and a failure only above every pass: what lies between is open.
@@ -76,7 +75,7 @@ def bounds(found: Sequence[Step]) -> tuple[float | None, float | None]:
     return (max(low) if low else None), (min(high) if high else None)
 
 
-def contradicted(found: Sequence[Step]) -> list[Step]:
+def contradicted(found: Sequence[TriedRate]) -> list[TriedRate]:
     """The rates that failed though a higher one passed, and then those that passed though a lower one failed."""
     passes = [step for step in found if step.verdict == "passed"]
     fails = [step for step in found if step.verdict == "failed"]

@@ -15,6 +15,7 @@ JOB_FORMAT = "redline.job/1"
 CONNECT_ALLOWANCE_NS = 20_000_000_000
 OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
+EVENTS_FORMAT = "redline.engine/1"
 
 
 def job(drive: Drive) -> dict[str, Any]:
@@ -141,9 +142,6 @@ def _think(think: Think) -> dict[str, int]:
 
 def _stage(stage: LoadStage, to: float) -> dict[str, Any]:
     return {"to": to, "over_ns": stage.over_ns}
-
-
-EVENTS_FORMAT = "redline.engine/1"
 
 
 class Transcript:

@@ -21,6 +21,8 @@ from redline.ports import Drive, Endpoint
 VERIFY_WITHIN_S = (5.0, 30.0)
 LONGEST_BODY = 64 << 20
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+SHOWN_BYTES = 120
+_NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def verify(cell: Cell, endpoint: Endpoint) -> str | None:
@@ -148,10 +150,6 @@ def _what_is_no_http(error: http.client.HTTPException) -> str:
             return f"the connection was closed within the body, after {len(error.partial)} bytes{more}"
         case _:
             return str(error) or type(error).__name__
-
-
-SHOWN_BYTES = 120
-_NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def difference(request: Request, asked: str, status: int, body: bytes) -> str | None:

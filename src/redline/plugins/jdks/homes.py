@@ -11,6 +11,7 @@ _LINE = re.compile(r'^([A-Z_]+)="?(.*?)"?\s*$')
 # JEP 223, JEP 322: $VNUM(-$PRE)?(+$BUILD)?(-$OPT)?
 _VERSION = re.compile(r"(?P<numbers>\d+(?:[._]\d+)*)(?:-(?P<pre>[A-Za-z0-9]+))?(?:\+(?P<build>\d+))?")
 _PLAIN_VENDORS = {"Eclipse Adoptium": "Temurin", "Eclipse Foundation": "Temurin", "Oracle Corporation": "Oracle"}
+ROOTS = ("/usr/lib/jvm/*", "/usr/java/*", "/opt/java*", "/opt/java*/*", "~/.sdkman/candidates/java/*", "~/.jdks/*")
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,6 @@ def _vendor(told: dict[str, str]) -> str:
     vendor = told.get("IMPLEMENTOR", "").strip()
     vendor = _PLAIN_VENDORS.get(vendor, vendor) or "JDK"
     return f"{vendor} GraalVM" if "GRAALVM_VERSION" in told and "graal" not in vendor.lower() else vendor
-
-
-ROOTS = ("/usr/lib/jvm/*", "/usr/java/*", "/opt/java*", "/opt/java*/*", "~/.sdkman/candidates/java/*", "~/.jdks/*")
 
 
 def on_path() -> Jdk | None:

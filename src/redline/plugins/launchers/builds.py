@@ -22,6 +22,15 @@ from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files, replace_text
 from redline.ports import Building, BuildOutcome
 
+_KEPT_LINES = 15
+_LONGEST_LINE = 500
+_TICK_NS = 10_000_000
+"""The kernel stamps files with a clock that is behind by up to one tick."""
+_READ_AT_MOST = 65_536
+"""Of a line that does not end, such as a bar of progress."""
+_SHOWN_LINES = 15
+_NAMED_INPUTS = 3
+
 
 class Mark(Frozen):
     """Tells whether an output is still the one that the build left."""
@@ -59,14 +68,6 @@ def read_stamp(file: Path) -> Stamp | None:
         return Stamp.model_validate_json(file.read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-_KEPT_LINES = 15
-_LONGEST_LINE = 500
-_TICK_NS = 10_000_000
-"""The kernel stamps files with a clock that is behind by up to one tick."""
-_READ_AT_MOST = 65_536
-"""Of a line that does not end, such as a bar of progress."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +134,6 @@ def _started(order: BuildOrder) -> Iterator["subprocess.Popen[bytes]"]:
                 hint="mend `build.run` in its server.yaml, or install the command",
             ) from error
         yield process
-
-
-_SHOWN_LINES = 15
-_NAMED_INPUTS = 3
 
 
 class Availability(NamedTuple):

@@ -11,6 +11,10 @@ from redline.model import Failure, Ready
 from redline.plugins.launchers.guard import Exited, NotStarted, Order
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
+_TAIL_BYTES = 16 << 10
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LONGEST_LINE = 500
 
 
 def speaks_of_taken_port(output: str) -> bool:
@@ -95,12 +99,6 @@ def _last(log: Path) -> str:
 
 def _spoken(duration_ns: int) -> str:
     return f"{duration_ns / 1e9:.3g} s" if duration_ns >= 1_000_000_000 else f"{duration_ns / 1e6:.3g} ms"
-
-
-_TAIL_BYTES = 16 << 10
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_LONGEST_LINE = 500
 
 
 def tail(log: Path, lines: int = 20) -> str:

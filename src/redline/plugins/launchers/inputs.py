@@ -16,6 +16,7 @@ from redline.model import ServerEntry, Tool
 
 _SETTLED_NS = 1_000_000_000
 """A file that was written less than this ago may be written again without its time telling."""
+_VERSION_WITHIN_S = 60.0
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -92,9 +93,6 @@ class Contents:
         if time.time_ns() - stat.st_mtime_ns > _SETTLED_NS:
             self._known[key] = content
         return content
-
-
-_VERSION_WITHIN_S = 60.0
 
 
 class ToolVersions:

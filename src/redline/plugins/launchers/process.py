@@ -23,6 +23,12 @@ from redline.plugins.linux import cgroup, procfs
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Placement
 
+_LOWEST = 10_000
+_ENOUGH = 1_000
+_TRIES = 200
+HOST = "127.0.0.1"
+_PORTS_TRIED = 4
+
 
 @dataclass(frozen=True)
 class Fillings:
@@ -47,11 +53,6 @@ def fill(variant: Variant, fillings: Fillings) -> tuple[tuple[str, ...], dict[st
     return tuple(filled(part, values) for part in start.command), {
         name: filled(text, values) for name, text in start.env.items()
     }
-
-
-_LOWEST = 10_000
-_ENOUGH = 1_000
-_TRIES = 200
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
@@ -98,10 +99,6 @@ def _bindable(port: int) -> int:
             return 0
         bound: int = probe.getsockname()[1]
         return bound
-
-
-HOST = "127.0.0.1"
-_PORTS_TRIED = 4
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from redline.plugins.linux.procfs import read_bytes
 
 _MARK = "redline-"
 _OCTAL = re.compile(r"\\([0-7]{3})")
+# Version 1 has no word for "no limit": an unlimited memory limit reads as the largest multiple of a page.
+_UNLIMITED_BYTES = 1 << 62
 
 
 def mount_points(kind: str, mountinfo: Path = Path("/proc/self/mountinfo")) -> tuple[tuple[Path, frozenset[str]], ...]:
@@ -96,10 +98,6 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
     except OSError:
         return
-
-
-# Version 1 has no word for "no limit": an unlimited memory limit reads as the largest multiple of a page.
-_UNLIMITED_BYTES = 1 << 62
 
 
 @dataclass(frozen=True)

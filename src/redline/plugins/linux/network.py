@@ -12,6 +12,10 @@ from pathlib import Path
 from redline.plugins.linux.procfs import read_bytes
 
 _TIME_WAIT = re.compile(rb"^TCP:.* tw (\d+)", re.MULTILINE)
+_SIOCGIFADDR = 0x8915
+_IFREQ = "16s24x"
+_ADDRESS = slice(20, 24)
+_ANY_PORT = 9
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,6 @@ def _counters(text: bytes, group: bytes, *names: bytes) -> tuple[int, ...]:
     start = text.index(group)
     told = [line.split() for line in text[start:].split(b"\n", 2)[:2]]
     return tuple(int(told[1][told[0].index(name)]) for name in names)
-
-
-_SIOCGIFADDR = 0x8915
-_IFREQ = "16s24x"
-_ADDRESS = slice(20, 24)
-_ANY_PORT = 9
 
 
 @dataclass(frozen=True)

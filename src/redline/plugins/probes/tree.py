@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.scheduling import gives_way
 
+_SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
+_CPUCLOCK_SCHED = 2
+
 
 class Tally:
     """The sum over parts of counters that only grow, such as the CPU times of processes. The sum never falls.
@@ -26,10 +29,6 @@ class Tally:
         self._ended += sum(before for part, before in self._last.items() if now.get(part, -1) < before)
         self._last = dict(now)
         return self._ended + sum(now.values())
-
-
-_SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
-_CPUCLOCK_SCHED = 2
 
 
 @dataclass(frozen=True)

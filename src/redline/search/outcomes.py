@@ -30,13 +30,13 @@ class Settings:
 class Proposal:
     """Try this rate next; `why` is for people. `whole`: to its end, even when it is hopeless.
 
-    `turn`: on a server that was freshly started for the probes of this turn; with 0, on whichever is running.
+    `fresh_start`: the number of the fresh start that it is on, from 1; with 0, on whichever server is running.
     """
 
     rate_per_s: float
     why: str
     whole: bool = False
-    turn: int = 0
+    fresh_start: int = 0
 
 
 @dataclass(frozen=True)
