@@ -114,7 +114,7 @@ impl Connection {
         body: Option<Arc<[u8]>>,
         asked: Asked,
         token: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<i32, Error> {
         let has_body = body.is_some();
         let head_only = fields.contains(&(b":method", b"HEAD"));
         let place = self.streams_mut().add(Slot::new(token, head_only, body, asked));
@@ -141,7 +141,7 @@ impl Connection {
             return Err(if stream == ng::NGHTTP2_ERR_NOMEM { Error::Memory } else { Error::NoRoom });
         }
         self.streams_mut().set_stream(place, stream);
-        Ok(())
+        Ok(stream)
     }
 
     pub fn reset(&mut self, stream: i32) {
@@ -155,8 +155,16 @@ impl Connection {
         match usize::try_from(taken) {
             Ok(taken) if taken == bytes.len() => Ok(()),
             _ if taken == ng::NGHTTP2_ERR_NOMEM as isize => Err(Error::Memory),
-            _ => Err(Error::Malformed),
+            _ if taken == ng::NGHTTP2_ERR_FLOODED as isize => Err(self.end(ng::NGHTTP2_ENHANCE_YOUR_CALM)),
+            _ => Err(self.end(ng::NGHTTP2_PROTOCOL_ERROR)),
         }
+    }
+
+    /// End the connection, because the peer breaks its rules: GOAWAY with this code is the last that is sent.
+    pub fn end(&mut self, code: u32) -> Error {
+        // SAFETY: the session is alive. Of the errors, no memory ends the session at its next use; there are no others.
+        unsafe { ng::nghttp2_session_terminate_session(self.raw(), code) };
+        Error::Malformed
     }
 
     /// Append frames until there are none, or `out` is at least `limit` long.
@@ -210,6 +218,9 @@ fn new_session(streams: NonNull<Streams>, pool: NonNull<Pool>) -> Result<NonNull
             ng::nghttp2_option_set_no_http_messaging(option, 1); // `Message` judges, stream by stream.
             ng::nghttp2_option_set_max_reserved_remote_streams(option, 0);
             ng::nghttp2_option_set_max_outbound_ack(option, MOST_ACKS);
+            ng::nghttp2_option_set_max_continuations(option, usize::MAX); // `FrameHeads` counts them.
+            // Late frames of streams that were given up count, and a correct server may send many.
+            ng::nghttp2_option_set_glitch_rate_limit(option, u64::MAX, 0);
             ng::nghttp2_option_set_max_send_header_block_length(option, 2 * MOST_HEAD_BYTES);
             let streams = streams.as_ptr().cast();
             let mut hooks = Pool::hooks(pool);

@@ -5,6 +5,7 @@
 
 mod event;
 mod ffi;
+mod frame_heads;
 mod message;
 mod session;
 mod slot;
@@ -15,5 +16,7 @@ pub use session::Session;
 
 /// The longest list of fields that is taken or sent, names and values and 32 bytes for each (RFC 9113, section 6.5.2): 64 KiB.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// The most fields in a list, pseudo-fields not counted.
+pub const MOST_FIELDS: usize = 128;
 /// The longest body that is kept: 1 MiB. A longer one, where it should be kept, is malformed.
 pub const MOST_KEPT_BYTES: usize = 1024 * 1024;

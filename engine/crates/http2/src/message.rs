@@ -1,7 +1,7 @@
 //! One answer as HTTP sees it (RFC 9113, section 8.1). nghttp2 could judge this too, but it ends the whole connection, and
 //! every other request on it, over one malformed answer.
 
-use crate::MOST_HEAD_BYTES;
+use crate::{MOST_FIELDS, MOST_HEAD_BYTES};
 
 /// What to do with a stream after something came on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,12 @@ pub struct Message {
     head_only: bool,
     /// Size of the list of fields that is coming.
     head_bytes: usize,
+    /// Ordinary fields in it: after the first no pseudo-field may follow.
+    fields: usize,
     /// The status in the list of fields that is coming; 0 before it.
     coming: u16,
-    /// An ordinary field came in this list: no pseudo field may follow.
-    ordinary: bool,
+    /// Frames follow the end of the answer.
+    extraneous: bool,
     /// Of the answer that counts; 0 before it.
     status: u16,
     content_length: Option<u64>,
@@ -48,7 +50,7 @@ impl Message {
 
     /// A list of fields begins: an interim answer, the answer or trailers.
     pub fn begin_head(&mut self) {
-        (self.head_bytes, self.coming, self.ordinary) = (0, 0, false);
+        (self.head_bytes, self.fields, self.coming) = (0, 0, 0);
         if self.status == 0 {
             self.content_length = None;
         }
@@ -57,23 +59,35 @@ impl Message {
     /// A field came.
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Verdict {
         self.head_bytes += name.len() + value.len() + 32;
-        if self.head_bytes > MOST_HEAD_BYTES {
+        if self.head_bytes > MOST_HEAD_BYTES || !is_value(value) {
             return Verdict::Malformed;
         }
-        if name.first() == Some(&b':') {
-            let expected = name == b":status" && self.status == 0 && self.coming == 0 && !self.ordinary;
+        if let Some(b':') = name.first() {
+            let expected = name == b":status" && self.status == 0 && self.coming == 0 && self.fields == 0;
             self.coming = status(value).unwrap_or_default();
             return Verdict::fine_if(expected && self.coming != 0);
         }
-        self.ordinary = true;
-        if self.status == 0 && name == b"content-length" {
-            let earlier = self.content_length;
-            self.content_length = number(value);
-            return Verdict::fine_if(
-                self.content_length.is_some() && (earlier.is_none() || earlier == self.content_length),
-            );
+        self.fields += 1;
+        if self.fields > MOST_FIELDS || !is_name(name) {
+            return Verdict::Malformed;
         }
-        Verdict::fine_if(!name.is_empty() && !name.iter().any(u8::is_ascii_uppercase))
+        match name {
+            b"content-length" if self.status == 0 => {
+                let earlier = self.content_length;
+                self.content_length = number(value);
+                Verdict::fine_if(self.content_length.is_some() && (earlier.is_none() || earlier == self.content_length))
+            }
+            // They are about one connection of HTTP/1.1 (section 8.2.2); `te` may be in requests alone.
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"te" | b"transfer-encoding" | b"upgrade" => {
+                Verdict::Malformed
+            }
+            _ => Verdict::Fine,
+        }
+    }
+
+    /// Frames follow the end of the answer: all of it is malformed (section 8.1.1).
+    pub fn goes_on(&mut self) {
+        self.extraneous = true;
     }
 
     /// The list of fields is whole.
@@ -97,13 +111,29 @@ impl Message {
 
     /// The peer has ended its side.
     pub fn end(&self) -> Verdict {
-        Verdict::fine_if(self.status != 0 && self.right_length().is_none_or(|length| self.body_length == length))
+        let right_length = self.right_length().is_none_or(|length| self.body_length == length);
+        Verdict::fine_if(self.status != 0 && !self.extraneous && right_length)
     }
 
     /// What the body's length has to be, as far as that is known.
     fn right_length(&self) -> Option<u64> {
         if self.head_only || matches!(self.status, 204 | 304) { Some(0) } else { self.content_length }
     }
+}
+
+/// The bytes that a field's name may have (section 8.2.1); for pseudo-fields there is a list.
+fn is_name(name: &[u8]) -> bool {
+    // Without an early end it is vectorized.
+    let wrong = |byte: u8| matches!(byte, 0..=b' ' | b':' | b'A'..=b'Z' | 0x7f..);
+    !name.is_empty() && !name.iter().fold(false, |any, byte| any | wrong(*byte))
+}
+
+/// The bytes that a field's value may have (section 8.2.1).
+fn is_value(value: &[u8]) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let wrong = |byte: u8| matches!(byte, 0 | b'\n' | b'\r');
+    let is_wrong = is_space(value.first()) || is_space(value.last());
+    !value.iter().fold(is_wrong, |any, byte| any | wrong(*byte))
 }
 
 /// Three digits, 100 to 599.

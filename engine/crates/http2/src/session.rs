@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::MOST_HEAD_BYTES;
 use crate::event::{Asked, Error, Event};
 use crate::ffi::{Connection, Drained};
+use crate::frame_heads::FrameHeads;
 
 /// Bytes that are made before they are asked for, so that what they tell is told in time.
 const MOST_AHEAD_BYTES: usize = 64 * 1024;
@@ -16,6 +17,7 @@ const MOST_AHEAD_BYTES: usize = 64 * 1024;
 /// use, and what became of the requests that are still open on it is not told. How long is waited is the caller's business.
 pub struct Session {
     connection: Connection,
+    frame_heads: FrameHeads,
     /// What was made ahead, and how much of it was taken.
     ahead: Vec<u8>,
     taken: usize,
@@ -29,7 +31,13 @@ impl Session {
     /// # Errors
     /// [`Error::Memory`].
     pub fn new() -> Result<Self, Error> {
-        Ok(Self { connection: Connection::new()?, ahead: Vec::new(), taken: 0, dead: false })
+        Ok(Self {
+            connection: Connection::new()?,
+            frame_heads: FrameHeads::default(),
+            ahead: Vec::new(),
+            taken: 0,
+            dead: false,
+        })
     }
 
     /// How many streams may be opened now. Before the peer's SETTINGS came, 100 in all; 0 after GOAWAY and when the numbers
@@ -62,7 +70,9 @@ impl Session {
         if fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum::<usize>() > MOST_HEAD_BYTES {
             return Err(Error::TooLong);
         }
-        self.connection.open(fields, body.filter(|body| !body.is_empty()), asked, token)
+        let stream = self.connection.open(fields, body.filter(|body| !body.is_empty()), asked, token)?;
+        self.frame_heads.open(stream);
+        Ok(())
     }
 
     /// Take bytes that were read; what they tell is appended to `events`.
@@ -82,8 +92,15 @@ impl Session {
         if self.dead {
             return Err(Error::Malformed);
         }
+        let violation = self.frame_heads.read(bytes);
+        if let Some(frame) = violation {
+            self.connection.streams_mut().goes_on(frame.stream);
+        }
         let queued = self.connection.queued();
-        let fed = self.connection.feed(bytes);
+        let mut fed = self.connection.feed(&bytes[..violation.map_or(bytes.len(), |frame| frame.at)]);
+        if let (Ok(()), Some(frame)) = (fed, violation) {
+            fed = Err(self.connection.end(frame.code));
+        }
         if fed.is_err() {
             self.dead = true;
             return fed;

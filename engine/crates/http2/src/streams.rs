@@ -11,6 +11,15 @@ const REFUSED_STREAM: u32 = 7;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place(pub u32);
 
+/// What to do with a stream that the peer has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    Fine,
+    /// The rest of the request's body is not worth sending.
+    Early,
+    Malformed,
+}
+
 /// The requests under way, the events not yet taken and the bytes not yet taken.
 #[derive(Debug, Default)]
 pub struct Streams {
@@ -110,16 +119,22 @@ impl Streams {
         self.slots[place.0 as usize].1.tell(&mut self.events, |token| Event::Malformed { token });
     }
 
-    /// The peer has ended its side: whether the stream is to be reset, because the answer is malformed or the rest of the
-    /// request's body is not worth sending.
-    pub fn answered(&mut self, place: Place) -> bool {
+    /// Frames follow the end of a stream that may not have been answered yet.
+    pub fn goes_on(&mut self, stream: i32) {
+        if let Some(place) = self.find(stream) {
+            self.slot(place).message.goes_on();
+        }
+    }
+
+    /// The peer has ended its side.
+    pub fn answered(&mut self, place: Place) -> Answered {
         let slot = &mut self.slots[place.0 as usize].1;
         if slot.message.end() == Verdict::Malformed {
             self.malformed(place);
-            return true;
+            return Answered::Malformed;
         }
         slot.answer(&mut self.events);
-        slot.unsent() > 0
+        if slot.unsent() > 0 { Answered::Early } else { Answered::Fine }
     }
 
     pub fn reset(&mut self, place: Place, code: u32) {

@@ -210,6 +210,32 @@ fn who_breaks_the_connection_is_malformed_once_and_for_all() {
 }
 
 #[test]
+fn an_answer_that_goes_on_after_its_end_is_malformed() {
+    let mut session = met(&[]);
+    open(&mut session, 2, COUNT);
+    written(&mut session);
+    let mut events = Vec::new();
+    let bytes = [answer(3, b"right"), answer(1, b"wrong"), frame(DATA, END_STREAM, 1, b"!"), answer(1, b"")].concat();
+    assert_eq!(session.feed(&bytes, &mut events), Err(Error::Malformed));
+    assert_eq!(events, [plain(1, 200, 5), Event::Malformed { token: 0 }]);
+}
+
+#[test]
+fn streams_are_watched_until_many_more_were_opened() {
+    let mut session = met(&[]);
+    for number in 0..5000 {
+        session.open(&request("GET"), None, COUNT, number).unwrap();
+        written(&mut session);
+        assert_eq!(feed(&mut session, &answer(2 * number + 1, b"")), Ok(vec![plain(number, 200, 0)]));
+        if number == 4990 {
+            // So old that it is not known any more how it ended.
+            assert_eq!(feed(&mut session, &answer(1, b"")), Ok(vec![]));
+        }
+    }
+    assert_eq!(feed(&mut session, &answer(9001, b"")), Err(Error::Malformed));
+}
+
+#[test]
 fn the_output_ends_with_a_goaway_when_the_peer_is_wrong() {
     let mut session = met(&[]);
     feed(&mut session, &frame(DATA, 0, 9, b"x")).unwrap_err();

@@ -8,7 +8,7 @@ use peer::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, Sent, Windows, answer, block, feed,
     frame, frames, headers, met, open, plain, request, written,
 };
-use redline_http2::{Asked, Error, Event};
+use redline_http2::{Asked, Error, Event, MOST_FIELDS};
 
 const KEEP: Asked = Asked { hash: false, keep: true };
 const COUNT: Asked = Asked { hash: false, keep: false };
@@ -88,6 +88,32 @@ fn a_long_list_of_fields_is_malformed() {
         bytes.extend(frame(CONTINUATION, if pieces.peek().is_none() { END_HEADERS } else { 0 }, 1, piece));
     }
     assert_eq!(feed(&mut session, &bytes), Ok(vec![Event::Malformed { token: 0 }]));
+}
+
+#[test]
+fn a_list_of_many_fields_is_malformed() {
+    for (count, expected) in [(MOST_FIELDS, plain(0, 200, 0)), (MOST_FIELDS + 1, Event::Malformed { token: 0 })] {
+        let mut session = met(&[]);
+        open(&mut session, 1, COUNT);
+        written(&mut session);
+        let fields = [vec![(":status", "200")], vec![("a", "b"); count]].concat();
+        assert_eq!(feed(&mut session, &headers(1, &fields, END_STREAM)), Ok(vec![expected]), "{count} fields");
+    }
+}
+
+#[test]
+fn late_frames_of_streams_that_were_given_up_are_no_flood() {
+    let mut session = met(&[]);
+    open(&mut session, 2, COUNT);
+    written(&mut session);
+    session.cancel(0);
+    written(&mut session);
+    feed(&mut session, &headers(1, &[(":status", "200")], 0)).unwrap();
+    for _ in 0..5000 {
+        feed(&mut session, &frame(DATA, 0, 1, b"late")).unwrap();
+        written(&mut session);
+    }
+    assert_eq!(feed(&mut session, &answer(3, b"ok")), Ok(vec![plain(1, 200, 2)]));
 }
 
 #[test]

@@ -20,6 +20,10 @@ impl<I: Io> Worker<I> {
         self.answers = events;
         if let Some(Err(why)) = fed {
             self.reasons.tell(Kind::Malformed, &why);
+            // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), if the socket takes it now.
+            if let Ok(bytes) = self.pool.flush(connection) {
+                self.tally.bytes_sent(bytes);
+            }
             return self.fail(connection, Outcome::Malformed);
         }
         if self.pool.is_open(connection) {

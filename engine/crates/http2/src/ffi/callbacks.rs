@@ -8,7 +8,7 @@ use libnghttp2_sys as ng;
 
 use super::place_from;
 use crate::message::Verdict;
-use crate::streams::{Place, Streams};
+use crate::streams::{Answered, Place, Streams};
 
 /// The length of a frame's head (RFC 9113, section 4.1).
 const FRAME_HEAD_BYTES: usize = 9;
@@ -61,6 +61,15 @@ unsafe fn find<'a>(
     }
 }
 
+/// Reset a stream, unless that was done before.
+///
+/// # Safety
+/// The session is the one that the callback was called with.
+unsafe fn reset(session: *mut ng::nghttp2_session, stream: i32, code: u32) {
+    // SAFETY: the caller's promise. Of the errors, no memory ends the session at its next use; there are no others.
+    unsafe { ng::nghttp2_submit_rst_stream(session, 0, stream, code) };
+}
+
 /// Bytes that may be none, and then be nowhere.
 ///
 /// # Safety
@@ -94,16 +103,20 @@ unsafe extern "C" fn on_header(
     _flags: u8,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: nghttp2 passes its session, a frame, a name and a value as long as it says, and our user data.
-    let verdict = unsafe {
-        find(session, (*frame).hd.stream_id, user).map_or(Verdict::Fine, |(streams, place)| {
-            streams.field(place, bytes(name, name_length), bytes(value, value_length))
-        })
-    };
-    match verdict {
-        Verdict::Fine => 0,
-        // The stream is reset; what is left of the block is read for the sake of the fields' coding, and not told.
-        Verdict::Malformed => ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE,
+    // SAFETY: nghttp2 passes its session, a frame, a name and a value as long as it says, and our user data. Resetting runs no
+    // callback.
+    unsafe {
+        let stream = (*frame).hd.stream_id;
+        let Some((streams, place)) = find(session, stream, user) else { return 0 };
+        match streams.field(place, bytes(name, name_length), bytes(value, value_length)) {
+            Verdict::Fine => 0,
+            Verdict::Malformed => {
+                // Before nghttp2 resets it by another code. What is left of the block is read for the sake of the fields'
+                // coding, and not reported.
+                reset(session, stream, ng::NGHTTP2_PROTOCOL_ERROR);
+                ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
+            }
+        }
     }
 }
 
@@ -120,7 +133,7 @@ unsafe extern "C" fn on_data(
         if let Some((streams, place)) = find(session, stream, user)
             && streams.data(place, bytes(data, length)) == Verdict::Malformed
         {
-            ng::nghttp2_submit_rst_stream(session, 0, stream, ng::NGHTTP2_CANCEL);
+            reset(session, stream, ng::NGHTTP2_PROTOCOL_ERROR);
         }
     }
     0
@@ -140,8 +153,17 @@ unsafe extern "C" fn on_frame(
                 if let Some((streams, place)) = find(session, head.stream_id, user) {
                     let last = u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
                     let malformed = kind == ng::NGHTTP2_HEADERS && streams.end_head(place, last) == Verdict::Malformed;
-                    if malformed || (last && streams.answered(place)) {
-                        ng::nghttp2_submit_rst_stream(session, 0, head.stream_id, ng::NGHTTP2_CANCEL);
+                    let answered = if malformed {
+                        Answered::Malformed
+                    } else if last {
+                        streams.answered(place)
+                    } else {
+                        Answered::Fine
+                    };
+                    match answered {
+                        Answered::Fine => {}
+                        Answered::Early => reset(session, head.stream_id, ng::NGHTTP2_CANCEL),
+                        Answered::Malformed => reset(session, head.stream_id, ng::NGHTTP2_PROTOCOL_ERROR),
                     }
                 }
             }

@@ -1,9 +1,11 @@
 //! HTTP/2: several streams on one connection, against a server of another maker.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use crate::support::http2::{Act, Asked, Http2Server, frame, go_away, greet, next_stream, ok};
+use crate::support::http2::{Act, Asked, GOAWAY, Http2Server, frame, go_away, greet, next_stream, ok, read_frame};
 use crate::support::server::{HELLO, HELLO_SHA256, Server};
 use crate::support::{Engine, Outcome, complete, job, run, with};
 use h2::Reason;
@@ -260,6 +262,28 @@ fn what_breaks_the_rules_of_a_connection_is_malformed() {
         });
         let result = complete(&counted(server.port, 2, 4));
         result.are_all("malformed");
+    }
+}
+
+#[test]
+fn who_breaks_the_rules_of_a_connection_is_sent_a_goaway() {
+    for backend in ["epoll", "io_uring"] {
+        let goaways = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&goaways);
+        let server = Server::start(move |mut peer, _| {
+            greet(&mut peer)?;
+            let stream = next_stream(&mut peer)?;
+            // The answer, and once more after its end.
+            peer.say_bytes(&[ok(stream), ok(stream)].concat())?;
+            while let Ok(frame) = read_frame(&mut peer) {
+                seen.fetch_add(usize::from(frame.kind == GOAWAY), SeqCst);
+            }
+            Ok(())
+        });
+        let result = complete(&with(counted(server.port, 1, 20), "/backend", json!(backend)));
+        result.are_all("malformed");
+        // The last connection's may be under way when the engine has ended.
+        assert!((19..=20).contains(&goaways.load(SeqCst)), "{backend}: {goaways:?}");
     }
 }
 

@@ -148,7 +148,7 @@ async fn answer(
 
 pub const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
+pub const GOAWAY: u8 = 7;
 const PREFACE_BYTES: usize = 24;
 
 /// A frame (RFC 9113, section 4.1).
