@@ -59,7 +59,7 @@ def engine(fault: str, real: str, arguments: list[str]) -> None:
 
 def lab(fault: str, folder: Path, arguments: list[str]) -> None:
     """Become `redline`, which finds its engine beside its Python: here that is a script."""
-    from redline.cli.start import main  # noqa: PLC0415 - the engine's side does without
+    from redline.cli.main import main  # noqa: PLC0415 - the engine's side does without
     from redline.plugins.drivers.engine import ENGINE, find_engine  # noqa: PLC0415
 
     script = folder / ENGINE

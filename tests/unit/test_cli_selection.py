@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from redline.cli.commands.check import check
+from redline.cli.command_line import app
 from redline.cli.flags import read_overrides
 from redline.errors import UsageError
 from tests.fakes.catalogues import write_catalogue
@@ -29,9 +28,7 @@ quick: {warmup: 1s, for: 2s, trials: 2}
 def checked(folder: Path, *flags: str) -> dict[str, Any]:
     write_catalogue(folder / "catalogue")
     (folder / "some.yaml").write_text(SUITE, encoding="utf-8")
-    app = typer.Typer()
-    app.command()(check)
-    done = CliRunner().invoke(app, [str(folder / "some.yaml"), "--json", *flags], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["check", str(folder / "some.yaml"), "--json", *flags], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -43,9 +40,7 @@ def test_a_plan_of_many_cells_has_a_line_a_server(tmp_path: Path) -> None:
     (tmp_path / "some.yaml").write_text(
         f"servers: [fam.plain, fam.layered]\nscenarios: [Get, Post]\ntrials: 2\nloads:\n{loads}", encoding="utf-8"
     )
-    app = typer.Typer()
-    app.command()(check)
-    lines = CliRunner().invoke(app, [str(tmp_path / "some.yaml")], catch_exceptions=False).stdout.splitlines()
+    lines = CliRunner().invoke(app, ["check", str(tmp_path / "some.yaml")], catch_exceptions=False).stdout.splitlines()
     assert [line.split() for line in lines[1:3]] == [
         ["fam.plain", "2", "21", "42", "84"],
         ["fam.layered", "2", "21", "42", "84"],

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from redline.analysis.environments import MATTERS, differences, grave, kernel_series
+from redline.cli.command_line import app
 from redline.cli.contracts import CompareResult
-from redline.cli.main import command_line
 from redline.errors import UsageError
 from redline.model import Environment, Run
 from redline.storage.runs import RunStore
@@ -113,7 +113,7 @@ def compared(tmp_path: Path) -> Callable[..., Result]:
     def compare(fields: dict[str, object], *flags: str) -> Result:
         run = simulated_run({"rust.hyper": GOOD}, trials=2, loads=(SATURATE,), ceiling=None)
         runs = stored(tmp_path, "A", run), stored(tmp_path, "B", run, changed(**fields))
-        return CliRunner().invoke(command_line(), ["compare", *runs, *flags])
+        return CliRunner().invoke(app, ["compare", *runs, *flags])
 
     return compare
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.analysis.history import build_history, overlooked
+from redline.cli.command_line import app
 from redline.cli.commands.history import gate
-from redline.cli.main import command_line
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.history import History, LeftOut
 from redline.storage.archive import open_archive
@@ -35,7 +35,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def redline(*args: str | Path) -> Result:
-    return CliRunner().invoke(command_line(), ["history", *map(str, args)])
+    return CliRunner().invoke(app, ["history", *map(str, args)])
 
 
 def test_a_regression_fails_and_is_told(nights: Path) -> None:

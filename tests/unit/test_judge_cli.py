@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis import build_report
 from redline.analysis.rejudged import rejudged, turned
+from redline.cli.command_line import app
 from redline.cli.contracts import JudgeResult
-from redline.cli.main import command_line
 from redline.cli.stages import write_views
 from redline.errors import StoreError
 from redline.model import Finding, FindingKind, Grade, Report, Run
@@ -37,9 +37,7 @@ def store(tmp_path: Path) -> RunStore:
 
 
 def redline(store: RunStore | Path, *flags: str) -> Result:
-    return CliRunner().invoke(
-        command_line(), ["judge", str(store.folder if isinstance(store, RunStore) else store), *flags]
-    )
+    return CliRunner().invoke(app, ["judge", str(store.folder if isinstance(store, RunStore) else store), *flags])
 
 
 def otherwise(store: RunStore) -> None:

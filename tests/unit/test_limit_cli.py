@@ -10,9 +10,9 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis.limits import Ending, Subject, answer, cell_limit
 from redline.cli import limit_url as under_test
+from redline.cli.command_line import app
 from redline.cli.limit_asked import read_sets
 from redline.cli.limit_view import ending, print_cell
-from redline.cli.main import command_line
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
@@ -70,7 +70,7 @@ def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     def run(server: Server, *flags: str) -> Result:
         monkeypatch.setattr(under_test, "find_engine", lambda: Path("no-engine"))
         monkeypatch.setattr(under_test, "EngineDriver", lambda _engine: server)
-        return CliRunner().invoke(command_line(), ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
+        return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
 
     return run
 
@@ -201,7 +201,7 @@ def test_wrong_flags(redline: Callable[..., Result], flags: tuple[str, ...], say
 
 @pytest.mark.parametrize("target", ["127.0.0.1:8080", "localhost:8080/path", "[::1]:80/", "HTTP://127.0.0.1/"])
 def test_half_a_url_is_no_suite(target: str) -> None:
-    done = CliRunner().invoke(command_line(), ["limit", target, "--objective", "p99 < 20ms", "-c", "8"])
+    done = CliRunner().invoke(app, ["limit", target, "--objective", "p99 < 20ms", "-c", "8"])
     assert isinstance(done.exception, UsageError)
     assert "a URL begins with http://" in str(done.exception)
     assert done.exception.hint == f"try http://{target.removeprefix('HTTP://')}"

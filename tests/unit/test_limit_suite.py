@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.cli import limit_suite as under_test
-from redline.cli.main import command_line
+from redline.cli.command_line import app
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
 from redline.ports import BuildOutcome, Placement
@@ -46,7 +46,7 @@ class Bench:
         monkeypatch.setattr(under_test, "workbench", lambda _catalogue, _cache: made)
 
     def __call__(self, *flags: str | Path) -> Result:
-        return CliRunner(env={"COLUMNS": "200"}).invoke(command_line(), ["limit", *map(str, flags)])
+        return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])
 
     def begin(self, *flags: str | Path) -> Result:
         return self(self.suite, "-o", self.run_folder, "--trials", "2", "--no-beyond", *flags)
@@ -233,15 +233,15 @@ def other_build(_self: FakeLauncher, variants: object, progress: object) -> obje
 
 def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench) -> None:
     bench.begin("-s", "good.one")
-    shown = CliRunner().invoke(command_line(), ["report", str(bench.run_folder)])
+    shown = CliRunner().invoke(app, ["report", str(bench.run_folder)])
     assert shown.exit_code == 0
     assert "met up to" in shown.stdout
-    as_json = CliRunner().invoke(command_line(), ["report", str(bench.run_folder), "--json"])
+    as_json = CliRunner().invoke(app, ["report", str(bench.run_folder), "--json"])
     assert LimitReport.model_validate_json(as_json.stdout) == bench.report
     for form, says in (("md", "good.one"), ("html", "<html")):
-        assert says in CliRunner().invoke(command_line(), ["report", str(bench.run_folder), "-f", form]).stdout
-    no_table = CliRunner().invoke(command_line(), ["report", str(bench.run_folder), "-f", "csv"])
+        assert says in CliRunner().invoke(app, ["report", str(bench.run_folder), "-f", form]).stdout
+    no_table = CliRunner().invoke(app, ["report", str(bench.run_folder), "-f", "csv"])
     assert isinstance(no_table.exception, UsageError)
-    compared = CliRunner().invoke(command_line(), ["compare", str(bench.run_folder)])
+    compared = CliRunner().invoke(app, ["compare", str(bench.run_folder)])
     assert isinstance(compared.exception, StoreError)
     assert "holds a search" in str(compared.exception)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.load_shape import Arrivals, Pressure, read_load
+from redline.cli.command_line import Arrivals
+from redline.cli.load_shape import Pressure, read_load
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url
 from redline.errors import UsageError
 from redline.model import Closed, LoadStage, Open, Think, Tls

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from redline.cli.commands.check import check
+from redline.cli.command_line import app
 from redline.suite import Overrides, make_plan
 from redline.suite.schema.json_schema import schemas
 from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
@@ -75,14 +74,12 @@ def test_a_load_that_changes_is_refused_from_the_command_line_too(tmp_path: Path
 def test_check_tells_that_it_is_detected(tmp_path: Path) -> None:
     write_catalogue(tmp_path / "catalogue")
     (tmp_path / "some.yaml").write_text(SUITE, encoding="utf-8")
-    app = typer.Typer()
-    app.command()(check)
-    asked = [str(tmp_path / "some.yaml"), "--warmup", "auto"]
+    asked = ["check", str(tmp_path / "some.yaml"), "--warmup", "auto"]
     told = json.loads(CliRunner().invoke(app, [*asked, "--json"], catch_exceptions=False).stdout)
     assert {(cell["warmup_ns"], cell["warmup_detect"]) for cell in told["cells"]} == {(60 * S, True)}
     assert "≤ 1 min" in CliRunner().invoke(app, asked, catch_exceptions=False).stdout
     (tmp_path / "some.yaml").write_text(SUITE + "warmup: 2s\n", encoding="utf-8")
-    told = json.loads(CliRunner().invoke(app, [asked[0], "--json"], catch_exceptions=False).stdout)
+    told = json.loads(CliRunner().invoke(app, [*asked[:2], "--json"], catch_exceptions=False).stdout)
     assert "warmup_detect" not in told["cells"][0]
 
 

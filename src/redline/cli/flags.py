@@ -1,41 +1,10 @@
-"""The flags that choose from a suite and override it; `run` and `check` share them."""
-
-from pathlib import Path
-from typing import Annotated
-
-import typer
+"""Flags read into values: overrides of a suite, durations, lists."""
 
 from redline.errors import UsageError
 from redline.suite import Overrides, WrongValueError, parse_duration
 
-SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)]
-Servers = Annotated[
-    list[str] | None, typer.Option("-s", "--server", metavar="GLOB,…", help="Only these servers, such as 'rust.*'.")
-]
-Scenarios = Annotated[
-    list[str] | None, typer.Option("-m", "--scenario", metavar="NAME,…", help="Only these scenarios.")
-]
-Users = Annotated[int | None, typer.Option("-u", "--users", metavar="N", help="Users of every closed load.")]
-Duration = Annotated[
-    str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of every load, such as 25s.")
-]
-Warmup = Annotated[
-    str | None,
-    typer.Option("--warmup", metavar="TIME|auto", help="Load before each measurement: 30s, or until steady."),
-]
-Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-w", "--with", metavar="NAME=VALUE,…", help="Only servers whose option has that value, or that lack it."
-    ),
-]
-Quick = Annotated[bool, typer.Option("--quick", metavar="", help="Every cell, but shorter: `quick` of the suite.")]
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
-
-AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON of a published schema to stdout.")]
 
 
 def read_overrides(

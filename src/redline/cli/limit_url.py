@@ -14,10 +14,10 @@ from rich.text import Text
 from redline.analysis.limits import Subject, cell_limit, probe
 from redline.cli import exits
 from redline.cli.beforehand import load_what_judges
+from redline.cli.command_line import Arrivals
 from redline.cli.flags import DETECTED, at_least_one, duration_ns
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
 from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, wait_line, warm_line
-from redline.cli.load_shape import Arrivals
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine

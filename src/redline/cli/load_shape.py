@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from redline.cli.command_line import Arrivals
 from redline.errors import UsageError
 from redline.model import Load
 from redline.suite import WrongValueError, read_data, read_times
@@ -28,21 +28,6 @@ _FLAGS = {
 }
 _KEY = re.compile(rf"`({'|'.join((*_FLAGS, 'ramp'))})(?:: ([^`]*))?`")
 _HINT = "`redline load --help` shows each flag"
-
-
-class Arrivals(StrEnum):
-    """When the requests of an open load fall due."""
-
-    POISSON = "poisson"
-    UNIFORM = "uniform"
-
-
-class Backends(StrEnum):
-    """What the engine drives its sockets with."""
-
-    AUTO = "auto"
-    EPOLL = "epoll"
-    IO_URING = "io_uring"
 
 
 @dataclass(frozen=True)

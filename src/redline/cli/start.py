@@ -1,13 +1,5 @@
-"""Where the `redline` script begins: Ctrl-C is understood even while everything is still being imported."""
+"""Where an installed `redline` script of an earlier version begins."""
 
-import sys
-from typing import NoReturn
+from redline.cli.main import main
 
-
-def main() -> NoReturn:
-    """Import the command line, run it and exit."""
-    try:
-        from redline.cli.main import run_command_line  # noqa: PLC0415 - inside the try, on purpose
-    except KeyboardInterrupt:
-        sys.exit(130)
-    run_command_line()
+__all__ = ["main"]

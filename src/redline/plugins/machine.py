@@ -6,9 +6,9 @@ import resource
 import socket
 import subprocess
 import time
+from importlib.metadata import version
 from pathlib import Path
 
-from redline import __version__
 from redline.model import Environment
 from redline.plugins.linux.cgroup import read_limits
 from redline.plugins.linux.host import CpuTimes, Host
@@ -51,7 +51,7 @@ def read_environment(engine_version: str, engine_sha256: str, placement: Placeme
     steal, busy = _sample(host)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Environment(
-        redline=__version__,
+        redline=version("redline"),
         engine=engine_version,
         engine_sha256=engine_sha256,
         commit=_commit(Path(__file__)),

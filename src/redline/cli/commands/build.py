@@ -2,7 +2,6 @@
 
 import sys
 from fnmatch import fnmatchcase
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +12,7 @@ from redline.cli import exits, places
 from redline.cli.build_view import BuildView
 from redline.cli.building import print_failures
 from redline.cli.contracts import BuildResult, BuiltServer
-from redline.cli.flags import AsJson, split
+from redline.cli.flags import split
 from redline.errors import Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
@@ -24,13 +23,8 @@ from redline.suite.schema.units import did_you_mean
 _STYLE = {"built": "green", "stood": "dim", "failed": "yellow"}
 _NS_PER_S = 1e9
 
-Globs = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[GLOB,…]", help="Servers of the catalogue, such as 'http4s.*'; all when none is given."),
-]
 
-
-def build(names: Globs = None, json: AsJson = False) -> None:
+def build(names: list[str] | None, json: bool) -> None:
     """Build servers of the catalogue that do not stand yet; those of one build command together."""
     folder = places.catalogue()
     entries = matching(load_catalogue(folder).servers, split(names))

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,20 +10,7 @@ from rich.table import Table
 
 from redline.cli import places
 from redline.cli.contracts import check_result
-from redline.cli.flags import (
-    AsJson,
-    Duration,
-    Options,
-    Quick,
-    Scenarios,
-    Seed,
-    Servers,
-    SuiteFile,
-    Trials,
-    Users,
-    Warmup,
-    read_overrides,
-)
+from redline.cli.flags import read_overrides
 from redline.model import Cell, Plan
 from redline.quantities import percent
 from redline.report.format import duration as shown
@@ -41,17 +29,17 @@ _MOST_LINES = 60
 
 
 def check(
-    suite: SuiteFile,
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    options: Options = None,
-    users: Users = None,
-    duration: Duration = None,
-    warmup: Warmup = None,
-    trials: Trials = None,
-    seed: Seed = None,
-    quick: Quick = False,
-    json: AsJson = False,
+    suite: Path,
+    servers: list[str] | None,
+    scenarios: list[str] | None,
+    options: list[str] | None,
+    users: int | None,
+    duration: str | None,
+    warmup: str | None,
+    trials: int | None,
+    seed: int | None,
+    quick: bool,
+    json: bool,
 ) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
     overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)

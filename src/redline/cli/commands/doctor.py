@@ -7,7 +7,6 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.cli.contracts import DoctorResult
-from redline.cli.flags import AsJson
 from redline.doctor import examine
 from redline.errors import DriveError
 from redline.plugins.drivers.engine import EngineDriver, find_engine
@@ -16,7 +15,7 @@ from redline.plugins.machine import plan_placement, read_environment
 _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")}
 
 
-def doctor(json: AsJson = False) -> None:
+def doctor(json: bool) -> None:
     """Examine this machine: cores, clocks, limits, other load; each with what to do about it."""
     try:
         driver = EngineDriver(find_engine())

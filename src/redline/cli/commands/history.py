@@ -2,10 +2,8 @@
 
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,7 +12,8 @@ from rich.text import Text
 from redline.analysis.changes import FEWEST_RUNS
 from redline.analysis.history import Seen, build_history, overlooked, regressions, see, silent
 from redline.cli import exits
-from redline.cli.flags import AsJson, Scenarios, Servers, at_least_one, split
+from redline.cli.command_line import FailOnChange, HistoryFormat
+from redline.cli.flags import at_least_one, split
 from redline.cli.one_line import OneLine
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell
@@ -24,31 +23,14 @@ from redline.report.sections.history import history_comment, history_summary
 from redline.storage.archive import Archive, left_out, open_archive
 
 
-class Format(StrEnum):
-    """What a history can be rendered as, beside the terminal and JSON."""
-
-    MD = "md"
-
-
-class FailOn(StrEnum):
-    """What a caller may want to fail on."""
-
-    REGRESSION = "regression"
-
-
 def history(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Holds runs, such as runs/.", show_default=False)],
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    recent: Annotated[
-        int | None, typer.Option("--recent", metavar="N", help="Only regressions of the last N runs fail.")
-    ] = None,
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option("--fail-on", metavar="regression", help="Exit with 3 when a cell became slower and still is."),
-    ] = None,
-    form: Annotated[Format | None, typer.Option("--format", "-f", metavar="md", help="For a pull request.")] = None,
-    json: AsJson = False,
+    folder: Path,
+    servers: list[str] | None,
+    scenarios: list[str] | None,
+    recent: int | None,
+    fail_on: FailOnChange | None,
+    form: HistoryFormat | None,
+    json: bool,
 ) -> None:
     """Follow every cell across the runs of a directory, and show where it became faster or slower."""
     if recent is not None:
@@ -58,7 +40,7 @@ def history(
     _refuse_nothing(found, asked=bool(servers or scenarios))
     if json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
-    elif form is Format.MD:
+    elif form is HistoryFormat.MD:
         sys.stdout.buffer.write(markdown.render(history_comment(found)))
         sys.stdout.flush()
     else:

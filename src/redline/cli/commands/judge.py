@@ -3,9 +3,7 @@
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
@@ -13,9 +11,8 @@ from rich.text import Text
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, turned
 from redline.cli import stages
-from redline.cli.commands.reports import RunFolder, read_run
+from redline.cli.commands.reports import read_run
 from redline.cli.contracts import JudgeResult
-from redline.cli.flags import AsJson
 from redline.cli.summary import GRADE_COLOURS
 from redline.model import CellReport, FindingKind, Grade, Report
 from redline.report.format import GRADE_MARKS, one_line
@@ -25,13 +22,7 @@ _VIEW = "results.json"
 _HASH = 9  # a cell's id is its slug, a dash and eight hex digits
 
 
-def judge(
-    run: RunFolder,
-    write: Annotated[
-        bool, typer.Option("--write", metavar="", help="Renew report.html, results.csv and results.json.")
-    ] = False,
-    json: AsJson = False,
-) -> None:
+def judge(run: Path, write: bool, json: bool) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
     now = build_report(read_run(run))
     before, reason = _stored_view(run)

@@ -4,17 +4,16 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from redline.cli import exits, limit_suite, places
-from redline.cli.flags import AsJson, Options, Quick, Scenarios, Seed, Servers, read_overrides
+from redline.cli.command_line import Arrivals
+from redline.cli.flags import read_overrides
 from redline.cli.limit_asked import Asked
 from redline.cli.limit_url import Over, limit_url
 from redline.cli.limit_view import print_report
-from redline.cli.load_shape import Arrivals
 from redline.errors import UsageError
 from redline.report.render.limits import LIMIT_RENDERERS
 
@@ -23,68 +22,34 @@ _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 
 def limit(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SUITE|URL", help="A suite, or what is running: http://127.0.0.1:8080/path.", show_default=False
-        ),
-    ] = None,
-    objective: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--objective",
-            metavar="[NAME:]'p99 < 200ms, …'",
-            help="What has to be met, in place of the suite's; several share their probes.",
-            show_default=False,
-        ),
-    ] = None,
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    options: Options = None,
-    quick: Quick = False,
-    duration: Annotated[
-        str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of a probe; 5s for a URL.")
-    ] = None,
-    warmup: Annotated[
-        str | None,
-        typer.Option("--warmup", metavar="TIME|auto", help="Before its first probe; auto: until steady. 1s for a URL."),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="N", help="The first rate, per second; 1000 for a URL.")
-    ] = None,
-    probes: Annotated[int, typer.Option("--probes", metavar="N", help="Probes at most of a search.")] = PROBES,
-    precision: Annotated[str, typer.Option("--precision", metavar="SHARE", help="Half width to reach.")] = PRECISION,
-    trials: Annotated[
-        int | None, typer.Option("--trials", metavar="N", help="Fresh starts at the ends of each answer; 3.")
-    ] = None,
-    no_beyond: Annotated[bool, typer.Option("--no-beyond", metavar="", help="Do not look past the edge.")] = False,
-    seed: Seed = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Where it is kept.")] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the search of a suite.")
-    ] = None,
-    arrivals: Annotated[
-        Arrivals | None, typer.Option("--arrivals", metavar="poisson|uniform", help="URL: when requests fall due.")
-    ] = None,
-    connections: Annotated[
-        int | None, typer.Option("-c", "--connections", metavar="N", help="URL: connections at most; 256.")
-    ] = None,
-    timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="TIME", help="URL: when a request is given up; 5s.")
-    ] = None,
-    headers: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="'K: V'", help="URL: a request header.")
-    ] = None,
-    method: Annotated[str | None, typer.Option("-X", "--method", metavar="METHOD", help="URL: GET, or POST.")] = None,
-    body: Annotated[str | None, typer.Option("--body", metavar="TEXT|@FILE", help="URL: the request's body.")] = None,
-    status: Annotated[
-        int | None, typer.Option("--status", metavar="N", help="URL: the right answer's status; 200.")
-    ] = None,
-    http2: Annotated[bool, typer.Option("--http2", metavar="", help="URL: speak HTTP/2.")] = False,
-    insecure: Annotated[bool, typer.Option("--insecure", metavar="", help="URL: take any certificate.")] = False,
-    cacert: Annotated[Path | None, typer.Option("--cacert", metavar="FILE", help="URL: PEM, trusted.")] = None,
-    threads: Annotated[int | None, typer.Option("-t", "--threads", metavar="N", help="URL: engine workers; 1.")] = None,
-    json: AsJson = False,
+    target: str | None,
+    objective: list[str] | None,
+    servers: list[str] | None,
+    scenarios: list[str] | None,
+    options: list[str] | None,
+    quick: bool,
+    duration: str | None,
+    warmup: str | None,
+    start: str | None,
+    probes: int,
+    precision: str,
+    trials: int | None,
+    no_beyond: bool,
+    seed: int | None,
+    output: Path | None,
+    resume: Path | None,
+    arrivals: Arrivals | None,
+    connections: int | None,
+    timeout: str | None,
+    headers: list[str] | None,
+    method: str | None,
+    body: str | None,
+    status: int | None,
+    http2: bool,
+    insecure: bool,
+    cacert: Path | None,
+    threads: int | None,
+    json: bool,
 ) -> None:
     """Find the highest rate at which servers meet an objective, as an interval: of a suite, or of what is running."""
     over = Over(arrivals, connections, timeout, headers, method, body, status, http2, insecure, cacert, threads)

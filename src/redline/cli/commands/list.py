@@ -9,7 +9,6 @@ from rich.text import Text
 
 from redline.cli import places
 from redline.cli.contracts import ListedServer, ListedSuite, ListResult
-from redline.cli.flags import AsJson
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.plugins.launchers.process import ProcessLauncher
@@ -18,7 +17,7 @@ from redline.suite import Catalogue, load_catalogue, load_suite
 _STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow"}
 
 
-def list_catalogue(json: AsJson = False) -> None:
+def list_catalogue(json: bool) -> None:
     """List servers, scenarios and suites: what is built, and what cannot be built here and why."""
     folder = places.catalogue()
     catalogue = load_catalogue(folder)

@@ -3,7 +3,6 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,8 +10,9 @@ from rich.text import Text
 
 from redline.cli import exits
 from redline.cli.beforehand import load_what_judges
-from redline.cli.flags import DETECTED, AsJson, at_least_one, duration_ns
-from redline.cli.load_shape import Arrivals, Backends, Pressure, read_load
+from redline.cli.command_line import Arrivals, Backends
+from redline.cli.flags import DETECTED, at_least_one, duration_ns
+from redline.cli.load_shape import Pressure, read_load
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
@@ -27,70 +27,32 @@ from redline.suite import DETECTION_NS
 
 
 def load(
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="Such as http://127.0.0.1:8080/path, or https://.", show_default=False)
-    ],
-    connections: Annotated[
-        int, typer.Option("-c", "--connections", "--users", metavar="N", help="Connections; users in a closed load.")
-    ] = 64,
-    duration: Annotated[str, typer.Option("-d", "--duration", metavar="TIME", help="How long is measured.")] = "10s",
-    rate: Annotated[
-        str | None, typer.Option("-R", "--rate", metavar="N", help="Open load: requests per second.")
-    ] = None,
-    arrivals: Annotated[
-        Arrivals | None,
-        typer.Option("--arrivals", metavar="poisson|uniform", help="Open load: when requests fall due; poisson."),
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option("--replay", metavar="FILE", help="Open load: due times, one a line, in place of -R.")
-    ] = None,
-    depth: Annotated[
-        int, typer.Option("--depth", metavar="N", help="Requests in flight on a connection: pipelined, or streams.")
-    ] = 1,
-    think: Annotated[
-        str | None, typer.Option("--think", metavar="TIME|exp:TIME", help="Closed load: from an answer to the next.")
-    ] = None,
-    pace: Annotated[
-        str | None, typer.Option("--pace", metavar="N", help="Closed load: requests per second of each user.")
-    ] = None,
-    stages: Annotated[
-        list[str] | None,
-        typer.Option("--stage", metavar="TO:TIME", help="Go to so many users, or such a rate, in that time."),
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("--count", metavar="N", help="End it when so many requests have fallen due.")
-    ] = None,
-    requests_per_connection: Annotated[
-        int | None, typer.Option("--requests-per-connection", metavar="N", help="Then a connection is replaced.")
-    ] = None,
-    http2: Annotated[bool, typer.Option("--http2", metavar="", help="Speak HTTP/2: by ALPN, or at once.")] = False,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", metavar="", help="Take any certificate; the result says so.")
-    ] = False,
-    cacert: Annotated[
-        Path | None, typer.Option("--cacert", metavar="FILE", help="PEM: trusted in place of the system's.")
-    ] = None,
-    backend: Annotated[
-        Backends, typer.Option("--backend", metavar="auto|epoll|io_uring", help="How the engine drives its sockets.")
-    ] = Backends.AUTO,
-    spin: Annotated[
-        bool, typer.Option("--spin", metavar="", help="Engine workers poll, each on a core of its own.")
-    ] = False,
-    threads: Annotated[int, typer.Option("-t", "--threads", metavar="N", help="Engine workers.")] = 1,
-    headers: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="'K: V'", help="A request header.")
-    ] = None,
-    method: Annotated[
-        str | None, typer.Option("-X", "--method", metavar="METHOD", help="GET, or POST with a body.")
-    ] = None,
-    body: Annotated[str | None, typer.Option("--body", metavar="TEXT|@FILE", help="The request's body.")] = None,
-    status: Annotated[int, typer.Option("--status", metavar="N", help="The right answer's status.")] = 200,
-    warmup: Annotated[
-        str, typer.Option("--warmup", metavar="TIME|auto", help="Loaded before it is measured; auto: until steady.")
-    ] = "1s",
-    timeout: Annotated[str, typer.Option("--timeout", metavar="TIME", help="When a request is given up.")] = "5s",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is drawn, such as arrivals.")] = 1,
-    json: AsJson = False,
+    url: str,
+    connections: int,
+    duration: str,
+    rate: str | None,
+    arrivals: Arrivals | None,
+    replay: Path | None,
+    depth: int,
+    think: str | None,
+    pace: str | None,
+    stages: list[str] | None,
+    count: int | None,
+    requests_per_connection: int | None,
+    http2: bool,
+    insecure: bool,
+    cacert: Path | None,
+    backend: Backends,
+    spin: bool,
+    threads: int,
+    headers: list[str] | None,
+    method: str | None,
+    body: str | None,
+    status: int,
+    warmup: str,
+    timeout: str,
+    seed: int,
+    json: bool,
 ) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
     endpoint, path = read_url(url)

@@ -1,9 +1,7 @@
 """`redline report` and `redline compare`: views of what is stored."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,8 +10,8 @@ from redline.analysis import build_report, compare_runs
 from redline.analysis.compare import not_run
 from redline.analysis.environments import grave
 from redline.cli import exits, places, stages
+from redline.cli.command_line import FailOnVerdict, ReportFormat
 from redline.cli.contracts import CompareResult
-from redline.cli.flags import AsJson
 from redline.cli.limit_view import print_report as print_limits
 from redline.cli.summary import print_comparisons, print_report
 from redline.errors import RedlineError, StoreError, UsageError
@@ -23,35 +21,11 @@ from redline.report.render.limits import LIMIT_RENDERERS
 from redline.storage.runs import RunStore
 from redline.storage.searches import LimitStore
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.", show_default=False)]
 
-
-class Format(StrEnum):
-    """What a report can be rendered as."""
-
-    HTML = "html"
-    CSV = "csv"
-    JSON = "json"
-    MD = "md"
-
-
-class FailOn(StrEnum):
-    """Verdicts that a caller may want to fail on."""
-
-    SLOWER = "slower"
-    INCONCLUSIVE = "inconclusive"
-
-
-def report(
-    run: RunFolder,
-    form: Annotated[
-        Format | None, typer.Option("--format", "-f", metavar="html|csv|json|md", help="Render to stdout, in full.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+def report(run: Path, form: ReportFormat | None, json: bool) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
     if json:
-        form = Format.JSON
+        form = ReportFormat.JSON
     if (searched := LimitStore(run)).there:
         _show_search(searched, form)
         return
@@ -63,7 +37,7 @@ def report(
     sys.stdout.flush()
 
 
-def _show_search(store: LimitStore, form: Format | None) -> None:
+def _show_search(store: LimitStore, form: ReportFormat | None) -> None:
     """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
     found = store.report()
     if found is None:
@@ -78,21 +52,7 @@ def _show_search(store: LimitStore, form: Format | None) -> None:
     sys.stdout.flush()
 
 
-def compare(
-    run: RunFolder,
-    other: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN_B", help="Compared with RUN; without it, RUN's own variants with its baseline."),
-    ] = None,
-    fail_on: Annotated[
-        list[FailOn] | None,
-        typer.Option("--fail-on", metavar="slower|inconclusive", help="Exit with 3 when a verdict is this."),
-    ] = None,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", metavar="", help="Compare two runs whose environments differ gravely.")
-    ] = False,
-    json: AsJson = False,
-) -> None:
+def compare(run: Path, other: Path | None, fail_on: list[FailOnVerdict] | None, anyway: bool, json: bool) -> None:
     """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
     base = read_run(run)
     result = _between(base, read_run(other), anyway=anyway) if other else _within(base)

@@ -3,25 +3,12 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from redline.cli import exits, places, stages
-from redline.cli.flags import (
-    AsJson,
-    Duration,
-    Options,
-    Quick,
-    Scenarios,
-    Seed,
-    Servers,
-    Trials,
-    Users,
-    Warmup,
-    read_overrides,
-)
+from redline.cli.flags import read_overrides
 from redline.cli.summary import print_report
 from redline.errors import UsageError
 from redline.model import CellReport, Report
@@ -30,23 +17,19 @@ from redline.suite import Overrides
 
 
 def run(
-    suite: Annotated[
-        Path | None, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)
-    ] = None,
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    options: Options = None,
-    users: Users = None,
-    duration: Duration = None,
-    warmup: Warmup = None,
-    trials: Trials = None,
-    seed: Seed = None,
-    quick: Quick = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="The run's directory.")] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a run that stopped.")
-    ] = None,
-    json: AsJson = False,
+    suite: Path | None,
+    servers: list[str] | None,
+    scenarios: list[str] | None,
+    options: list[str] | None,
+    users: int | None,
+    duration: str | None,
+    warmup: str | None,
+    trials: int | None,
+    seed: int | None,
+    quick: bool,
+    output: Path | None,
+    resume: Path | None,
+    json: bool,
 ) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)

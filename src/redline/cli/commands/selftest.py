@@ -4,14 +4,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits, places
-from redline.cli.flags import AsJson
 from redline.cli.one_line import OneLine
 from redline.cli.selftest_view import print_selftest
 from redline.errors import UsageError
@@ -31,19 +29,7 @@ _OURS = Path(__file__)
 """The catalogue above this file comes first: a user's own has no server with known answers."""
 
 
-def selftest(
-    peers: Annotated[
-        bool, typer.Option("--peers", help="Ask other load generators on the PATH the same, where they can.")
-    ] = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--seconds", metavar="N", help="Measure each case for so long.", show_default="each as it needs"),
-    ] = None,
-    case: Annotated[
-        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given again.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+def selftest(peers: bool, seconds: float | None, case: list[str] | None, json: bool) -> None:
     """Hold the engine to servers with known answers: truth, answer, error, and whether that is good enough."""
     order = _order(seconds, case or [], peers)
     console = Console(stderr=True)

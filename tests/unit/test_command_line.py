@@ -1,0 +1,108 @@
+"""What `redline` imports before it works, and that each command is declared as it is implemented."""
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from typing import get_type_hints
+
+import pytest
+
+from redline.cli.command_line import IMPLEMENTATIONS
+
+OURS = {"numpy", "scipy", "rich", "jinja2", "ruamel.yaml", "ruptures", "psutil", "redline.model"}
+HEAVY = {"pydantic", *OURS}
+IMPORTED = """
+import sys
+from redline.cli.main import main
+sys.argv[0] = "redline"
+try:
+    main()
+except SystemExit:
+    pass
+sys.stderr.write("imported: " + " ".join(name for name, module in sys.modules.items() if module))
+"""
+
+
+def redline(args: list[str], **env: str) -> tuple[str, set[str]]:
+    """What it prints, and every module that it imports for that."""
+    command = [sys.executable, "-c", IMPORTED, *args]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=True, env={**os.environ, "COLUMNS": "80", **env}
+    )
+    return done.stdout, set(done.stderr.rpartition("imported: ")[2].split())
+
+
+def completed(line: str) -> tuple[str, set[str]]:
+    return redline([], _REDLINE_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(line.count(" ")))
+
+
+@pytest.mark.parametrize(
+    ("args", "shows"),
+    [
+        (["--version"], "redline 0"),
+        (["--help"], "selftest  Test the engine against servers with known answers."),
+    ],
+)
+def test_help_imports_nothing_heavy(args: list[str], shows: str) -> None:
+    out, imported = redline(args)
+    assert shows in out
+    assert not HEAVY & imported
+
+
+@pytest.mark.parametrize(
+    ("args", "shows"),
+    [
+        (["load", "--help"], "--requests-per-connection N"),
+        (["limit", "--help"], "--precision SHARE"),
+        (["compare", "--help"], "--fail-on slower|inconclusive"),
+    ],
+)
+def test_the_help_of_a_command_does_not_import_it(args: list[str], shows: str) -> None:
+    out, imported = redline(args)
+    assert shows in out
+    assert not OURS & imported  # typer itself imports pydantic, to read a flag
+    assert not [name for name in imported if name.startswith("redline.cli.commands.")]
+
+
+@pytest.mark.parametrize(("line", "shows"), [("redline his", "history"), ("redline load --requests", "--requests-per")])
+def test_shell_completion_imports_nothing_heavy(line: str, shows: str) -> None:
+    out, imported = completed(line)
+    assert shows in out
+    assert not HEAVY & imported
+
+
+def test_a_command_does_not_import_the_others() -> None:
+    _, imported = redline(["check", "none.yaml"])
+    commands = {name for name in imported if name.startswith("redline.cli.commands.")}
+    assert commands == {"redline.cli.commands.check"}
+    assert not {"scipy.stats", "ruptures"} & imported
+
+
+def test_every_command_is_declared_as_it_is_implemented() -> None:
+    assert len(IMPLEMENTATIONS) == 12
+    for declared, implementation in IMPLEMENTATIONS.items():
+        module, name = implementation.split(":")
+        function = getattr(import_module(f"redline.cli.commands.{module}"), name)
+        assert get_type_hints(declared) == get_type_hints(function)
+
+
+@pytest.mark.parametrize(
+    "args", [["--version"], ["--help"], ["list"], ["list", "--json"], ["doctor"], ["check", "suites/quickstart.yaml"]]
+)
+def test_output_that_cannot_be_written_is_one_message(args: list[str]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        command = [sys.executable, "-c", "from redline.cli.main import main; main()", *args]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.endswith(
+        "redline: the output could not be written: No space left on device\n  hint: see where stdout goes\n"
+    )
+
+
+def test_a_reader_who_leaves_is_no_error() -> None:
+    command = f"{sys.executable} -c 'from redline.cli.main import main; main()' list | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr == ""
