@@ -173,7 +173,7 @@ def _besides(started: dict[str, Any], result: dict[str, Any], memory: Memory) ->
         f"{cpu_us:.1f} us of the engine's CPU each; response p50 / p99 / p99.9: {quantiles} ms.",
         f"{counts['reconnects']:,} reconnects, {counts['exhausted']:,} exhausted.",
         (
-            f"The engine told of {who.get('processes', 1)} processes ({memory.processes} were seen),"
+            f"The engine reported {who.get('processes', 1)} processes ({memory.processes} were seen),"
             f" {who['workers']} workers, {who.get('backend')};"
         ),
         (
@@ -204,7 +204,9 @@ def main() -> None:
         told = job(oracle.endpoint.port, asked.connections, asked.pace, asked.seconds, asked.workers)
         events, memory = drive(told)
     print(f"## {asked.connections:,} connections\n")
-    print(f"Each asks {asked.pace:g} times a second; the server has {SERVER_PROCESSES} processes, nobody is pinned.")
+    print(
+        f"Each sends {asked.pace:g} requests a second; the server has {SERVER_PROCESSES} processes, nothing is pinned."
+    )
     print(f"{machine()}; {engine_version()}. Before: {first}\n")
     print(section(asked.connections, events, memory))
 
