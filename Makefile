@@ -1,6 +1,6 @@
-# `make run` does the main job from a fresh clone; `make test` passes the tests. Both set everything up first.
+# `make run` measures from a fresh clone; `make test` runs the tests. Both set everything up first.
 SHELL := /bin/bash
-# The lab's own modules are compiled once, also where that was switched off: at every start it takes half a second.
+# Compile the lab's own modules once, even if that was switched off: it would cost half a second at every start.
 unexport PYTHONDONTWRITEBYTECODE
 UV_VERSION := 0.13.8
 UV := .tools/bin/uv
@@ -27,7 +27,7 @@ $(UV_STAMP):
 
 test: lint test-engine test-lab fuzz ## The tests: lint, engine, lab, a short fuzzing
 
-lint: build ## Formatting, lint, types and the walls between the rooms
+lint: build ## Formatting, lint, types and import rules
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-lab lint-engine
 
 lint-lab: build
@@ -41,11 +41,11 @@ lint-engine: build
 	cd engine/fuzz && cargo fmt --check
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 
-test-engine: build ## The engine's own tests
+test-engine: build ## The engine's tests
 	cd engine && ../scripts/patiently cargo test --locked --quiet
 	cd engine && REDLINE_TEST_BACKEND=epoll ../scripts/patiently cargo test --locked --quiet --package redline-engine
 
-fuzz: ## What a peer's bytes may do: 10 s each here, `scripts/fuzz 3600` by hand
+fuzz: ## Fuzz the readers of network bytes: 10 s a target; `scripts/fuzz 3600` by hand
 	scripts/fuzz 10
 
 test-lab: build ## The lab's tests, with real servers on loopback
@@ -53,10 +53,10 @@ test-lab: build ## The lab's tests, with real servers on loopback
 	scripts/patiently .venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadfile
 	scripts/patiently .venv/bin/pytest tests/e2e -m 'not together and not slow'
 
-test-slow: build ## What is left out of `test`: the servers that sbt builds, and the study of them
+test-slow: build ## What `test` leaves out: the servers that sbt builds, and the study of them
 	scripts/patiently .venv/bin/pytest tests/e2e -m slow
 
-bench: build ## Redline measured against its peers: half an hour on a machine that does nothing else
+bench: build ## Redline against its peers: half an hour; needs a machine that does nothing else
 	$(PY) -m bench.cost
 	PATH="$${REDLINE_PEERS:+$$REDLINE_PEERS:}$$PATH" .venv/bin/redline selftest --peers
 
