@@ -69,7 +69,7 @@ def main() -> None:
             cell = run.manifest.plan.cells[recording.cell_id]
             found = overhead(recording, cell)
             if found is not None:
-                by_runtime[cell.variant.entry.runtime].append(found)
+                by_runtime[cell.variant.runtime].append(found)
         title = f"Run {run.manifest.name}, {len(run.recordings)} trials"
         print(section(title, run.manifest.environment, by_runtime), end="\n\n")
 

@@ -49,8 +49,8 @@ class RunningServer(Protocol):
         ...
 
     @property
-    def facts(self) -> ServerFacts:
-        """How it was run, for the recording."""
+    def facts(self) -> ServerFacts | None:
+        """How it was run, for the recording; None for a server that somebody else runs."""
         ...
 
     def death(self) -> Failure | None:
@@ -111,9 +111,10 @@ class Launcher(Protocol):
 class Drive:
     """One load on one server, as a driver is asked for it.
 
-    With `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is
-    how long an interval is, where that is not left to the driver. `is_warm` is asked after every interval of the
-    warm-up; when it says so the measurement begins at the end of a later one. Without it the warm-up has its length.
+    `log` gets the engine's messages; `log_is_kept` says whether a user will find it afterwards. With
+    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is the length
+    of an interval, where that is not left to the driver. `is_warm` is asked after every interval of the warm-up; when
+    it says so the measurement begins at the end of a later one. Without it the warm-up has its length.
     """
 
     cell: Cell
@@ -122,6 +123,7 @@ class Drive:
     cpus: tuple[int, ...]
     workers: int
     log: Path
+    log_is_kept: bool = True
     keep_interrupted: bool = False
     interval_ns: int | None = None
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
@@ -131,10 +133,6 @@ class Drive:
 
 class Driver(Protocol):
     """Scenario + Load -> Traffic."""
-
-    def refuses(self, cell: Cell) -> str | None:
-        """Why this driver cannot do the cell, or None when it can; asked before anything is started."""
-        ...
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Ask once and compare the whole answer: what is wrong with it, or None."""

@@ -74,9 +74,6 @@ class FakeDriver:
     kills: FakeServer | None = None
     drives: list[Drive] = field(default_factory=list)
 
-    def refuses(self, cell: Cell) -> str | None:
-        return None
-
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         self.events.append("verify")
         return self.wrong
@@ -115,7 +112,7 @@ class FakeProbe:
 
 
 @dataclass
-class QuietWatcher:
+class QuietListener:
     """Keeps what it was told."""
 
     started: list[int] = field(default_factory=list)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redline.cli.load_target import running_server
 from redline.model import (
+    AttachedServer,
     Cell,
     Counts,
     Histogram,
@@ -28,7 +28,7 @@ ENDPOINT = Endpoint("127.0.0.1", 1)
 
 def cell() -> Cell:
     return Cell(
-        variant=Variant(entry=running_server(ENDPOINT, None)),
+        variant=Variant(entry=AttachedServer(host=ENDPOINT.host, port=ENDPOINT.port)),
         scenario=Scenario(name="limit", request=Request(path="/")),
         load=Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=5 * S),
         warmup_ns=S,
@@ -62,9 +62,6 @@ class Told:
     pid: int
     drives: list[Drive] = field(default_factory=list)
     counts: Counts | None = None
-
-    def refuses(self, cell: Cell) -> str | None:
-        return None
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         return None

@@ -8,7 +8,7 @@ from redline.model import Cell, Interval, Load, Open, Outcomes, Traffic
 from redline.model.limits import LimitStart
 from redline.ports import Drive, Endpoint, Placement
 from redline.running.cell_search import CellSearch
-from redline.running.trial import Tools
+from redline.running.record import Tools
 from redline.search import Evidence, Search, Settings
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -34,9 +34,6 @@ class Driver:
     late: int = 0
     exhausted: bool = False
     warm_after_ns: int = 0
-
-    def refuses(self, cell: Cell) -> str | None:
-        return None
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         self.events.append("verify")

@@ -33,7 +33,7 @@ def fake_jdk(home: Path, version: str) -> Jdk:
 def asking(jdk: OptionValue, values: tuple[OptionValue, ...] = (17, 21)) -> Variant:
     plain = server(command=("{java}", "-version", "{port}"), options={"jdk": 21})
     options = {"jdk": Option(values=values, default=values[-1])}
-    return Variant(entry=plain.entry.model_copy(update={"options": options}), options={"jdk": jdk})
+    return Variant(entry=plain.catalogued.model_copy(update={"options": options}), options={"jdk": jdk})
 
 
 def launcher(tmp_path: Path, jdks: Jdks) -> ProcessLauncher:
@@ -120,4 +120,4 @@ def test_none_is_fetched_for_a_variant_that_is_skipped_anyway(tmp_path: Path) ->
 
     under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (), fetch=fetch))
     assert under_test.build([asking(11)], lambda _line: None).failures == {}
-    assert under_test.availability(asking(17).entry).state == "built"
+    assert under_test.availability(asking(17).catalogued).state == "built"

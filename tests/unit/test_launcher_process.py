@@ -72,7 +72,7 @@ def test_a_slow_start_is_waited_for_and_told(launcher: ProcessLauncher, log: Pat
 
 def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: ProcessLauncher, log: Path) -> None:
     options: dict[str, str | int | bool] = {"mode": "fast", "deep": True}
-    plain = server("told").entry.start.command
+    plain = server("told").catalogued.start.command
     asked = (*plain, "{mode}-{deep}-{cpus}")
     variant = server("told", options=options, env={"GREETING": "hello {mode}"}, command=asked)
     launcher.build([variant], lambda _building: None)

@@ -34,7 +34,7 @@ def test_a_server_is_told_an_empty_folder_of_its_own_that_goes_with_it(
     launcher: ProcessLauncher, tmp_path: Path
 ) -> None:
     plain = server()
-    variant = server(command=(*plain.entry.start.command, "{scratch}"))
+    variant = server(command=(*plain.catalogued.start.command, "{scratch}"))
     launcher.build([variant], lambda _line: None)
     log = tmp_path / "run" / "server.log"
     with launcher.running(variant, FREE, log) as running:

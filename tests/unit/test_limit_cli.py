@@ -42,9 +42,6 @@ class Server:
     def sha256(self) -> str:
         return "0" * 64
 
-    def refuses(self, cell: Cell) -> str | None:
-        return None
-
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         return self.wrong
 

@@ -12,7 +12,7 @@ from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
 from redline.ports import BuildOutcome, Placement
 from redline.running.assembly import Workbench
-from redline.running.trial import Tools
+from redline.running.record import Tools
 from redline.storage.runs import RunStore
 from redline.storage.searches import LimitStore
 from tests.e2e.lab import Lab

@@ -7,7 +7,8 @@ import pytest
 from redline.errors import DriveError, LaunchError
 from redline.model import Interval, PlannedTrial, Recording
 from redline.ports import Placement
-from redline.running.trial import Tools, Trial
+from redline.running.record import Tools
+from redline.running.trial import Trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeProbe, FakeServer
 from tests.fakes.recordings import simulated_cell
 
@@ -102,7 +103,7 @@ def test_an_engine_that_fails_is_recorded(tmp_path: Path) -> None:
     recording = run(tmp_path, FakeLauncher(events), driver)
     assert recording.failure is not None
     assert (recording.failure.stage, recording.failure.kind) == ("load", "engine")
-    assert set(recording.stages_ns) == {"launch", "verify", "load"}
+    assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
 
 
 def test_an_interrupt_stops_the_server_and_goes_on(tmp_path: Path) -> None:

@@ -28,9 +28,6 @@ class Replayed:
     error: DriveError | None = None
     perturbs: bool = False
 
-    def refuses(self, cell: Cell) -> str | None:
-        return None
-
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         return "wrong"
 
@@ -67,7 +64,6 @@ def test_each_load_is_watched_from_before_its_start_to_its_end() -> None:
     assert replayed.events == ["follow server 4321", "follow engine 99", "drive", "finish"]
     assert pids == [99]
     assert driver.verify(CELL, Endpoint("127.0.0.1", 1)) == "wrong"
-    assert driver.refuses(CELL) is None
 
 
 def test_of_a_server_that_is_not_ours_only_the_engine_is_followed() -> None:

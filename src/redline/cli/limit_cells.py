@@ -18,7 +18,7 @@ from redline.model.limit_plan import LimitPlan
 from redline.model.limits import CellLimit, LimitReport, LimitStart
 from redline.running.cell_search import CellSearch
 from redline.running.probing import template
-from redline.running.trial import Tools
+from redline.running.record import Tools
 from redline.search import Evidence, Search, Settings
 from redline.storage.searches import LimitStore
 

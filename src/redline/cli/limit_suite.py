@@ -65,11 +65,10 @@ def begin(asked: Asked, wanted: Wanted, console: Console) -> Opened:
     store.check_free()
     bench = workbench(folder, places.cache(file))
     settings = asked.settings(min(load.duration_ns for load in suite.loads), 1.0, trials)
-    refuses = bench.tools.driver.refuses
-    show_plan(make_plan(suite, refuses=refuses), settings.most_probes(len(sets)), ignored, wanted.beyond, console)
+    show_plan(make_plan(suite), settings.most_probes(len(sets)), ignored, wanted.beyond, console)
     built = build_all(suite, bench.tools.launcher, console)
     plan = LimitPlan(
-        manifest=_manifest(make_plan(suite, built.unavailable, refuses), file, text, store, bench),
+        manifest=_manifest(make_plan(suite, built.unavailable), file, text, store, bench),
         sets=sets,
         start_per_s=asked.start_per_s,
         probes=settings.probes,

@@ -18,12 +18,12 @@ from redline.cli.command_line import Arrivals
 from redline.cli.flags import DETECTED, at_least_one, duration_ns
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
 from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, wait_line, warm_line
-from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
+from redline.cli.load_target import read_picks, read_request, read_server, read_tls, read_url
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.cli.passing_log import passing_log, without_log
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, Finding, Interval, Load, Open, Scenario, Variant
+from redline.model import Cell, Finding, Interval, Load, Open, Scenario
 from redline.model.limits import LimitProbe, LimitReport, LimitStart
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import read_environment
@@ -114,7 +114,7 @@ def _cell(asked: Asked, over: Over) -> Cell:
     connections = 256 if over.connections is None else at_least_one("-c", over.connections)
     shape = Open(rate_per_s=1.0, arrivals=(over.arrivals or Arrivals.POISSON).value, connections=connections)
     return Cell(
-        variant=Variant(entry=running_server(endpoint, tls), http="2" if over.http2 else "1.1", tls=tls),
+        variant=read_server(endpoint, tls, http2=over.http2),
         scenario=Scenario(name="limit", request=request, picks=read_picks(request)),
         load=Load(name="probe", shape=shape, duration_ns=probe_ns("-d", asked.duration or "5s")),
         warmup_ns=DETECTION_NS if detected else duration_ns("--warmup", asked.warmup or "1s", least_ns=0),

@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from pydantic import ValidationError
 
 from redline.errors import UsageError
-from redline.model import Body, Build, Expected, Request, ServedTls, ServerEntry, Start, Tls
+from redline.model import AttachedServer, Body, Expected, Request, Tls, Variant
 from redline.model.template import Pick, for_each_literal, malformed, placeholders
 from redline.ports import Endpoint
 from redline.suite import read_data, read_entries
@@ -51,6 +51,12 @@ def read_tls(url: str, cacert: Path | None, *, insecure: bool) -> Tls | None:
     return Tls(ca_pem=ca_pem)
 
 
+def read_server(endpoint: Endpoint, tls: Tls | None, *, http2: bool) -> Variant:
+    """What is loaded: a server that is already running."""
+    server = AttachedServer(host=endpoint.host, port=endpoint.port)
+    return Variant(entry=server, http="2" if http2 else "1.1", tls=tls)
+
+
 def _split(url: str) -> SplitResult:
     return urlsplit(url if "//" in url else f"http://{url}")
 
@@ -82,21 +88,6 @@ def read_picks(request: Request) -> dict[str, tuple[str, ...]]:
     """The entries of the files that the request picks from. Raises UsageError."""
     named = {part.name for text in request.texts for part in placeholders(text) if isinstance(part, Pick)}
     return {name: read_entries(read_data(Path(name)), name) for name in sorted(named)}
-
-
-def running_server(endpoint: Endpoint, tls: Tls | None) -> ServerEntry:
-    """The entry of a server that somebody else built and runs."""
-    theirs = ("already running",)
-    return ServerEntry(
-        name=f"{endpoint.host}:{endpoint.port}",
-        about="already running",
-        runtime="",
-        family_folder="",
-        build=Build(run=theirs, inputs=theirs, outputs=theirs),
-        start=Start(command=theirs),
-        http=("1.1", "2"),
-        tls=ServedTls() if tls else None,
-    )
 
 
 def _headers(lines: list[str]) -> dict[str, str | tuple[str, ...]]:

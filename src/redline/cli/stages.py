@@ -82,15 +82,14 @@ def begin(file: Path, overrides: Overrides, output: Path | None, console: Consol
     store = RunStore(output or places.new_run(suite.name))
     _check_free(store)
     bench = workbench(folder, places.cache(file))
-    refuses = bench.tools.driver.refuses
-    show_plans(make_capacity_plan(suite, refuses=refuses), make_plan(suite, refuses=refuses), console)
+    show_plans(make_capacity_plan(suite), make_plan(suite), console)
     opened = Opened(store, bench, build_all(suite, bench.tools.launcher, console).unavailable)
     name = store.folder.resolve().name
     if capacity_loads(suite):
         store, name = opened.first, f"{name}/{opened.first.folder.name}"
-        plan = make_capacity_plan(suite, opened.unavailable, refuses)
+        plan = make_capacity_plan(suite, opened.unavailable)
     else:
-        plan = make_plan(suite, opened.unavailable, refuses, Capacities())
+        plan = make_plan(suite, opened.unavailable, Capacities())
     _check_left(plan, "`redline list` says what can be built here")
     store.create(
         Manifest(
@@ -154,7 +153,7 @@ def _plan_second(opened: Opened, console: Console) -> None:
     """Give the other loads their rates, and write the manifest of the run itself."""
     found = opened.first.run()
     suite = found.manifest.plan.suite
-    plan = make_plan(suite, opened.unavailable, opened.bench.tools.driver.refuses, capacities(found))
+    plan = make_plan(suite, opened.unavailable, capacities(found))
     told = {skipped.slug for skipped in make_plan(suite, opened.unavailable).skipped}
     for skipped in plan.skipped:
         if skipped.slug not in told:

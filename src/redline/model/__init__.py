@@ -1,7 +1,7 @@
 """The words of Redline as frozen values. Import them from here; GLOSSARY.md says what each means."""
 
 from redline.model.base import Frozen
-from redline.model.catalogue import Build, Option, OptionValue, Ready, ServerEntry, Start, Stop, Tool
+from redline.model.catalogue import AttachedServer, Build, Option, OptionValue, Ready, ServerEntry, Start, Stop, Tool
 from redline.model.environment import Environment
 from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric, Verdict
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
@@ -35,6 +35,7 @@ __all__ = [
     "COMPARED",
     "SHOWN",
     "AgreedTls",
+    "AttachedServer",
     "AutoTrials",
     "Backend",
     "Body",

@@ -127,3 +127,15 @@ class ServerEntry(Frozen):
         """The feature releases of the JDKs that it runs on, whichever way one is asked for; empty when any will do."""
         known = self.options[JDK].values if JDK in self.options else ()
         return tuple(value for value in known if isinstance(value, int) and not isinstance(value, bool))
+
+
+class AttachedServer(Frozen):
+    """A server that somebody else built, started and will stop: only its address is known."""
+
+    host: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """`127.0.0.1:8080`."""
+        return f"{self.host}:{self.port}"

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, when_said
-from redline.model.catalogue import OptionValue, ServerEntry, slug_text
+from redline.model.catalogue import AttachedServer, OptionValue, ServerEntry, slug_text
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 from redline.model.route import HttpVersion, Tls
@@ -18,10 +18,22 @@ DETECTED = "`warmup_ns` is the most: the measurement begins as soon as the serve
 class Variant(Frozen):
     """A server with its options fixed, and how it is spoken to; `options` holds every option, defaults included."""
 
-    entry: ServerEntry
+    entry: ServerEntry | AttachedServer
     options: dict[str, OptionValue] = {}
     http: HttpVersion = when_said("1.1")
     tls: Tls | None = when_said(None)
+
+    @property
+    def catalogued(self) -> ServerEntry:
+        """Its entry in the catalogue. Raises TypeError for a server that was already running, which has none."""
+        if isinstance(self.entry, AttachedServer):
+            raise TypeError(f"{self.entry.name} was already running: no catalogue says how it is built or started")
+        return self.entry
+
+    @property
+    def runtime(self) -> str:
+        """What its server runs on, such as `jvm`; empty where that is not known."""
+        return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime
 
     @property
     def slug(self) -> str:
@@ -40,12 +52,12 @@ class Variant(Frozen):
     def misfit(self) -> str:
         """Why its server cannot have these options, or an empty text: a suite may give one value to many servers."""
         for name, value in self.options.items():
-            if name in self.entry.options and not self.entry.takes(name, value):
-                return self.entry.refusal(name, value)
+            if name in self.catalogued.options and not self.catalogued.takes(name, value):
+                return self.catalogued.refusal(name, value)
         return ""
 
     def _default(self, name: str) -> bool:
-        option = self.entry.options.get(name)
+        option = self.catalogued.options.get(name)
         return option is not None and option.default == self.options[name]
 
 

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.model import Environment
+from redline.model import AttachedServer, Environment, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.launchers.attached import AttachedLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.running.trial import Tools
+from redline.ports import Placement
+from redline.running.record import Tools
 
 
 @dataclass(frozen=True)
@@ -30,3 +32,14 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
         placement=placement,
     )
     return Workbench(tools, read_environment(driver.version(), driver.sha256(), placement))
+
+
+def attached(variant: Variant) -> Tools:
+    """The tools for a server that is already running. Raises DriveError when there is no engine."""
+    host = variant.entry.host if isinstance(variant.entry, AttachedServer) else None
+    return Tools(
+        launcher=AttachedLauncher(),
+        driver=EngineDriver(find_engine()),
+        probes=lambda: (ProcessTreeProbe(peer=host),),
+        placement=Placement(),
+    )

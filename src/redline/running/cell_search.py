@@ -19,9 +19,9 @@ from redline.model.limits import Beyond, LimitProbe, LimitStart, ProbePhase
 from redline.ports import Endpoint, RunningServer
 from redline.quantities import rate
 from redline.running.probing import Prober, slice_of
+from redline.running.record import Tools, death_soon, lost_connections
 from redline.running.recording_driver import WatchedDriver
 from redline.running.steal_retry import Patience
-from redline.running.trial import Tools, death_soon, lost_connections
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search
 from redline.search.client import disturbed, lacking, stolen
 from redline.search.curve import curve, rates_for_curve

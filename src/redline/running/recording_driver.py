@@ -19,10 +19,6 @@ class WatchedDriver:
     _recording: Recording | None = None
     _cell: Cell | None = None
 
-    def refuses(self, cell: Cell) -> str | None:
-        """What the other driver says."""
-        return self.driver.refuses(cell)
-
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """What the other driver says."""
         return self.driver.verify(cell, endpoint)

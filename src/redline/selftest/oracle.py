@@ -28,7 +28,7 @@ class Oracle:
     @contextmanager
     def running(self, arguments: tuple[str, ...], log: Path) -> Iterator[ProcessServer]:
         """A fresh one in that mode; its output goes to `log`."""
-        entry = self.null.entry
+        entry = self.null.catalogued
         command = (entry.start.command[0], *arguments, "--port", "{port}")
         start = entry.start.model_copy(update={"command": command})
         variant = Variant(entry=entry.model_copy(update={"start": start}))

@@ -8,16 +8,32 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from redline.errors import LaunchError
-from redline.model import Cell, Closed, Expected, Interval, Load, Open, Recording, Request, Scenario, Traffic, Variant
+from redline.errors import DriveError, LaunchError
+from redline.model import (
+    Cell,
+    Closed,
+    Expected,
+    Failure,
+    Interval,
+    Load,
+    Open,
+    PlannedTrial,
+    Recording,
+    Request,
+    Scenario,
+    ServerFacts,
+    Traffic,
+    Variant,
+)
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Drive, Endpoint
+from redline.ports import Endpoint, RunningServer
+from redline.running.record import LoadOptions, Tools, record_load
 from redline.selftest.oracle import Oracle, own_lateness
 from redline.selftest.results import Quantile
 
@@ -62,7 +78,7 @@ class Rig:
             if stop_s:
                 stopper = Stopper(server.facts.pid, stop_s)
             with stopper or contextlib.nullcontext():
-                recording, traffic = self._drive(server.endpoint, server.facts.pid, shape, seconds, stopper)
+                recording, traffic = self._load(server, shape, seconds, stopper)
         return Observed(recording, traffic, own_lateness(log), stopper.lasted_s if stopper else 0.0)
 
     @contextlib.contextmanager
@@ -83,49 +99,34 @@ class Rig:
 
     def record_arrivals(self, shape: Open, seconds: float) -> tuple[Observed, tuple[int, ...]]:
         """The same against the recorder, with the Unix nanoseconds at which it read each request."""
-        with _recorder(self.oracle.placement.server_cpus) as (process, endpoint):
-            recording, traffic = self._drive(endpoint, process.pid, shape, seconds, None)
-            told, _ = process.communicate(timeout=_ENDS_WITHIN_S)
-        return Observed(recording, traffic), tuple(int(line) for line in told.split())
+        with _recorder(self.oracle.placement.server_cpus) as recorder:
+            recording, traffic = self._load(recorder, shape, seconds, None)
+            printed, _ = recorder.process.communicate(timeout=_ENDS_WITHIN_S)
+        return Observed(recording, traffic), tuple(int(line) for line in printed.split())
 
-    def _drive(
-        self, endpoint: Endpoint, server: int, shape: Open | Closed, seconds: float, stopper: "Stopper | None"
+    @property
+    def tools(self) -> Tools:
+        """What its loads are made with: the engine has one core."""
+        placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
+        return Tools(self.oracle.launcher, self.driver, lambda: (ProcessTreeProbe(),), placement)
+
+    def _load(
+        self, server: RunningServer, shape: Open | Closed, seconds: float, stopper: "Stopper | None"
     ) -> tuple[Recording, Traffic]:
         cell = self._cell(shape, seconds)
-        probe = ProcessTreeProbe()
-        probe.follow("server", server)
 
         def seen(interval: Interval) -> None:
             if stopper is not None and interval.phase == "measure":
                 stopper.reached((interval.end_ns - WARMUP_NS) / cell.load.duration_ns)
             self.watch(interval)
 
-        started = time.time_ns()
-        try:
-            traffic = self.driver.drive(
-                Drive(
-                    cell=cell,
-                    endpoint=endpoint,
-                    seed=_SEED,
-                    cpus=self.oracle.placement.engine_cpus[:1],
-                    workers=1,
-                    log=self.scratch / "engine.log",
-                    on_start=lambda pid: probe.follow("engine", pid),
-                    on_interval=seen,
-                )
-            )
-        finally:
-            series = probe.finish()
-        recording = Recording(
-            cell_id=cell.id,
-            round=0,
-            position=0,
-            seed=_SEED,
-            started_unix_ns=started,
-            traffic=traffic,
-            series=series,
-        )
-        return recording, traffic
+        planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=_SEED)
+        options = LoadOptions(log=self.scratch / "engine.log", log_is_kept=False, on_interval=seen)
+        recording = record_load(cell, planned, server, self.tools, options)
+        if recording.traffic is None:
+            assert recording.failure is not None, "a load without traffic has failed"
+            raise DriveError(recording.failure.message, hint=recording.failure.hint)
+        return recording, recording.traffic
 
     def _cell(self, shape: Open | Closed, seconds: float) -> Cell:
         expect = Expected(body=PATH.removeprefix("/"))
@@ -178,12 +179,26 @@ class Stopper:
                 self.lasted_s = time.monotonic() - began
 
 
+@dataclass(frozen=True)
+class _Recorder:
+    """The recorder of arrivals, which ends when its standard input does."""
+
+    process: "subprocess.Popen[str]"
+    endpoint: Endpoint
+    facts: ServerFacts
+
+    def death(self) -> Failure | None:
+        """Nothing: what it could not record is seen in what it prints."""
+        return None
+
+
 @contextlib.contextmanager
-def _recorder(cpus: tuple[int, ...]) -> Iterator[tuple["subprocess.Popen[str]", Endpoint]]:
+def _recorder(cpus: tuple[int, ...]) -> Iterator[_Recorder]:
     """The recorder on these cores (empty: any); ended whatever happens. Raises LaunchError."""
+    command = (sys.executable, "-m", "redline.selftest.recorder")
     with on_cores(cpus):
         process = subprocess.Popen(
-            [sys.executable, "-m", "redline.selftest.recorder"],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -194,7 +209,8 @@ def _recorder(cpus: tuple[int, ...]) -> Iterator[tuple["subprocess.Popen[str]", 
         port = process.stdout.readline().strip()
         if not port:
             raise LaunchError("the recorder of arrivals did not start", hint="its message stands above")
-        yield process, Endpoint("127.0.0.1", int(port))
+        facts = ServerFacts(pid=process.pid, command=command, port=int(port), cpus=cpus, build="", ready_ns=0)
+        yield _Recorder(process, Endpoint("127.0.0.1", int(port)), facts)
     finally:
         process.kill()
         process.communicate()

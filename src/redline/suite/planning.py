@@ -1,14 +1,12 @@
 """Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
 from redline.suite.catalogue import is_among, plain
 from redline.suite.validate.shares import Capacities, capacity_loads, with_rate
-
-Refuses = Callable[[Cell], str | None]
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
@@ -20,24 +18,17 @@ _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
 
-def _refuses_nothing(_cell: Cell) -> None:
-    return None
-
-
-def make_capacity_plan(
-    suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE, refuses: Refuses = _refuses_nothing
-) -> Plan:
+def make_capacity_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
     """What is measured before everything else: the cells of the loads that rates of the suite are a share of.
 
     It holds the whole suite, so that what follows can be planned from it. Otherwise as `make_plan`.
     """
-    return _plan(suite, capacity_loads(suite), unavailable, refuses, None)
+    return _plan(suite, capacity_loads(suite), unavailable, None)
 
 
 def make_plan(
     suite: Suite,
     unavailable: Mapping[str, str] = ALL_AVAILABLE,
-    refuses: Refuses = _refuses_nothing,
     capacities: Capacities | None = None,
 ) -> Plan:
     """The trials of a suite in seeded, interleaved order.
@@ -49,28 +40,26 @@ def make_plan(
 
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
-    of a variant with a value that its server does not take, those whose scenario needs an option that the variant has
-    at another value, and those that `refuses` gives a reason for: a driver that cannot do them. A plan may be left
-    without any trial.
+    of a variant with a value that its server does not take, and those whose scenario needs an option that the variant
+    has at another value. A plan may be left without any trial.
 
     Loads that others are a share of have their own plan, of `make_capacity_plan`. What that found are the `capacities`,
     which give the others their rates; a cell that they give none is skipped. Without them such rates stay unknown.
     """
     first = capacity_loads(suite)
-    return _plan(suite, [load for load in suite.loads if load not in first], unavailable, refuses, capacities)
+    return _plan(suite, [load for load in suite.loads if load not in first], unavailable, capacities)
 
 
 def _plan(
     suite: Suite,
     loads: Sequence[Load],
     unavailable: Mapping[str, str],
-    refuses: Refuses,
     capacities: Capacities | None,
 ) -> Plan:
     cells: dict[str, Cell] = {}
     skipped: list[Skipped] = []
     for asked in _cells(suite, loads):
-        reason = asked.variant.misfit or unavailable.get(asked.variant.slug) or _contradiction(asked) or refuses(asked)
+        reason = asked.variant.misfit or unavailable.get(asked.variant.slug) or _contradiction(asked)
         cell = reason or (with_rate(asked, capacities) if capacities else asked)
         if isinstance(cell, Cell):
             cells[cell.id] = cell
@@ -99,7 +88,7 @@ def expected_length_ns(plan: Plan) -> int:
 
 def expected_trial_ns(cell: Cell) -> int:
     """An estimate of how long one trial of a cell takes, in nanoseconds."""
-    overhead_ns = _OVERHEAD_NS.get(cell.variant.entry.runtime, _OVERHEAD_OF_OTHERS_NS)
+    overhead_ns = _OVERHEAD_NS.get(cell.variant.runtime, _OVERHEAD_OF_OTHERS_NS)
     return cell.warmup_ns + cell.load.duration_ns + overhead_ns
 
 

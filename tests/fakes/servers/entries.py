@@ -51,7 +51,7 @@ def server(
 
 def alive(variant: Variant) -> list[int]:
     """All processes that carry the variant's token: its warden, the server, and whatever they started."""
-    mark = f"{TOKEN}={variant.entry.start.env[TOKEN]}".encode()
+    mark = f"{TOKEN}={variant.catalogued.start.env[TOKEN]}".encode()
     found = []
     for pid in process_ids():
         try:

@@ -1,7 +1,7 @@
 """`redline load`: the engine on a server that is already running."""
 
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 import typer
@@ -13,16 +13,13 @@ from redline.cli.beforehand import load_what_judges
 from redline.cli.command_line import Arrivals, Backends
 from redline.cli.flags import DETECTED, at_least_one, duration_ns
 from redline.cli.load_shape import Pressure, read_load
-from redline.cli.load_target import read_picks, read_request, read_tls, read_url, running_server
+from redline.cli.load_target import read_picks, read_request, read_server, read_tls, read_url
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
-from redline.cli.passing_log import passing_log
-from redline.errors import UsageError
-from redline.findings.warming import Watch
-from redline.model import Cell, EngineMode, Recording, Scenario, Variant
-from redline.plugins.drivers.engine import EngineDriver, find_engine
-from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Drive, Endpoint
+from redline.errors import DriveError, UsageError
+from redline.model import Cell, EngineMode, PlannedTrial, Recording, Scenario
+from redline.running.assembly import attached
+from redline.running.record import LoadOptions, record_load
 from redline.suite import DETECTION_NS
 
 
@@ -59,7 +56,7 @@ def load(
     tls = read_tls(url, cacert, insecure=insecure)
     request = read_request(path, method, headers or [], body, status)
     cell = Cell(
-        variant=Variant(entry=running_server(endpoint, tls), http="2" if http2 else "1.1", tls=tls),
+        variant=read_server(endpoint, tls, http2=http2),
         scenario=Scenario(name="load", request=request, picks=read_picks(request)),
         load=read_load(
             Pressure(
@@ -85,7 +82,7 @@ def load(
         raise UsageError(
             "--warmup auto wants a load that does not change by design", hint="give a time, such as --warmup 10s"
         )
-    recording = _record(cell, endpoint, at_least_one("-t", threads), seed, Console(stderr=True))
+    recording = _record(cell, at_least_one("-t", threads), seed, Console(stderr=True))
     traffic = recording.traffic
     if traffic is not None and traffic.ended == "interrupted" and traffic.seconds <= 0:
         raise KeyboardInterrupt  # before its measurement began there is nothing to tell
@@ -100,28 +97,22 @@ def load(
         raise typer.Exit(exits.COULD_NOT_RUN)
 
 
-def _record(cell: Cell, endpoint: Endpoint, threads: int, seed: int, console: Console) -> Recording:
-    """Put the load on and keep what was seen; Ctrl-C ends it early and keeps it too."""
+def _record(cell: Cell, threads: int, seed: int, console: Console) -> Recording:
+    """Put the load on and record it; Ctrl-C ends it early and keeps what was seen. Raises DriveError."""
     load_what_judges()
-    probe = ProcessTreeProbe(peer=endpoint.host)
-    started_unix_ns = time.time_ns()
-    with passing_log() as log, OneLine(console) as line:
-        drive = Drive(
-            cell=cell,
-            endpoint=endpoint,
-            seed=seed,
-            cpus=(),
-            workers=min(threads, cell.load.connections),
+    planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
+    tools = attached(cell.variant)
+    with tempfile.TemporaryDirectory() as scratch, OneLine(console) as line:
+        log = Path(scratch) / "engine.log"
+        options = LoadOptions(
             log=log,
+            log_is_kept=False,
+            workers=threads,
             keep_interrupted=True,
-            on_start=lambda pid: probe.follow("engine", pid),
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
-            is_warm=Watch(cell).is_warm if cell.warmup_detect else None,
         )
-        try:
-            traffic = EngineDriver(find_engine()).drive(drive)
-        finally:
-            series = probe.finish()
-    return Recording(
-        cell_id=cell.id, round=0, position=0, seed=seed, started_unix_ns=started_unix_ns, traffic=traffic, series=series
-    )
+        with tools.launcher.running(cell.variant, tools.placement, log) as server:
+            recording = record_load(cell, planned, server, tools, options)
+    if recording.traffic is None and recording.failure is not None:
+        raise DriveError(recording.failure.message, hint=recording.failure.hint)
+    return recording

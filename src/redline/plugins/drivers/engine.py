@@ -58,11 +58,6 @@ class EngineDriver:
         except OSError as error:
             raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint="run `make build`") from error
 
-    def refuses(self, cell: Cell) -> str | None:
-        """Nothing: what this machine's limits do not allow, the engine says before it starts."""
-        del cell
-        return None
-
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Ask each request once and compare status and body; over HTTP/2 the engine itself does so."""
         if cell.variant.http == "1.1":
@@ -85,7 +80,7 @@ class EngineDriver:
         if traffic is None:
             raise DriveError(
                 f"the engine ended with code {process.returncode} and no result: {_tail(drive.log)}",
-                hint=f"its messages are in {drive.log}",
+                hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
             )
         return traffic
 

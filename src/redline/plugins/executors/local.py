@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redline.model import Interval, Plan, PlannedTrial, Recording
-from redline.running.trial import Tools, Trial, Watcher
+from redline.running.record import Tools
+from redline.running.trial import Trial, TrialListener
 from redline.storage.runs import RunStore
 
 
@@ -15,15 +16,15 @@ class LocalExecutor:
     plan: Plan
     tools: Tools
     store: RunStore
-    watcher: Watcher
+    listener: TrialListener
 
     def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
         """Run the trials in order; one recording each."""
         for planned in trials:
             cell = self.plan.cells[planned.cell_id]
-            self.watcher.trial_started(planned, cell)
+            self.listener.trial_started(planned, cell)
 
             def on_interval(interval: Interval, planned: PlannedTrial = planned) -> None:
-                self.watcher.interval_seen(planned, interval)
+                self.listener.interval_seen(planned, interval)
 
             yield Trial(planned, cell, self.tools, self.store.log_folder(planned, cell), on_interval).run()

@@ -258,12 +258,12 @@ def _there(jdk: Jdk | None, what: str, hint: str) -> Jdk:
 
 def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:
     """The same, when its release is one that the server runs on: `path` and a home may be of any. Raises BuildError."""
-    releases = variant.entry.releases
+    releases = variant.catalogued.releases
     if jdk is None or not releases or jdk.feature in releases:
         return jdk
     known = " or ".join(map(str, releases))
     raise BuildError(
-        variant.entry.refusal(JDK, jdk.feature),
+        variant.catalogued.refusal(JDK, jdk.feature),
         hint=f"{jdk.home} is {jdk.name}: ask for {known}, or name the home of such a JDK",
     )
 

@@ -47,7 +47,7 @@ def fill(variant: Variant, fillings: Fillings) -> tuple[tuple[str, ...], dict[st
     The catalogue has made sure that every name is known and that the port is among them: a server on a port of its own
     choice could not be told from another one.
     """
-    start = variant.entry.start
+    start = variant.catalogued.start
     values = {name: option_text(value) for name, value in variant.options.items()}
     values |= {name: str(value) for name, value in asdict(fillings).items()}
     return tuple(filled(part, values) for part in start.command), {
@@ -131,7 +131,7 @@ class _Attempt:
     scratch: Path
 
     def order(self) -> Order:
-        entry, cpus = self.variant.entry, self.placement.server_cpus
+        entry, cpus = self.variant.catalogued, self.placement.server_cpus
         fillings = Fillings(
             port=self.port,
             folder=str(self.built.folder),
@@ -152,12 +152,12 @@ class _Attempt:
 
     def bring_up(self, guard: Guard, order: Order) -> ServerFacts | None:
         """The facts of the server once it is ready, or None when another process has its port. Raises LaunchError."""
-        name, ready = self.variant.slug, self.variant.entry.ready
+        name, ready = self.variant.slug, self.variant.catalogued.ready
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
             raise failures.not_started(name, order, started)
-        tls = self.variant.entry.tls is not None
+        tls = self.variant.catalogued.tls is not None
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
@@ -197,8 +197,8 @@ class ProcessLauncher:
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
         """Build what the variants need, or find it built; by variant slug. Variants of one server share its build."""
         servers = {variant.slug: variant for variant in variants}
-        done = self._builds.build([variant.entry for variant in servers.values()], progress)
-        outcome = done.renamed({slug: variant.entry.name for slug, variant in servers.items()})
+        done = self._builds.build([variant.catalogued for variant in servers.values()], progress)
+        outcome = done.renamed({slug: variant.catalogued.name for slug, variant in servers.items()})
         return self._with_jdks(servers, outcome, progress)
 
     def availability(self, entry: ServerEntry) -> Availability:
@@ -208,7 +208,7 @@ class ProcessLauncher:
     @contextmanager
     def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        built, jdk = self._builds.find(variant.entry), self._jdk(variant)
+        built, jdk = self._builds.find(variant.catalogued), self._jdk(variant)
         for _ in range(_PORTS_TRIED):
             with self._scratch_folder(variant) as scratch:
                 attempt = _Attempt(variant, built, jdk, placement, log, free_port(), scratch)
@@ -217,7 +217,7 @@ class ProcessLauncher:
                 try:
                     facts = attempt.bring_up(guard, order)
                     if facts is not None:
-                        endpoint = Endpoint(HOST, attempt.port, _authorities(variant.entry, built))
+                        endpoint = Endpoint(HOST, attempt.port, _authorities(variant.catalogued, built))
                         yield ProcessServer(endpoint, facts, variant.slug, guard, log, scratch)
                         return
                 finally:
@@ -239,7 +239,7 @@ class ProcessLauncher:
         needed = [variants[slug] for slug in outcome.hashes if not variants[slug].misfit]
         for variant in needed:
 
-            def show(line: str, name: str = variant.entry.name) -> None:
+            def show(line: str, name: str = variant.catalogued.name) -> None:
                 progress(Building((name,), line))
 
             try:

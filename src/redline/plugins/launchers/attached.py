@@ -1,0 +1,56 @@
+"""Servers that are already running: nothing is built, started or stopped."""
+
+import errno
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.errors import LaunchError
+from redline.model import AttachedServer, Failure, ServerFacts, Variant
+from redline.ports import Building, BuildOutcome, Endpoint, Placement
+
+_ASKED_WITHIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class RunningElsewhere:
+    """A server of which only its address is known."""
+
+    endpoint: Endpoint
+    facts: ServerFacts | None = None
+
+    def death(self) -> Failure | None:
+        """That nothing listens at its address any more. All else that may have become of it cannot be seen."""
+        address = self.endpoint.host, self.endpoint.port
+        try:
+            socket.create_connection(address, timeout=_ASKED_WITHIN_S).close()
+        except OSError as error:
+            if error.errno == errno.ECONNREFUSED:
+                return Failure(
+                    stage="load",
+                    kind="died",
+                    message=f"nothing listens at {address[0]}:{address[1]}: connection refused",
+                    hint="see whether the server still runs, and what it printed",
+                )
+        return None
+
+
+class AttachedLauncher:
+    """Launcher of servers that somebody else runs."""
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+        """Nothing is built, and nothing is known of what was."""
+        del progress
+        return BuildOutcome(hashes={variant.slug: "" for variant in variants})
+
+    @contextmanager
+    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[RunningElsewhere]:
+        """The server at its address; nobody has asked yet whether it answers. Raises LaunchError for another kind."""
+        del placement, log
+        if not isinstance(variant.entry, AttachedServer):
+            raise LaunchError(
+                f"{variant.slug} is of the catalogue, and not running", hint="this is an error in Redline"
+            )
+        yield RunningElsewhere(Endpoint(variant.entry.host, variant.entry.port))

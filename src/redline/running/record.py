@@ -1,0 +1,153 @@
+"""One load on a running server, and the recording of what was seen: every load that is measured goes through here."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redline.errors import DriveError, RedlineError
+from redline.findings.warming import Watch
+from redline.model import Cell, Failure, FailureKind, Interval, PlannedTrial, Recording, Stage, Traffic
+from redline.ports import Drive, Driver, Launcher, Placement, Probe, RunningServer
+
+DYING_S = 0.5
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What loads are made with. `probes` makes new ones for each load."""
+
+    launcher: Launcher
+    driver: Driver
+    probes: Callable[[], tuple[Probe, ...]]
+    placement: Placement
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """What the caller of a load decides, beyond its cell.
+
+    `log` is for the engine's messages and `server_log` is where the server writes, if anybody knows; `log_is_kept` says
+    whether a user will find `log` afterwards. Without `workers` there is one for each core of the engine. The first
+    interrupt ends the load early and gives the traffic so far where `keep_interrupted` is set. `interval_ns` is the
+    length of an interval, where that is not left to the driver. `on_start` gets the engine's process id.
+    """
+
+    log: Path
+    server_log: Path | None = None
+    log_is_kept: bool = True
+    workers: int | None = None
+    keep_interrupted: bool = False
+    interval_ns: int | None = None
+    on_start: Callable[[int], None] = field(default=lambda _pid: None)
+    on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
+
+
+def new_recording(planned: PlannedTrial) -> Recording:
+    """The recording of a trial that begins now: nothing has been seen yet."""
+    return Recording(
+        cell_id=planned.cell_id,
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        started_unix_ns=time.time_ns(),
+    )
+
+
+def record_load(
+    cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions
+) -> Recording:
+    """Put the load of a cell on a running server, watched by probes from before it begins until it has ended.
+
+    A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
+    KeyboardInterrupt, and StoreError when the engine's log cannot be written.
+    """
+    empty, probes, cpus = new_recording(planned), tools.probes(), tools.placement.engine_cpus
+
+    def follow(pid: int) -> None:
+        options.on_start(pid)
+        for probe in probes:
+            probe.follow("engine", pid)
+
+    drive = Drive(
+        cell=cell,
+        endpoint=server.endpoint,
+        seed=planned.seed,
+        cpus=cpus,
+        workers=min(options.workers or max(1, len(cpus)), cell.load.connections),
+        log=options.log,
+        log_is_kept=options.log_is_kept,
+        keep_interrupted=options.keep_interrupted,
+        interval_ns=options.interval_ns,
+        on_start=follow,
+        on_interval=options.on_interval,
+        is_warm=Watch(cell).is_warm if cell.warmup_detect else None,
+    )
+    traffic, error = None, None
+    written_before = _size_of(options.server_log)
+    try:
+        if server.facts is not None:
+            for probe in probes:
+                probe.follow("server", server.facts.pid)
+        traffic = tools.driver.drive(drive)
+    except DriveError as raised:
+        error = raised
+    finally:
+        series = tuple(each for probe in probes for each in probe.finish())
+    failure = death_soon(server) if traffic is None or lost_connections(traffic) else server.death()
+    if error is not None:
+        failure = failure or failure_of("load", "engine", error)
+    return empty.model_copy(
+        update={
+            "server": server.facts,
+            "traffic": traffic,
+            "series": series,
+            "perturbed": any(probe.perturbs for probe in probes),
+            "failure": failure,
+            "log_bytes": _growth(written_before, _size_of(options.server_log)),
+        }
+    )
+
+
+def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
+    """Ask a server once, before any load: why its answer is wrong, or that it died; None when all is well."""
+    wrong = driver.verify(cell, server.endpoint)
+    if wrong is None:
+        return None
+    return death_soon(server) or Failure(
+        stage="verify",
+        kind="wrong_answer",
+        message=f"{cell.variant.slug} answered {cell.scenario.name} wrongly before any load: {wrong}",
+        hint="fix the server, or the scenario's expected answer; nothing was timed",
+    )
+
+
+def death_soon(server: RunningServer) -> Failure | None:
+    """The death of a server that no longer answers: it closes its sockets a moment before it is gone."""
+    deadline = time.monotonic() + DYING_S
+    while (death := server.death()) is None and time.monotonic() < deadline:
+        time.sleep(DYING_S / 50)
+    return death
+
+
+def failure_of(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:
+    """An error as a recording keeps it."""
+    return Failure(stage=stage, kind=kind, message=error.problems[0].message, hint=error.hint, log_tail=log_tail)
+
+
+def lost_connections(traffic: Traffic) -> bool:
+    """Whether some connection could not be made or was lost: then the server may be dying."""
+    ended = traffic.counts.outcomes
+    return ended.connect + ended.tls + ended.reset + ended.closed + ended.refused > 0
+
+
+def _size_of(file: Path | None) -> int | None:
+    try:
+        return None if file is None else file.stat().st_size
+    except OSError:
+        return None
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    """By how much what only grows has grown; None where it is not there to be seen."""
+    return None if before is None or after is None else max(after - before, 0)
