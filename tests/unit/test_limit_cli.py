@@ -12,13 +12,16 @@ from redline.analysis.limits import Ending, Subject, answer, cell_limit
 from redline.cli import limit_url as under_test
 from redline.cli.command_line import app
 from redline.cli.limit_asked import read_sets
-from redline.cli.limit_view import ending, print_cell
+from redline.cli.limit_view import ending
+from redline.cli.show import show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint
+from redline.report.sections.limit import limit_summary
 from redline.running.recording_driver import WatchedDriver
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
+from tests.fakes import limits
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_recording
 
@@ -251,9 +254,10 @@ def told(**changes: object) -> str:
         met_somewhere=True,
         missed_somewhere=True,
     ).model_copy(update=changes)
+    cell = cell_limit(Subject("", "", "", ""), Ending("exhausted"), [limit], [], "")
     console = Console(width=200)
     with console.capture() as captured:
-        print_cell(cell_limit(Subject("", "", "", ""), Ending("exhausted"), [limit], [], ""), console)
+        show(limit_summary(limits.report(cell)), console)
     return captured.get()
 
 
@@ -262,7 +266,7 @@ def test_an_answer_by_single_rates_has_no_confidence() -> None:
     assert "95% interval, by the model of a queue with one worker" in told(confidence=0.95)
     few = "95% interval, by how starts differ: they are few, so it may be too sure"
     assert few in told(confidence=0.95, starts_differ=True)
-    assert "asked of it: p99 < 20ms, errors < 1%" in told()
+    assert "objectives: p99 < 20ms, errors < 1%" in told()
 
 
 def test_an_open_side_says_no_more_than_is_true() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model.limits import LimitReport, LimitStart
-from redline.report.render import limit_words as words
 from redline.report.render.html.limit_page import RateAxis, limit_page, probe_note
 from redline.report.render.limits import LIMIT_RENDERERS
+from redline.report.sections import limit as words
 from tests import golden
 from tests.fakes import limits
 from tests.fakes.pages import Page
@@ -64,9 +64,9 @@ def test_the_page_holds_every_answer_and_every_probe() -> None:
     for cell in report.cells:
         for answer in cell.limits:
             for side in (answer.passed_per_s, answer.failed_per_s):
-                assert words.rate_told(side) in text
+                assert words.rate_text(side) in text
         for probe in cell.probes:
-            assert words.rate_told(probe.rate_per_s) in text
+            assert words.rate_text(probe.rate_per_s) in text
     assert "play.vanilla.SimpleGet" in text
     assert "it collapses" in text
 
@@ -113,7 +113,7 @@ def test_markdown_says_what_the_page_says() -> None:
     text = " ".join(markdown(report).replace("\\", "").split())
     page = html(report).text
     for cell in report.cells:
-        for told in (words.ended_told(cell), words.knee_of(cell), *words.beyond_told(cell)):
+        for told in (words.ending_text(cell), words.knee_text(cell), *words.overload_texts(cell)):
             assert told in page
             assert told.replace("<", "&lt;") in text
     assert "hysteresis: " in text
@@ -138,15 +138,15 @@ def test_what_was_stored_is_still_read() -> None:
 
 def test_the_words_of_an_answer() -> None:
     answer = limits.by_hand().cells[0].limits[0]
-    assert words.answer_told(answer) == "met up to 880/s, missed from 920/s (±2.2%)"
-    assert words.method_told(answer) == "95% interval, by the model of a queue with one worker"
-    assert words.method_told(answer.model_copy(update={"confidence": None})) == "by single rates"
+    assert words.answer_text(answer) == "met up to 880/s, missed from 920/s (±2.2%)"
+    assert words.method_text(answer) == "95% interval, by the model of a queue with one worker"
+    assert words.method_text(answer.model_copy(update={"confidence": None})) == "by single rates"
     mixed = answer.model_copy(update={"confidence": None, "starts_differ": True})
-    assert words.method_told(mixed) == "by how starts differ, and by single rates"
+    assert words.method_text(mixed) == "by how starts differ, and by single rates"
     unknown = answer.model_copy(update={"passed_per_s": None, "met_somewhere": False})
-    assert words.answer_told(unknown) == "met at no rate that was tried, missed from 920/s"
+    assert words.answer_text(unknown) == "met at no rate that was tried, missed from 920/s"
     high = answer.model_copy(update={"failed_per_s": None})
-    assert words.answer_told(high) == "met up to 880/s, from where it is missed is not known"
+    assert words.answer_text(high) == "met up to 880/s, from where it is missed is not known"
 
 
 def test_the_words_of_confirmation() -> None:
@@ -155,32 +155,32 @@ def test_the_words_of_confirmation() -> None:
         cell.probes[0].model_copy(update={"phase": "confirm", "fresh": True, "start": start}) for start in (1, 1, 2)
     )
     confirmed = cell.model_copy(update={"confirmed": True, "probes": (*cell.probes, *fresh)})
-    assert words.confirmed_told(confirmed) == "confirmed at both ends on 2 fresh starts of the server"
-    assert words.confirmed_told(limits.bare()) == ""
+    assert words.confirmation(confirmed) == "confirmed at both ends on 2 fresh starts of the server"
+    assert words.confirmation(limits.bare()) == ""
 
 
 def test_the_words_of_warm_ups() -> None:
     def told(*starts: LimitStart) -> str:
-        return words.starts_told(limits.busy().model_copy(update={"starts": starts}))
+        return words.starts_text(limits.busy().model_copy(update={"starts": starts}))
 
     fixed, late = LimitStart(warmed_ns=60 * SECOND), LimitStart(warmed_ns=90 * SECOND, steady=False)
     assert told() == ""
     assert told(LimitStart(warmed_ns=12_500_000_000, steady=True)) == "steady after 12.5 s"
     assert told(fixed, fixed) == "each of 2 starts warmed up for 1 min"
     assert told(LimitStart(warmed_ns=9 * SECOND, steady=True), late) == (
-        "start 1 steady after 9.00 s; start 2 still changing after all of 1 min 30 s"
+        "start 1 steady after 9.00 s; start 2 still changing after 1 min 30 s"
     )
 
 
 def test_a_client_that_was_the_limit_is_told() -> None:
     cell = limits.busy().model_copy(update={"probes": (limits.client_limited(),)})
-    assert words.client_told(cell) == (
-        "not the server was the limit at 64.0 k/s: all 256 connections were busy: give -c more"
+    assert words.client_text(cell) == (
+        "the server was not the limit at 64.0 k/s: all 256 connections were busy: give -c more"
     )
     again = limits.client_limited().model_copy(update={"client": ""})
     cell = cell.model_copy(update={"probes": (*cell.probes, again)})
-    assert words.client_told(cell) == (
-        "1 probe told nothing, as at 64.0 k/s: all 256 connections were busy: give -c more"
+    assert words.client_text(cell) == (
+        "1 probe gave no result, for example at 64.0 k/s: all 256 connections were busy: give -c more"
     )
     note = probe_note(limits.client_limited())
     assert note == "hopeless: ended early; not the server: all 256 connections were busy: give -c more"

@@ -9,7 +9,7 @@ from redline.errors import DriveError
 from redline.model import Cell, Finding, FindingKind, Grade, Load, Open, Recording, Series, Subject, Traffic
 from redline.model.limits import CellLimit
 from redline.ports import Drive, Endpoint
-from redline.report.render import limit_words as words
+from redline.report.sections import limit as words
 from redline.running.recording_driver import WatchedDriver
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour
@@ -107,7 +107,7 @@ def doubted(*grades: Grade) -> CellLimit:
 
 
 def test_the_gravest_of_a_kind_is_told_once_and_notes_are_not() -> None:
-    assert words.doubts_told(doubted()) == words.doubts_told(doubted(Grade.NOTE)) == ()
+    assert words.finding_texts(doubted()) == words.finding_texts(doubted(Grade.NOTE)) == ()
     probes = len(doubted().probes)
-    (told,) = words.doubts_told(doubted(Grade.WARN, Grade.INVALID, Grade.NOTE))
-    assert told == f"cpu-steal in 2 of {probes} probes, as at 500/s: m1. Do."
+    (told,) = words.finding_texts(doubted(Grade.WARN, Grade.INVALID, Grade.NOTE))
+    assert told == f"cpu-steal in 2 of {probes} probes, for example at 500/s: m1. Do."

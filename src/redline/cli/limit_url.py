@@ -17,11 +17,12 @@ from redline.cli.beforehand import load_what_judges
 from redline.cli.command_line import Arrivals
 from redline.cli.flags import DETECTED, at_least_one, duration_ns
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
-from redline.cli.limit_view import Broken, Ended, answers, ending, print_report, probe_line, wait_line, warm_line
+from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line, wait_line, warm_line
 from redline.cli.load_target import read_picks, read_request, read_server, read_tls, read_url
 from redline.cli.load_view import live_line
 from redline.cli.one_line import OneLine
 from redline.cli.passing_log import passing_log, without_log
+from redline.cli.show import show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Finding, Interval, Load, Open, Scenario
 from redline.model.limits import LimitProbe, LimitReport, LimitStart
@@ -30,6 +31,7 @@ from redline.plugins.machine import read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
 from redline.quantities import rate
+from redline.report.sections.limit import limit_summary
 from redline.running.probing import Prober, template
 from redline.running.recording_driver import WatchedDriver
 from redline.running.steal_retry import Patience
@@ -127,7 +129,7 @@ def _tell(report: LimitReport, end: Ended, *, json: bool) -> None:
     if json:
         sys.stdout.write(report.model_dump_json(indent=2) + "\n")
     else:
-        print_report(report, Console())
+        show(limit_summary(report))
     if isinstance(end, Broken):
         sys.stderr.write(f"redline: {end.error}\n")
     if end is None:

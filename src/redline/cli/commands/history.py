@@ -15,10 +15,11 @@ from redline.cli import exits
 from redline.cli.command_line import FailOnChange, HistoryFormat
 from redline.cli.flags import at_least_one, split
 from redline.cli.one_line import OneLine
+from redline.cli.show import show
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell
 from redline.model.history import History
-from redline.report.render import markdown, terminal
+from redline.report.render import markdown
 from redline.report.sections.history import history_comment, history_summary
 from redline.storage.archive import Archive, left_out, open_archive
 
@@ -44,8 +45,7 @@ def history(
         sys.stdout.buffer.write(markdown.render(history_comment(found)))
         sys.stdout.flush()
     else:
-        console = Console()
-        console.print(terminal.render(history_summary(found), console))
+        show(history_summary(found))
     _tell_left_out(found)
     if fail_on:
         gate(found, recent)

@@ -13,9 +13,10 @@ from redline.cli.command_line import Arrivals
 from redline.cli.flags import read_overrides
 from redline.cli.limit_asked import Asked
 from redline.cli.limit_url import Over, limit_url
-from redline.cli.limit_view import print_report
+from redline.cli.show import show
 from redline.errors import UsageError
 from redline.report.render.limits import LIMIT_RENDERERS
+from redline.report.sections.limit import limit_summary
 
 PROBES, PRECISION = 12, "3%"
 _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
@@ -137,7 +138,7 @@ def _suite(begun: tuple[Asked, limit_suite.Wanted] | None, resume: Path | None, 
     if json:
         sys.stdout.write(LIMIT_RENDERERS["json"].render(report).decode())
     else:
-        print_report(report, Console())
+        show(limit_summary(report))
     folder = opened.store.folder
     page = (folder / "limit.html").resolve()
     console.print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)

@@ -12,12 +12,13 @@ from redline.analysis.environments import grave
 from redline.cli import exits, places, stages
 from redline.cli.command_line import FailOnVerdict, ReportFormat
 from redline.cli.contracts import CompareResult
-from redline.cli.limit_view import print_report as print_limits
+from redline.cli.show import show
 from redline.cli.summary import print_comparisons, print_report
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import SHOWN, Comparison, Finding, Grade, Metric, Report, Run, Verdict
 from redline.report.render import RENDERERS
 from redline.report.render.limits import LIMIT_RENDERERS
+from redline.report.sections.limit import limit_summary
 from redline.storage.runs import RunStore
 from redline.storage.searches import LimitStore
 
@@ -44,7 +45,7 @@ def _show_search(store: LimitStore, form: ReportFormat | None) -> None:
         hint = f"go on with: {places.own_name()} limit --resume {store.folder}"
         raise StoreError(f"{store.folder} holds a search that has no probe yet", hint=hint)
     if form is None:
-        print_limits(found, Console())
+        show(limit_summary(found))
         return
     if form.value not in LIMIT_RENDERERS:
         raise UsageError(f"{store.folder} holds a search, which has no {form.value}", hint="take html, json or md")

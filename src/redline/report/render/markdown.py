@@ -40,7 +40,7 @@ def _section(section: Section) -> Iterator[str]:
                 yield from map(_line, block.lines)
             case Items():
                 yield "\n".join(
-                    f"- {'. '.join(map(_line, (item.head, *item.lines[:1])))}"
+                    f"- {': '.join(map(_line, (item.head, *item.lines[:1])))}"
                     + "".join(f"\n  {_line(each)}" for each in item.lines[1:])
                     for item in block.items
                 )

@@ -7,11 +7,11 @@ from markupsafe import Markup
 
 from redline.model.limits import LimitReport
 from redline.quantities import rate
-from redline.report.render import limit_words as words
 from redline.report.render.html import machine_facts, templates
-from redline.report.render.html.limit_page import limit_page, probe_note, time_told
+from redline.report.render.html.limit_page import limit_page, probe_note
 from redline.report.render.html.limit_plots import payload
 from redline.report.render.html.shell import asset, policy
+from redline.report.sections import limit as words
 
 
 class LimitHtmlRenderer:
@@ -42,6 +42,6 @@ class LimitHtmlRenderer:
 @cache
 def _templates() -> Environment:
     made = templates().overlay()
-    own = {"words": words, "rate": rate, "probe_note": probe_note, "time_told": time_told}
+    own = {"words": words, "rate": rate, "probe_note": probe_note}
     made.globals = {**templates().globals, **own}
     return made

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from redline.model.limits import CellLimit, LimitAnswer, LimitProbe, LimitReport
-from redline.quantities import duration, rate
-from redline.report.render import limit_words as words
+from redline.quantities import rate
 from redline.report.render.html.limit_plots import drawn, percentiles_told
+from redline.report.sections import limit as words
 
 COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
 """As the script has them."""
@@ -85,7 +85,7 @@ class AnswerRow:
     def known(self) -> str:
         """How it is known, and whether it is as narrow as was asked."""
         assert self.answer is not None
-        return words.method_told(self.answer) + ("" if self.answer.decided else "; wider than asked")
+        return words.method_text(self.answer) + ("" if self.answer.decided else "; wider than the goal")
 
     @property
     def conditions(self) -> str:
@@ -106,16 +106,7 @@ class CellSection:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """What is said of it, each with a heading."""
-        told = [
-            ("search", words.ended_told(self.cell)),
-            ("search", words.confirmed_told(self.cell)),
-            ("warm-up", words.starts_told(self.cell)),
-            ("client", words.client_told(self.cell)),
-            *(("doubtful", each) for each in words.doubts_told(self.cell)),
-            ("knee", words.knee_of(self.cell)),
-            *(("past the edge", each) for each in words.beyond_told(self.cell)),
-        ]
-        return tuple((name, text) for name, text in told if text)
+        return tuple(words.facts_of(self.cell))
 
     @property
     def percentiles(self) -> tuple[tuple[str, int], ...]:
@@ -189,8 +180,3 @@ def probe_note(probe: LimitProbe) -> str:
     client = f"not the server: {probe.client}" if probe.client else ""
     start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
     return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
-
-
-def time_told(ns: int | None) -> str:
-    """A percentile; a dash where too few responses lie beyond it."""
-    return "—" if ns is None else duration(ns)

@@ -1,0 +1,332 @@
+"""A limit as sections, and what it says in words: the same in the terminal, in Markdown and on the page."""
+
+from collections.abc import Iterator, Sequence
+
+from redline.model import Finding, FindingKind, Grade
+from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitProbe, LimitReport, LimitStart
+from redline.quantities import duration, percent, rate, significant
+from redline.report import format as fmt
+from redline.report.document import Column, Line, Prose, Section, Table, Words, filled, line, words
+from redline.report.sections.parts import machine_line, repeat_section, skipped_section
+
+_PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
+
+
+def limit_summary(report: LimitReport) -> tuple[Section, ...]:
+    """For a terminal: the probes of each cell by ascending rate, its answers, and what was skipped."""
+    skipped = Prose.of((f"skipped: {each.slug}: {each.reason}" for each in report.skipped), Grade.WARN)
+    cells = (_cell_summary(cell, cell.slug if report.suite else "") for cell in report.cells)
+    return (*cells, *((Section("", (skipped,)),) if report.skipped else ()))
+
+
+def limit_comment(report: LimitReport) -> tuple[Section, ...]:
+    """For a pull request: the answers, what is known around each, what was skipped, how to repeat the search."""
+    facts = [
+        fmt.instant(report.started_unix_ns),
+        fmt.count(sum(len(cell.probes) for cell in report.cells), "probe"),
+        machine_line(report.environment),
+        f"seed {report.seed}",
+        f"goal ±{fmt.percent(report.precision)}",
+    ]
+    head = Prose.of([" · ".join(facts)])
+    around = [
+        block
+        for cell in report.cells
+        for block in (
+            Prose((line((cell.slug, "strong"), f", {cell.scenario}, {cell.load}"),)),
+            Prose.of((f"{name}: {text}" for name, text in facts_of(cell)), listed=True),
+        )
+    ]
+    sections = (
+        Section(title(report), tuple(filled(head, answers_table(report))), level=1),
+        Section("Around the limit", tuple(filled(*around))),
+        skipped_section(report.skipped),
+        repeat_section(report.environment, report.command),
+    )
+    return tuple(section for section in sections if section and section.blocks)
+
+
+def _cell_summary(cell: CellLimit, name: str) -> Section:
+    rows = (
+        (*_numbers(each), words("not the server" if each.client else "hopeless" if each.hopeless else ""))
+        for each in sorted(cell.probes, key=lambda probe: probe.rate_per_s)
+    )
+    return Section(
+        name, tuple(filled(Table((*_PROBE_COLUMNS, Column("")), tuple(rows)), Prose(tuple(filter(None, _lines(cell))))))
+    )
+
+
+def _numbers(probe: LimitProbe) -> Iterator[Words]:
+    yield words(rate_text(probe.rate_per_s))
+    yield words(rate_text(probe.answered_per_s))
+    for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns):
+        yield words(time_text(ns))
+    yield words(fmt.integer(probe.errors))
+
+
+def _lines(cell: CellLimit) -> Iterator[Line]:
+    """What limited the probes, the answers, and what is known around them."""
+    for text in filter(None, (client_text(cell), *finding_texts(cell))):
+        yield line((text, Grade.WARN))
+    for limit in cell.limits:
+        yield line((_answer(limit), "strong"))
+        if (conditions := ", ".join(limit.conditions)) != limit.name:
+            yield line((f"  objectives: {conditions}", "dim"))
+        yield line((f"  {limit.reason}" if limit.reason else "", Grade.WARN))
+    knee = f"knee: {knee_text(cell)}" if cell.knee else ""
+    for text in (starts_text(cell), confirmation(cell), knee, *(overload_texts(cell) if cell.beyond else ())):
+        yield line((text, "dim"))
+    if cell.ended == "exhausted":
+        yield line((_exhausted(cell), Grade.INVALID))
+    else:
+        yield line((ending_text(cell), Grade.INVALID if cell.ended == "doomed" else Grade.WARN))
+
+
+def _exhausted(cell: CellLimit) -> str:
+    """Which side was not found, and the flags that help."""
+    nowhere = any(limit.passed_per_s is None for limit in cell.limits)
+    everywhere = any(limit.failed_per_s is None for limit in cell.limits)
+    begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
+    used = f"all {sum(each.phase != 'curve' for each in cell.probes)} probes are used up"
+    return f"no answer: {used}; begin at {begin} rate (--start), or allow more (--probes)"
+
+
+def _answer(limit: LimitAnswer) -> str:
+    text = f"{limit.name}: {answer_text(limit)}"
+    if limit.passed_per_s is None or limit.failed_per_s is None:
+        return text
+    text += f", {method_text(limit)}"
+    return text + ("" if limit.decided else "; wider than the goal: more or longer probes would narrow it")
+
+
+def answers_table(report: LimitReport) -> Table:
+    """A row for each set of objectives of each cell."""
+    several = len({cell.scenario for cell in report.cells}) > 1
+    columns = (
+        Column("server"),
+        Column("objectives"),
+        Column("met up to", "right"),
+        Column("missed from", "right"),
+        Column(""),
+        Column("knee", "right"),
+    )
+    return Table(columns, tuple(row for cell in report.cells for row in _answer_rows(cell, several=several)))
+
+
+def _answer_rows(cell: CellLimit, *, several: bool) -> Iterator[tuple[Words, ...]]:
+    name = Words((line((cell.slug, "strong")), *((line(cell.scenario),) if several else ())))
+    knee = words(rate_text(cell.knee.rate_per_s) if cell.knee else "")
+    if not cell.limits:
+        yield name, words(), words(), words(), words(ending_text(cell)), knee
+    for place, answer in enumerate(cell.limits):
+        conditions = ", ".join(answer.conditions)
+        yield (
+            words() if place else name,
+            words(answer.name, conditions if conditions != answer.name else ""),
+            words(rate_text(answer.passed_per_s)),
+            words(rate_text(answer.failed_per_s)),
+            words(
+                half_width(answer), method_text(answer), "" if answer.decided else "wider than the goal", answer.reason
+            ),
+            words() if place else knee,
+        )
+
+
+def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
+    """What is said of a cell beside its answers, each with a heading."""
+    facts = (
+        ("search", ending_text(cell)),
+        ("search", confirmation(cell)),
+        ("warm-up", starts_text(cell)),
+        ("client", client_text(cell)),
+        *(("finding", text) for text in finding_texts(cell)),
+        ("knee", knee_text(cell)),
+        *(("overload test", text) for text in overload_texts(cell)),
+    )
+    return ((name, text) for name, text in facts if text)
+
+
+def time_text(ns: int | None) -> str:
+    """A percentile; a dash where too few responses lie beyond it."""
+    return "—" if ns is None else duration(ns)
+
+
+def rate_text(per_s: float | None) -> str:
+    """`1,769/s`: as many digits as an answer has; a dash where it is not known."""
+    return "—" if per_s is None else f"{per_s:,.0f}/s"
+
+
+def answer_text(answer: LimitAnswer) -> str:
+    """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; where a side is not known, what is known of it."""
+    low, high = answer.passed_per_s, answer.failed_per_s
+    if low is None or high is None:
+        return f"{_met(answer)}, {_missed(answer)}"
+    return f"met up to {rate_text(low)}, missed from {rate_text(high)} ({half_width(answer)})"
+
+
+def half_width(answer: LimitAnswer) -> str:
+    """`±2.7%` of the middle; empty where a side is open."""
+    low, high = answer.passed_per_s, answer.failed_per_s
+    return "" if low is None or high is None else f"±{percent((high - low) / (high + low))}"
+
+
+def method_text(answer: LimitAnswer) -> str:
+    """How the interval is known, in few words: with several workers it holds the truth less often than it says.
+
+    So it does where starts differ.
+    """
+    if answer.confidence is None:
+        return "by how starts differ, and by single rates" if answer.starts_differ else "by single rates"
+    if answer.starts_differ:
+        return f"{percent(answer.confidence)} interval, by how starts differ: they are few, so it may be too sure"
+    return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
+
+
+def _met(answer: LimitAnswer) -> str:
+    if answer.passed_per_s is not None:
+        return f"met up to {rate_text(answer.passed_per_s)}"
+    return "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
+
+
+def _missed(answer: LimitAnswer) -> str:
+    if answer.failed_per_s is not None:
+        return f"missed from {rate_text(answer.failed_per_s)}"
+    return "from where it is missed is not known" if answer.missed_somewhere else "missed at none"
+
+
+def ending_text(cell: CellLimit) -> str:
+    """How the search ended, where that is not with an answer for each set; empty otherwise."""
+    match cell.ended:
+        case "converged":
+            return ""
+        case "doomed":
+            return f"no answer: {cell.reason}"
+        case "exhausted":
+            used = sum(probe.phase != "curve" for probe in cell.probes)
+            return f"all {used} probes are used up while a side is not known"
+        case "broken":
+            return f"broken: {cell.reason}; this is what was known by then"
+        case "interrupted":
+            return "interrupted: this is what was known by then"
+
+
+def confirmation(cell: CellLimit) -> str:
+    """Whether the ends were tried again, and agreed; empty where there is no answer to confirm."""
+    if cell.ended != "converged":
+        return ""
+    starts = len({probe.start for probe in cell.probes if probe.phase == "confirm" and probe.fresh})
+    where = f" on {starts} fresh start{'s' if starts > 1 else ''} of the server" if starts else ""
+    return f"{'confirmed' if cell.confirmed else 'not confirmed'} at both ends{where}"
+
+
+def warm_up_text(start: LimitStart) -> str:
+    """How one start was warmed up: `steady after 12.5 s`."""
+    after = duration(start.warmed_ns)
+    if start.steady is None:
+        return f"warmed up for {after}"
+    return f"steady after {after}" if start.steady else f"still changing after {after}"
+
+
+def starts_text(cell: CellLimit) -> str:
+    """How its starts were warmed up; empty where none was."""
+    texts = [warm_up_text(start) for start in cell.starts]
+    if len(set(texts)) <= 1:
+        return "".join(texts[:1]) if len(texts) <= 1 else f"each of {len(texts)} starts {texts[0]}"
+    return "; ".join(f"start {number} {one}" for number, one in enumerate(texts, 1))
+
+
+def _knee(knee: Knee) -> str:
+    """`at 1,003/s (780 to 1,240/s) …, 50% of the highest answered rate`."""
+    share = "" if knee.share is None else f", {percent(round(knee.share, 2))} of the highest answered rate"
+    bounds = f"{knee.low_per_s:,.0f} to {rate_text(knee.high_per_s)}"
+    return f"at {rate_text(knee.rate_per_s)} ({bounds} are within 5%), mean {duration(knee.mean_ns)}{share}"
+
+
+def knee_text(cell: CellLimit) -> str:
+    """The knee, or why there is none; empty where nobody looked."""
+    return _knee(cell.knee) if cell.knee else f"not known: {cell.no_knee}" if cell.no_knee else ""
+
+
+def _goodput(beyond: Beyond) -> str:
+    """What the server answered while it was offered more than its capacity."""
+    offered = f"offered {rate_text(beyond.overload_per_s)} for {significant(beyond.overload_s, 2)} s"
+    if beyond.goodput == "not known" or beyond.goodput_share is None:
+        return f"{offered}: not known, {beyond.reason}"
+    share = f"{percent(round(beyond.goodput_share, 2))} of its capacity of {rate_text(beyond.capacity_per_s)}"
+    errors = f", and {beyond.errors_overload:,} errors" if beyond.errors_overload else ""
+    if beyond.collapsed_after_s is not None:
+        fell = f"below half after {significant(beyond.collapsed_after_s, 2)} s"
+        return f"{offered}, it collapses: {share}, {fell}{errors}"
+    return f"{offered}, it {beyond.goodput}: {share}{errors}"
+
+
+def _recovery(beyond: Beyond) -> str:
+    """Whether it recovered at the rate that it kept up with before."""
+    back_at = f"back at {rate_text(beyond.calm_per_s)}"
+    p99 = _p99s(beyond)
+    match beyond.recovery:
+        case "recovers":
+            gone = "" if beyond.backlog_gone_s is None else f" (the backlog after {_seconds(beyond.backlog_gone_s)})"
+            after = "within that time" if beyond.back_s is None else f"after {_seconds(beyond.back_s)}"
+            return f"{back_at}, it recovers {after}{gone}{p99}"
+        case "stays slow":
+            return f"{back_at}, it stays slow: hysteresis{p99}"
+        case "does not come back":
+            reason = f": {beyond.reason}" if beyond.reason else ""
+            return f"{back_at}, it does not come back within {_seconds(beyond.after_s)}: hysteresis{reason}"
+        case "not known":
+            return f"{back_at}: not known, {beyond.reason}"
+
+
+def _p99s(beyond: Beyond) -> str:
+    if beyond.p99_before_ns is None or beyond.p99_after_ns is None:
+        return ""
+    return f"; p99 {duration(beyond.p99_before_ns)} before, {duration(beyond.p99_after_ns)} after"
+
+
+def _seconds(seconds: float) -> str:
+    return "at once" if seconds <= 0 else f"{significant(seconds, 2)} s"
+
+
+def overload_texts(cell: CellLimit) -> tuple[str, ...]:
+    """Both, or why there was no overload test."""
+    if cell.beyond is None:
+        return (f"not tried: {cell.no_beyond}",) if cell.no_beyond else ()
+    return _goodput(cell.beyond), _recovery(cell.beyond)
+
+
+def client_text(cell: CellLimit) -> str:
+    """Where something other than the server was the limit, or how many probes it spoiled at rates that have others.
+
+    Empty when none, or where the search's reason says it.
+    """
+    clients = [each for each in cell.probes if each.client]
+    if not clients or cell.ended == "doomed":
+        return ""
+    known = {each.rate_per_s for each in cell.probes if not each.client}
+    if unknown := [each for each in clients if each.rate_per_s not in known]:
+        highest = max(unknown, key=lambda probe: probe.rate_per_s)
+        return f"the server was not the limit at {rate(highest.rate_per_s)}: {highest.client}"
+    count = fmt.count(len(clients), "probe")
+    return f"{count} gave no result, for example at {rate(clients[0].rate_per_s)}: {clients[0].client}"
+
+
+def finding_texts(cell: CellLimit) -> tuple[str, ...]:
+    """What engine and machine did to the probes: the worst of each kind, and in how many; no notes."""
+    grave = [each for each in cell.findings if each.grade is not Grade.NOTE]
+    return tuple(_finding_text(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
+
+
+def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
+    return list(dict.fromkeys(each.kind for each in findings))
+
+
+def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
+    worst = max(alike, key=lambda each: each.grade.weight)
+    where = "" if worst.position is None else f", for example at {rate_text(cell.probes[worst.position].rate_per_s)}"
+    return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
+
+
+def title(report: LimitReport) -> str:
+    """What was searched: the suite's name, or the URL."""
+    return report.suite or report.url
