@@ -19,8 +19,8 @@ OUTCOMES = [
     *("timeout", "in_flight", "unsent"),
 ]
 COUNTS = [
-    *("due", "sent", "completed", "late", "waited", "retried", "reconnects", "handshakes", "resumed"),
-    *("bytes_sent", "bytes_received", "saturated", "exhausted"),
+    *("due", "sent", "completed", "late", "waited", "retried", "resent", "reconnects", "handshakes"),
+    *("resumed", "bytes_sent", "bytes_received", "saturated", "exhausted"),
 ]
 
 

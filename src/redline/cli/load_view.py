@@ -107,6 +107,7 @@ def _outcomes(result: LoadResult) -> str:
         "late": counts.late,
         "waited for a connection": counts.waited,
         "retried": counts.retried,
+        "sent again": counts.resent,
         "reconnects": counts.reconnects,
     }
     more = "".join(f"; {integer(n)} {name}" for name, n in extra.items() if n)

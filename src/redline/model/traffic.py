@@ -50,7 +50,10 @@ class Counts(Frozen):
         default=0,
         description="open load: found no connection with room when due; users with a pace: due before an answer",
     )
-    retried: int = 0
+    retried: int = Field(default=0, description="written in vain and written again; at most twice each")
+    resent: int = when_said(
+        0, description="written again because the server announced that it would not process them; not a failure"
+    )
     reconnects: int = 0
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")

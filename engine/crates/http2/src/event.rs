@@ -47,6 +47,8 @@ pub enum Event {
     },
     /// The peer takes no further requests on this connection; those that it has taken may still be answered.
     GoAway {
+        /// The last stream that it has processed or may yet process; 0 for none.
+        last: i32,
         /// Its error code; 0 for none.
         code: u32,
     },

@@ -163,9 +163,9 @@ impl Streams {
         self.remove(place);
     }
 
-    pub fn go_away(&mut self, code: u32) {
+    pub fn go_away(&mut self, last: i32, code: u32) {
         self.going = true;
-        self.events.push(Event::GoAway { code });
+        self.events.push(Event::GoAway { last, code });
     }
 
     pub fn unsent(&mut self, place: Place) -> usize {

@@ -127,7 +127,7 @@ fn past_the_last_stream_of_a_goaway_nothing_was_processed() {
     written(&mut session);
     session.open(&request("GET"), None, COUNT, 3).unwrap(); // Not written when the GOAWAY comes.
     let mut events = feed(&mut session, &go_away(3, 0)).unwrap();
-    assert_eq!(events.remove(0), Event::GoAway { code: 0 });
+    assert_eq!(events.remove(0), Event::GoAway { last: 3, code: 0 });
     events.sort_by_key(|event| format!("{event:?}"));
     assert_eq!(events, [Event::Unprocessed { token: 2 }, Event::Unprocessed { token: 3 }]);
     assert_eq!(session.room(), 0);
@@ -144,7 +144,7 @@ fn a_graceful_goaway_leaves_what_was_sent() {
     written(&mut session);
     session.open(&request("GET"), None, COUNT, 1).unwrap();
     let events = feed(&mut session, &go_away(0x7fff_ffff, 0)).unwrap();
-    assert_eq!(events, [Event::GoAway { code: 0 }, Event::Unprocessed { token: 1 }]);
+    assert_eq!(events, [Event::GoAway { last: 0x7fff_ffff, code: 0 }, Event::Unprocessed { token: 1 }]);
     assert_eq!(feed(&mut session, &answer(1, b"a")), Ok(vec![plain(0, 200, 1)]));
     assert!(session.is_finished());
 }

@@ -28,6 +28,8 @@ pub struct Connection {
     pub full: bool,
     /// No more requests are to be put on the present socket.
     pub closing: bool,
+    /// The peer said by GOAWAY which requests on the present socket it processes, one at least: the rest it does not.
+    pub is_leaving: bool,
     /// An earlier socket of it was open: the next one replaces it.
     pub was_open: bool,
     /// An answer came on the present socket.
@@ -57,6 +59,7 @@ impl Connection {
             carried: 0,
             full: false,
             closing: false,
+            is_leaving: false,
             was_open: false,
             answered: false,
         }
@@ -77,6 +80,7 @@ impl Connection {
         self.carried = 0;
         self.full = false;
         self.closing = false;
+        self.is_leaving = false;
     }
 
     /// Whether requests that were put on it wait for the socket to take them, so that those after them would, too. Streams of

@@ -17,7 +17,7 @@ use crate::sys::time::unix_ns;
 use crate::tally::Ending;
 use crate::worker::Worker;
 
-/// How often a request is written in vain before it has failed.
+/// How often a request is written in vain before it has failed; what the server has announced does not count.
 const MOST_TRIES: u8 = 2;
 
 impl<I: Io> Worker<I> {
@@ -145,7 +145,7 @@ impl<I: Io> Worker<I> {
         carrier.parser.forget_body();
         self.judged(&flight, judged, answer.status);
         if !answer.keep_alive {
-            self.retry_all(connection);
+            self.resend_all(connection);
             // The answer is whole and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
             // a minute; where the peer has ended first, the TIME_WAIT is the peer's anyhow.
             self.lose(connection, !more);
@@ -167,11 +167,20 @@ impl<I: Io> Worker<I> {
         self.end(task, ending);
     }
 
-    /// The server will not answer what is on a connection: it is written again on another one.
-    fn retry_all(&mut self, connection: u32) {
+    /// The server has closed a connection with its answer, and so announced that it processes nothing behind it (RFC 9112,
+    /// section 9.6): that is written again on another one.
+    fn resend_all(&mut self, connection: u32) {
         while let Some(index) = self.pool.connections[connection as usize].line.first() {
-            self.retry(index, Outcome::Closed);
+            self.resend(index);
         }
+    }
+
+    /// A request is to be written again, because its server announced that it would not process it. That is no failure,
+    /// however often it happens: such a connection has an answer for another request.
+    pub fn resend(&mut self, index: u32) {
+        let flight = self.land(index);
+        self.tally.resent(flight.task.due_ns);
+        self.demand.give_back(Task { written_ns: Some(flight.written_ns), ..flight.task });
     }
 
     /// A request is to be written again; it has failed so when it was written in vain too often.
@@ -181,7 +190,8 @@ impl<I: Io> Worker<I> {
         }
         let flight = self.land(index);
         self.tally.retried(flight.task.due_ns);
-        self.demand.give_back(Task { written_ns: Some(flight.written_ns), ..flight.task });
+        let tries = flight.task.tries + 1;
+        self.demand.give_back(Task { tries, written_ns: Some(flight.written_ns), ..flight.task });
     }
 
     pub fn land(&mut self, index: u32) -> Flight {

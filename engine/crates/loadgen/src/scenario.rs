@@ -64,7 +64,7 @@ impl Scenario {
     /// Which request this is, and its number. One that is written again is the same as before.
     #[inline]
     pub fn draw(&mut self, task: &mut Task) -> usize {
-        if task.tries == 0 {
+        if task.written_ns.is_none() {
             task.seq = self.draws.number();
         }
         self.draws.begin(task.seq);

@@ -56,12 +56,18 @@ impl<I: Io> Worker<I> {
                 self.reasons.tell(Kind::Refused, &format_args!("RST_STREAM with code {code}"));
                 self.land_unanswered(token, Outcome::Refused);
             }
+            Event::Unprocessed { token } if self.pool.connections[connection as usize].is_leaving => self.resend(token),
             Event::Unprocessed { token } => self.retry(token, Outcome::Refused),
             Event::Malformed { token } => {
                 self.reasons.tell(Kind::Malformed, &"an answer that breaks the rules of its stream");
                 self.land_unanswered(token, Outcome::Malformed);
             }
-            Event::GoAway { .. } => self.pool.connections[connection as usize].closing = true,
+            Event::GoAway { last, .. } => {
+                let carrier = &mut self.pool.connections[connection as usize];
+                carrier.closing = true;
+                // A server that has processed nothing at all may do so for ever: that counts against the requests.
+                carrier.is_leaving = last > 0;
+            }
         }
     }
 

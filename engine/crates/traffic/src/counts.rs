@@ -191,8 +191,12 @@ pub struct Counts {
     pub late: u64,
     /// Open load: requests that found no idle connection when they were taken up.
     pub waited: u64,
-    /// Requests that were sent once more, on another connection.
+    /// Requests that were written in vain and are written again: at most twice each, and then they have failed.
     pub retried: u64,
+    /// Requests that are written again because their server announced that it would not process them on their connection:
+    /// as often as it does.
+    #[serde(default)]
+    pub resent: u64,
     /// Connections opened in place of one that had ended.
     pub reconnects: u64,
     /// TLS handshakes that ended well.
@@ -221,6 +225,7 @@ impl AddAssign for Counts {
         self.late += other.late;
         self.waited += other.waited;
         self.retried += other.retried;
+        self.resent += other.resent;
         self.reconnects += other.reconnects;
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;

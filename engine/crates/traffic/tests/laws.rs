@@ -293,6 +293,7 @@ fn events_have_the_keys_of_the_protocol() {
             "late",
             "outcomes",
             "reconnects",
+            "resent",
             "resumed",
             "retried",
             "saturated",

@@ -172,7 +172,10 @@ unsafe extern "C" fn on_frame(
                     streams.reset(place, (*frame).rst_stream.error_code);
                 }
             }
-            ng::NGHTTP2_GOAWAY => streams(user).go_away((*frame).goaway.error_code),
+            ng::NGHTTP2_GOAWAY => {
+                let frame = (*frame).goaway;
+                streams(user).go_away(frame.last_stream_id, frame.error_code);
+            }
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ pub struct Task {
     pub due_ns: u64,
     /// Whose it is, in a closed load: the number of the user among those of this worker.
     pub user: u32,
-    /// How often it was written in vain.
+    /// How often it was written in vain without its server having announced that.
     pub tries: u8,
     /// Its number among all requests of the job; given when it is first written.
     pub seq: u64,
@@ -140,7 +140,7 @@ impl Demand {
 
     /// A request was written in vain, and is to be written again.
     pub fn give_back(&mut self, task: Task) {
-        self.returned.push_back(Task { tries: task.tries + 1, ..task });
+        self.returned.push_back(task);
     }
 
     /// Nothing falls due from this time on.

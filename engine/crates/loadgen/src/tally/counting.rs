@@ -56,6 +56,11 @@ impl Tally {
         self.slice.counts.retried += u64::from(self.is_of_phase(due_ns));
     }
 
+    /// A request is to be written again because its server announced that it would not process it.
+    pub fn resent(&mut self, due_ns: u64) {
+        self.slice.counts.resent += u64::from(self.is_of_phase(due_ns));
+    }
+
     /// A TLS handshake has ended well.
     pub fn handshake(&mut self, ns: u64, resumed: bool) {
         self.slice.record_handshake(ns);

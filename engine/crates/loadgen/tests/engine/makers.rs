@@ -58,6 +58,29 @@ fn nginx_answers_in_all_its_ways() {
     all_is_right(&nginx, Way { port: 1, http: "2", tls: true }, 8, None);
 }
 
+/// What nginx leaves behind an answer that closes its connection is sent again, however often: it fails nothing.
+#[test]
+fn nginx_that_closes_its_connections_fails_no_request() {
+    let Some(nginx) = nginx() else { return };
+    let ways = [
+        Way { port: 2, http: "1.1", tls: false },
+        Way { port: 3, http: "1.1", tls: true },
+        Way { port: 3, http: "2", tls: true },
+    ];
+    for way in ways {
+        let right = json!({"status": 200, "body_sha256": HELLO_SHA256, "body_length": 5});
+        let hello = json!([{"method": "GET", "path": "/hello", "expect": right}]);
+        let job =
+            with(with(to(&nginx, way), "/requests", hello), "/load", json!({"closed": {"users": 2, "depth": 16}}));
+        let job = with(with(job, "/count", json!(500)), "/measure_ns", json!(20_000_000_000_u64));
+        let result = complete(&job);
+        result.are_all("ok");
+        assert!(result.total() >= 500 && result.count("reconnects") > 0);
+        assert!(result.count("resent") > 0, "{}", result.event["counts"]);
+        assert_eq!(result.count("retried"), 0, "{}", result.event["counts"]);
+    }
+}
+
 #[test]
 fn nghttpd_answers_in_all_its_ways() {
     if let Some(plain) = nghttpd(false) {

@@ -1,7 +1,7 @@
 //! Several requests in flight on one HTTP/1.1 connection: each has its own times and its own outcome.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -114,14 +114,15 @@ fn what_a_closing_server_left_goes_out_again_with_its_due_time() {
     });
     let result = complete(&one_batch(server.port));
     result.are_all("ok");
-    assert_eq!((result.count("due"), result.count("sent"), result.count("retried")), (16, 16, 8));
+    assert_eq!((result.count("due"), result.count("sent"), result.count("resent")), (16, 16, 8));
+    assert_eq!(result.count("retried"), 0);
     assert_eq!((result.count("reconnects"), server.accepted.load(SeqCst)), (1, 2));
     assert!(result.histogram("response").min_ns() >= 50_000_000 - 100_000);
 }
 
 #[test]
-fn a_request_that_was_left_for_the_third_time_is_closed() {
-    // 5 answers of each connection: of the first 16, 15 have one after three connections, and one is left for the third time.
+fn a_request_is_left_as_often_as_connections_close_and_does_not_fail() {
+    // 5 answers of each connection: of the first 16, 11, 6 and 1 are left.
     let server = Server::start(|mut peer, _| {
         for _ in 0..4 {
             peer.request()?;
@@ -131,12 +132,46 @@ fn a_request_that_was_left_for_the_third_time_is_closed() {
         peer.say_the_last(CLOSING)
     });
     let result = complete(&one_batch(server.port));
-    assert_eq!((result.outcome("ok"), result.outcome("closed"), result.total()), (15, 1, 16));
-    assert_eq!(result.count("retried"), 11 + 6);
+    result.are_all("ok");
+    assert_eq!((result.total(), result.count("sent"), result.count("retried")), (16, 16, 0));
+    assert_eq!(result.count("resent"), 11 + 6 + 1);
 
     let result = complete(&deep_job(server.port));
-    assert!(result.count("retried") > 0);
-    assert_eq!(of_outcomes(&result, &["ok", "closed"]), result.total(), "{}", result.event["counts"]);
+    assert!(result.count("resent") > 0);
+    result.are_all("ok");
+}
+
+/// A server of HTTP/1.0 answers one request of each connection, with its length or without.
+#[test]
+fn servers_of_http_1_0_fail_no_request() {
+    for answer in [
+        "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nhello",
+    ] {
+        let server = Server::start(|mut peer, _| {
+            peer.request()?;
+            peer.say_the_last(answer)
+        });
+        let result = complete(&one_batch(server.port));
+        result.are_all("ok");
+        assert_eq!((result.total(), result.count("sent"), result.count("retried")), (16, 16, 0));
+        assert_eq!(result.count("resent"), (1..16).sum::<u64>());
+    }
+}
+
+/// Each request is the same when it is sent again: it keeps its number.
+#[test]
+fn a_request_that_is_sent_again_keeps_its_number() {
+    let numbers = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&numbers);
+    let server = Server::start(move |mut peer, _| {
+        let Some((first, _)) = peer.request()? else { return Ok(()) };
+        seen.lock().unwrap().push(first);
+        peer.say_the_last(CLOSING)
+    });
+    complete(&with(one_batch(server.port), "/requests/0/path", json!("/{seq}"))).are_all("ok");
+    let expected: Vec<_> = (0..16).map(|seq| format!("GET /{seq} HTTP/1.1\r\n")).collect();
+    assert_eq!(*numbers.lock().unwrap(), expected);
 }
 
 #[test]
@@ -155,7 +190,7 @@ fn a_wrong_status_in_the_middle_is_of_its_request_alone() {
     let wrong = result.outcome("unexpected_status");
     assert_eq!((wrong, result.outcome("ok")), (result.total() / 4, result.total() - result.total() / 4));
     assert_eq!(result.event["counts"]["status"], json!({"2xx": result.outcome("ok"), "4xx": wrong}));
-    assert_eq!((result.count("reconnects"), result.count("retried")), (0, 0));
+    assert_eq!((result.count("reconnects"), result.count("retried"), result.count("resent")), (0, 0, 0));
 }
 
 #[test]

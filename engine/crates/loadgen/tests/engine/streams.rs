@@ -119,10 +119,35 @@ fn what_goaway_leaves_goes_out_again() {
     });
     let result = complete(&counted(server.port, 16, 16));
     result.are_all("ok");
-    assert_eq!((result.total(), result.count("sent"), result.count("retried")), (16, 16, 12));
+    assert_eq!((result.total(), result.count("sent"), result.count("resent")), (16, 16, 12));
+    assert_eq!(result.count("retried"), 0);
     assert_eq!((result.count("reconnects"), server.accepted.load(SeqCst)), (1, 2));
 }
 
+#[test]
+fn what_goaways_leave_goes_out_again_however_often() {
+    // Each connection takes three streams of 16, as the server says before it answers them.
+    let server = Server::start(|mut peer, _| {
+        greet(&mut peer)?;
+        let mut streams = Vec::new();
+        while streams.len() < 3 {
+            streams.push(next_stream(&mut peer)?);
+        }
+        peer.say_bytes(&go_away(0x7fff_ffff, 0))?;
+        peer.say_bytes(&go_away(streams[2], 0))?;
+        for stream in streams {
+            peer.say_bytes(&ok(stream))?;
+        }
+        peer.stall();
+        Ok(())
+    });
+    let result = complete(&counted(server.port, 16, 300));
+    result.are_all("ok");
+    assert!(result.count("resent") > 1000, "{}", result.event["counts"]);
+    assert_eq!(result.count("retried"), 0, "{}", result.event["counts"]);
+}
+
+/// A server that takes no stream at all of a connection may do so for ever: that counts against the requests.
 #[test]
 fn who_is_left_for_the_third_time_is_refused() {
     let server = Server::start(|mut peer, _| {

@@ -86,21 +86,22 @@ fn start_telling(command: &mut Command, directory: PathBuf, certificates: Certif
     maker
 }
 
-/// HTTP/1.1 on the first port; on the second, over TLS, HTTP/2 too.
+/// HTTP/1.1 on the first port; on the second, over TLS, HTTP/2 too. On the third every answer of HTTP/1.1 closes its connection; on
+/// the fourth, over TLS, every 20th of HTTP/2 does.
 pub fn nginx() -> Option<Maker> {
     let nginx = found(&["nginx", "/usr/sbin/nginx"], "-v")?;
     let (directory, certificates) = workplace();
-    let ports = free_ports(2);
+    let ports = free_ports(4);
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|what| format!("  {what}_temp_path {what};\n"))
         .concat();
     let configuration = format!(
         "daemon off; master_process off; pid nginx.pid; error_log stderr;\nevents {{ }}\nhttp {{\n{temporary}  access_log off;
-  keepalive_requests 100000000;
-  server {{
-    listen 127.0.0.1:{}; listen 127.0.0.1:{} ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem; root files;
-  }}\n}}\n",
-        ports[0], ports[1]
+  keepalive_requests 100000000; root files; ssl_certificate cert.pem; ssl_certificate_key key.pem;
+  server {{ listen 127.0.0.1:{}; listen 127.0.0.1:{} ssl http2; }}
+  server {{ listen 127.0.0.1:{}; keepalive_timeout 0; }}
+  server {{ listen 127.0.0.1:{} ssl http2; keepalive_requests 20; }}\n}}\n",
+        ports[0], ports[1], ports[2], ports[3]
     );
     fs::write(directory.join("nginx.conf"), configuration).unwrap();
     let mut command = Command::new(nginx);

@@ -47,7 +47,7 @@ impl EngineOutput {
             assert_eq!(sum, result.histogram(name), "{name}");
         }
         for counter in
-            ["due", "sent", "waited", "late", "retried", "reconnects", "handshakes", "saturated", "exhausted"]
+            ["due", "sent", "waited", "late", "retried", "resent", "reconnects", "handshakes", "saturated", "exhausted"]
         {
             let sum: u64 = measured.iter().map(|interval| interval["counts"][counter].as_u64().unwrap()).sum();
             assert_eq!(sum, result.count(counter), "{counter}");
