@@ -7,7 +7,7 @@ import pytest
 from redline.errors import BuildError
 from redline.model import Option, OptionValue, Variant
 from redline.plugins.jdks.homes import Jdk, best, installed, on_path, read_home
-from redline.plugins.jdks.provisioning import Jdks, Progress, told_version
+from redline.plugins.jdks.provisioning import Jdks, Progress, runtime_version
 from tests.fakes.servers.entries import server
 
 TEMURIN = 'IMPLEMENTOR="Eclipse Adoptium"\nJAVA_RUNTIME_VERSION="25.0.3+9-LTS"\nJAVA_VERSION="25.0.3"\n'
@@ -136,10 +136,10 @@ def test_a_variant_gets_the_jdk_that_it_asks_for(tmp_path: Path) -> None:
     jdks = Jdks(tmp_path / "cache", machine=lambda: (here,))
     assert jdks.find(server()) is None
     assert jdks.find(asking(21)) is here
-    assert told_version(asking(21), here) == "JDK 21.0.9+10 (jdk 21)"
+    assert runtime_version(asking(21), here) == "JDK 21.0.9+10 (jdk 21)"
     found = jdks.find(asking(str(named)))
     assert found is not None
-    assert told_version(asking(str(named)), found) == f"Oracle GraalVM 25+37 (jdk {named})"
+    assert runtime_version(asking(str(named)), found) == f"Oracle GraalVM 25+37 (jdk {named})"
     with pytest.raises(BuildError, match="/nowhere is not of a JDK") as caught:
         jdks.provide(asking("/nowhere"), print)
     assert "the folder with `bin/java` and `release`" in caught.value.hint

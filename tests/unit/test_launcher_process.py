@@ -16,7 +16,7 @@ from redline.errors import LaunchError, StoreError
 from redline.model import Tool, Variant
 from redline.plugins.launchers import process
 from redline.plugins.launchers.process import ProcessLauncher, free_port
-from redline.plugins.launchers.readiness import ask
+from redline.plugins.launchers.readiness import request_status
 from redline.plugins.linux import cgroup
 from redline.ports import Placement
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
@@ -48,7 +48,7 @@ def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLau
     variant = server()
     build = launcher.build([variant], lambda _building: None).hash_of(variant.slug)
     with launcher.running(variant, FREE, log) as running:
-        assert ask("127.0.0.1", running.endpoint.port, "/", 5) == 200
+        assert request_status("127.0.0.1", running.endpoint.port, "/", 5) == 200
         assert running.facts.pid in alive(variant)
         assert running.facts.build == build
         assert running.facts.port == running.endpoint.port
@@ -244,7 +244,7 @@ def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> 
     launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:
         assert running.death() is None
-        ask("127.0.0.1", running.endpoint.port, "/", 5)
+        request_status("127.0.0.1", running.endpoint.port, "/", 5)
         assert eventually(lambda: running.death() is not None)
         death = running.death()
     assert death is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Ready
-from redline.plugins.launchers.readiness import ask, wait_until_ready
+from redline.plugins.launchers.readiness import request_status, wait_until_ready
 
 HEAD = b"HTTP/1.1 204 No Content\r\n"
 
@@ -49,7 +49,7 @@ def answering(*parts: bytes, keep_open: bool = False) -> Iterator[int]:
 )
 def test_the_status_of_a_whole_answer(parts: tuple[bytes, ...], keep_open: bool) -> None:
     with answering(*parts, keep_open=keep_open) as port:
-        assert ask("127.0.0.1", port, "/", 20) == 204
+        assert request_status("127.0.0.1", port, "/", 20) == 204
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_the_status_of_a_whole_answer(parts: tuple[bytes, ...], keep_open: bool)
 )
 def test_what_is_said_of_other_answers(parts: tuple[bytes, ...], keep_open: bool, seen: str) -> None:
     with answering(*parts, keep_open=keep_open) as port:
-        assert ask("127.0.0.1", port, "/", 0.2) == seen
+        assert request_status("127.0.0.1", port, "/", 0.2) == seen
 
 
 def test_nothing_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        assert ask("127.0.0.1", free.getsockname()[1], "/", 1) == "nothing listened"
+        assert request_status("127.0.0.1", free.getsockname()[1], "/", 1) == "nothing listened"
 
 
 def test_a_dead_server_is_not_waited_for() -> None:
@@ -84,5 +84,5 @@ def test_a_dead_server_is_not_waited_for() -> None:
 @given(st.binary(max_size=200))
 def test_no_answer_is_ever_taken_for_another_status(noise: bytes) -> None:
     with answering(noise) as port:
-        seen = ask("127.0.0.1", port, "/", 5)
+        seen = request_status("127.0.0.1", port, "/", 5)
     assert isinstance(seen, str) or noise.startswith((b"HTTP/1.0 ", b"HTTP/1.1 "))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from redline.plugins.launchers.failures import last_words, tail
-from redline.plugins.launchers.guard import WARDEN, Guard, NotStarted, Order, Started
+from redline.plugins.launchers.guard import WARDEN, Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.warden import CappedLog
 from redline.plugins.linux import cgroup
@@ -79,8 +79,8 @@ def test_a_group_that_a_killed_warden_left_is_removed_by_the_next_start(tmp_path
     assert not stale.exists()
 
 
-def order(log: Path, *command: str, head: int = 1 << 20, last: int = 1 << 12) -> Order:
-    return Order(
+def order(log: Path, *command: str, head: int = 1 << 20, last: int = 1 << 12) -> LaunchOrder:
+    return LaunchOrder(
         command=command,
         folder=log.parent,
         env=dict(os.environ),

@@ -15,7 +15,7 @@ from redline.plugins.linux.cgroup import Throttling, quotas, throttling
 from redline.plugins.linux.host import Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.plugins.probes.surroundings import Share, Surroundings
+from redline.plugins.probes.surroundings import MachineShare, Surroundings
 from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 
@@ -155,11 +155,11 @@ def test_a_link_has_the_speed_and_the_bytes_of_its_device(told: Path) -> None:
     found = link("eth9", told)
     assert found == Link("eth9", 1_000_000_000, told)
     assert found is not None
-    gone = found.gone()
+    gone = found.counted()
     assert gone is not None
     assert (gone.sent, gone.received) == (300, 700)
     (told / "sys/class/net/eth9/statistics/rx_bytes").unlink()
-    assert found.gone() is None
+    assert found.counted() is None
 
 
 @pytest.mark.parametrize("speed", ["-1", "0", ""])
@@ -228,7 +228,7 @@ def test_a_process_that_uses_up_its_quota_is_seen() -> None:
             (group / "cgroup.procs").write_text(str(process.pid))
             probe = ProcessTreeProbe(period_s=60)
             probe.follow("server", process.pid)
-            share = Share.of(process.pid)
+            share = MachineShare.of(process.pid)
             process.communicate(b"\n")
         series = {one.name: one for one in probe.finish() if one.subject == "server"}
     assert group in share.groups
@@ -238,7 +238,7 @@ def test_a_process_that_uses_up_its_quota_is_seen() -> None:
 
 
 def test_who_has_no_quota_is_not_watched_for_it() -> None:
-    share = Share((), ())
+    share = MachineShare((), ())
     assert share.sample("cpu0 1 2 3 4\n") == {}
 
 
@@ -246,8 +246,8 @@ def test_the_time_of_the_cores_that_a_process_began_on() -> None:
     stat = "cpu  40 0 0 60 0 0 0 0\ncpu0 10 0 0 5 0 0 0 1\ncpu1 20 0 5 5 0 0 0 0\ncpu10 99 0 0 0 0 0 0 0\n"
     one = cpu_times(stat, 1)
     assert one is not None
-    assert Share((0, 1), ()).sample(stat) == {"cores_busy_ns": 35 * one.busy_ns // 25}
-    assert Share((7,), ()).sample(stat) == {}
+    assert MachineShare((0, 1), ()).sample(stat) == {"cores_busy_ns": 35 * one.busy_ns // 25}
+    assert MachineShare((7,), ()).sample(stat) == {}
 
 
 def test_interrupts_are_told_where_the_kernel_keeps_them_apart(tmp_path: Path) -> None:
@@ -255,9 +255,9 @@ def test_interrupts_are_told_where_the_kernel_keeps_them_apart(tmp_path: Path) -
     surroundings = Surroundings(Host(tmp_path), Namespace(7, tmp_path))
     tick = 10**9 // os.sysconf("SC_CLK_TCK")
     by_ticks, apart = told.format(irq=0), told.format(irq=3)
-    assert "cores_interrupts_ns" not in Share((1,), ()).sample(by_ticks)
+    assert "cores_interrupts_ns" not in MachineShare((1,), ()).sample(by_ticks)
     assert "interrupts_ns" not in surroundings.busy(by_ticks)
-    assert Share((0, 1), ()).sample(apart)["cores_interrupts_ns"] == (2 + 7 + 3) * tick
+    assert MachineShare((0, 1), ()).sample(apart)["cores_interrupts_ns"] == (2 + 7 + 3) * tick
     assert surroundings.busy(apart)["interrupts_ns"] == (3 + 9) * tick
 
 
@@ -266,5 +266,5 @@ def test_a_pinned_process_has_cores_and_another_has_not() -> None:
     if (os.cpu_count() or 1) < 2:
         pytest.skip("there is one core only")
     with sleeping("taskset", "-c", str(core)) as child:
-        assert Share.of(child).cores == (core,)
-    assert Share.of(child).cores == ()
+        assert MachineShare.of(child).cores == (core,)
+    assert MachineShare.of(child).cores == ()

@@ -1,4 +1,4 @@
-"""This machine: what of it may change the numbers, and which cores are whose."""
+"""This machine: what of it may change the numbers, and which cores server, engine and lab get."""
 
 import os
 import platform
@@ -29,7 +29,7 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
     - One CPU: nothing is pinned, there is nothing to separate.
     - One core of several threads: it is all there is, so its threads are taken for cores.
     - Two cores: the server gets the first, the engine the last, and the lab shares the engine's: when it is in the way,
-      the engine's lateness tells, while on the server's core it would pass for a slow server.
+      the engine's lateness shows it, while on the server's core it would look like a slow server.
     - Three: the same, with the middle one for the lab.
     - Four or more: the first is left to the lab and to the kernel's own work (interrupts fall there first); the others
       are halved, and the server gets the odd one. Threads of one core are never split between the two.
@@ -46,7 +46,7 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
 
 
 def read_environment(engine_version: str, engine_sha256: str, placement: Placement) -> Environment:
-    """What this machine tells; takes a fifth of a second, to see what else is running."""
+    """Reads this machine; takes a fifth of a second, to see what else is running."""
     host, limits = Host(), read_limits()
     steal, busy = _sample(host)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Folders for the time of one task, which go with it; those of labs that were killed go with the next task."""
+"""Temporary folders, removed with their task; those of killed labs are removed by the next task."""
 
 import fcntl
 import os
@@ -20,9 +20,9 @@ _OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """An empty folder in `parent`, removed when the block is left. Raises OSError when it cannot be made.
 
-    The folder's name has the lab's process id, for people to read. What tells that it is in use is a lock on the file
-    beside it, which the kernel lets go however its holder ends: an id may be another process's by then, and means
-    nothing to a lab in another PID namespace. The folder itself could not be locked on every file system (NFS).
+    The folder's name has the lab's process id, for people to read. It is in use while the lock file next to
+    it is locked: the kernel releases a lock however its holder ends, while an id may be another process's by then and
+    means nothing in another PID namespace. Not every file system can lock the folder itself (NFS).
     """
     parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:

@@ -15,7 +15,7 @@ class _Timed(socket.socket):
     deadline = 0.0
 
     def recv(self, *args: Any) -> bytes:
-        """What has arrived, at most as much as asked for."""
+        """What has arrived, at most as much as requested."""
         self._wait_at_most()
         return super().recv(*args)
 

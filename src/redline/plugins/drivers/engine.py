@@ -28,9 +28,9 @@ _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
 
 
 def find_engine() -> Path:
-    """The engine beside this Python, or on the PATH. Raises DriveError when there is none."""
-    beside = Path(sys.executable).with_name(ENGINE)
-    found = str(beside) if beside.is_file() else shutil.which(ENGINE)
+    """The engine in the folder of this Python, or on the PATH. Raises DriveError when there is none."""
+    installed = Path(sys.executable).with_name(ENGINE)
+    found = str(installed) if installed.is_file() else shutil.which(ENGINE)
     if found is None:
         raise DriveError(f"{ENGINE} is not installed", hint="run `make build`")
     return Path(found)
@@ -112,7 +112,7 @@ class EngineDriver:
                 stderr=log,
                 text=True,
                 env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
-                process_group=0,  # Ctrl-C is for the lab to hear; it tells the engine itself
+                process_group=0,  # Ctrl-C is for the lab, which stops the engine itself
             )
         except OSError as error:
             exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -141,8 +141,8 @@ def _hang_up(process: "subprocess.Popen[str]") -> None:
 
 
 def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
-    """Read events to the end. The first interrupt asks the engine for what it has; the second one is final."""
-    reader = _Reader(process, transcript, drive)
+    """Read events to the end. The first interrupt makes the engine end early and report; the second one kills it."""
+    reader = _EventReader(process, transcript, drive)
     reader.start()
     interrupted = False
     while not reader.done.is_set():
@@ -158,8 +158,8 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
         raise reader.error
 
 
-class _Reader(threading.Thread):
-    """Takes in the engine's events without being in its way, and tells it when it may measure."""
+class _EventReader(threading.Thread):
+    """Reads the engine's events without being in its way, and starts the measurement when the server is warm."""
 
     def __init__(self, process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
         super().__init__(name="reader", daemon=True)

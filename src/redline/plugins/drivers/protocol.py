@@ -1,4 +1,8 @@
-"""A Drive becomes the engine's job. See docs/reference/engine-protocol.md."""
+"""The engine's protocol: a Drive becomes its job, and its events become Traffic.
+
+See docs/reference/engine-protocol.md. Engine and lab are built together, so an event that is not exactly of the format
+is an error, never a guess.
+"""
 
 import base64
 import json
@@ -19,9 +23,9 @@ EVENTS_FORMAT = "redline.engine/1"
 
 
 def job(drive: Drive) -> dict[str, Any]:
-    """The job of a drive, ready for JSON. What is not asked for is left to the engine's own defaults."""
+    """The job of a drive, ready for JSON. What the drive leaves open is left to the engine's defaults."""
     cell = drive.cell
-    return _said(
+    return _without_none(
         format=JOB_FORMAT,
         target=_target(drive),
         requests=[_request(one) for one in cell.scenario.requests],
@@ -52,31 +56,31 @@ def deadline_ns(drive: Drive) -> int:
 def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
     """A tenth of the measurement, so that its course can be judged, but at least 50 ms and at most 1 s.
 
-    At most half a second where a warm-up is `watched`: whether it is over is asked after each.
+    At most half a second where a warm-up is `watched`: each interval decides whether it is over.
     """
     return min(max(duration_ns // 10, 50_000_000), 500_000_000 if watched else 1_000_000_000)
 
 
-def _said(**keys: Any) -> dict[str, Any]:
-    """The keys that have a value."""
+def _without_none(**keys: Any) -> dict[str, Any]:
+    """The keys that have a value, for JSON."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
 def _target(drive: Drive) -> dict[str, Any]:
     variant, endpoint = drive.cell.variant, drive.endpoint
     tls = variant.tls
-    asked = tls and {
+    tls_job = tls and {
         "ca_pem": tls.ca_pem or endpoint.ca_pem,
         "insecure": tls.insecure,
         "server_name": tls.server_name,
         "versions": list(tls.versions),
         "resumption": tls.resumption,
     }
-    return _said(host=endpoint.host, port=endpoint.port, http=variant.http, tls=asked)
+    return _without_none(host=endpoint.host, port=endpoint.port, http=variant.http, tls=tls_job)
 
 
 def _request(request: Request) -> dict[str, Any]:
-    return _said(
+    return _without_none(
         weight=request.weight,
         method=request.method,
         path=for_engine(request.path),
@@ -100,7 +104,7 @@ def _body(request: Request) -> dict[str, str]:
 def _expect(expect: Expected) -> dict[str, Any]:
     if expect.under_load == "status":
         return {"status": expect.status}
-    return _said(
+    return _without_none(
         status=expect.status,
         body_length=expect.body_length,
         body_sha256=expect.body_sha256 if expect.under_load == "hash" else None,
@@ -114,7 +118,7 @@ def _load(load: Load) -> dict[str, Any]:
 
 
 def _closed(shape: Closed) -> dict[str, Any]:
-    return _said(
+    return _without_none(
         users=shape.users,
         depth=shape.depth,
         think=shape.think and _think(shape.think),
@@ -125,7 +129,7 @@ def _closed(shape: Closed) -> dict[str, Any]:
 
 
 def _open(shape: Open) -> dict[str, Any]:
-    return _said(
+    return _without_none(
         rate_per_s=shape.rate_per_s,
         arrivals={"replayed_ns": list(shape.replayed_ns)} if shape.arrivals == "replayed" else shape.arrivals,
         connections=shape.connections,
@@ -153,7 +157,7 @@ class Transcript:
         self._intervals: list[Interval] = []
 
     def read(self, line: str) -> Interval | None:
-        """Take in one line; gives the interval when it was one. Raises DriveError for an error event or nonsense."""
+        """Take in one line; gives the interval when it was one. Raises DriveError for errors and bad lines."""
         try:
             event = json.loads(line)
             match event.pop("event"):
@@ -167,7 +171,7 @@ class Transcript:
                 case "error":
                     raise DriveError(event["message"], hint=event["hint"])
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise _nonsense(line, error) from None
+            raise _not_of_the_format(line, error) from None
         return None
 
     def traffic(self) -> Traffic | None:
@@ -177,7 +181,7 @@ class Transcript:
         try:
             return Traffic.model_validate({**self._started, **self._result, "intervals": tuple(self._intervals)})
         except ValidationError as error:
-            raise _nonsense(str(self._result), error) from None
+            raise _not_of_the_format(str(self._result), error) from None
 
 
 def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +191,7 @@ def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def _nonsense(line: str, error: Exception) -> DriveError:
+def _not_of_the_format(line: str, error: Exception) -> DriveError:
     why = str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]

@@ -1,4 +1,4 @@
-"""Each request of a scenario is asked once, on a connection of its own, before the load."""
+"""Sends each request of a scenario once, on a connection of its own, before the load, and compares the answers."""
 
 import contextlib
 import hashlib
@@ -30,7 +30,7 @@ def verify(cell: Cell, endpoint: Endpoint) -> str | None:
 
     Each answer has to be over within the cell's timeout, but no sooner than in 5 s and no later than in 30.
     """
-    answers = (_ask(cell, request, endpoint) for request in cell.scenario.requests)
+    answers = (_verify_one(cell, request, endpoint) for request in cell.scenario.requests)
     return next((wrong for wrong in answers if wrong is not None), None)
 
 
@@ -67,7 +67,7 @@ def verify_within_s(cell: Cell) -> float:
     return min(max(cell.timeout_ns / 1e9, shortest), longest)
 
 
-def _ask(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
+def _verify_one(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
     within_s = verify_within_s(cell)
     picks = cell.scenario.picks
     path = first_of(request.path, picks)
@@ -83,7 +83,7 @@ def _ask(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
     except TimeoutError:
         return f"{asked}: no whole answer within {within_s:.3g} s"
     except http.client.HTTPException as error:
-        return f"{asked}: {_what_is_no_http(error)}"
+        return f"{asked}: {_http_problem(error)}"
     except ssl.SSLError as error:
         return f"{asked}: TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
     except OSError as error:
@@ -94,7 +94,7 @@ def _ask(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
 
 
 def tls_context(tls: Tls, endpoint: Endpoint) -> ssl.SSLContext:
-    """What TLS is asked with. Raises OSError (of it SSLError) for authorities that cannot be read."""
+    """The TLS settings of a client. Raises OSError (of it SSLError) for authorities that cannot be read."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = min(_VERSIONS[version] for version in tls.versions)
     context.maximum_version = max(_VERSIONS[version] for version in tls.versions)
@@ -133,13 +133,13 @@ def _body(answer: http.client.HTTPResponse, expected: int | None) -> bytes:
     body = answer.read(most + 1)
     if expected is None and len(body) > most:
         raise http.client.HTTPException(f"a body that is longer than {most} bytes")
-    # Of a body that is asked for in part, http.client does not say that it broke off.
+    # Of a body that is read in part, http.client does not say that it broke off.
     if len(body) <= most and answer.length:
         raise http.client.IncompleteRead(body, answer.length)
     return body
 
 
-def _what_is_no_http(error: http.client.HTTPException) -> str:
+def _http_problem(error: http.client.HTTPException) -> str:
     match error:
         case http.client.RemoteDisconnected():
             return "the connection was closed without an answer"
@@ -196,13 +196,13 @@ def _time_of(timestamp: Timestamp | None, body: bytes) -> str | None:
         return None
     try:
         if timestamp.pointer is None:
-            told: JsonValue = body.decode().strip()
+            value: JsonValue = body.decode().strip()
         else:
-            told = at_pointer(json.loads(body), timestamp.pointer)
+            value = at_pointer(json.loads(body), timestamp.pointer)
     except (ValueError, LookupError):
-        told = None
+        value = None
     where = "as its body" if timestamp.pointer is None else f"at {timestamp.pointer}"
-    is_time = not isinstance(told, bool) and _NUMBER.fullmatch(str(told))
+    is_time = not isinstance(value, bool) and _NUMBER.fullmatch(str(value))
     return None if is_time else f"no timestamp stands {where}: {shown(body)}"
 
 

@@ -1,4 +1,4 @@
-"""What a JDK's home says of itself in its `release` file. Nothing is started."""
+"""JDKs of this machine, by their homes and `release` files. Nothing is started."""
 
 import os
 import re
@@ -31,34 +31,34 @@ class Jdk:
 
 
 def read_home(home: Path) -> Jdk | None:
-    """The JDK whose home this is, or None for a folder without a `java` or without a `release` file that tells."""
+    """The JDK whose home this is, or None for a folder without `java` or without a version in its `release` file."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     if not os.access(home / "bin/java", os.X_OK):
         return None
-    told = {found[1]: found[2] for line in text.splitlines() if (found := _LINE.match(line))}
-    version = told.get("SEMANTIC_VERSION") or told.get("JAVA_RUNTIME_VERSION") or told.get("JAVA_VERSION", "")
+    release = {found[1]: found[2] for line in text.splitlines() if (found := _LINE.match(line))}
+    version = release.get("SEMANTIC_VERSION") or release.get("JAVA_RUNTIME_VERSION") or release.get("JAVA_VERSION", "")
     parts = _VERSION.match(version)
     if parts is None:
         return None
     numbers = tuple(int(number) for number in re.split(r"[._]", parts["numbers"]))
     numbers = numbers[1:] if numbers[0] == 1 and len(numbers) > 1 else numbers  # 1.8.0_452 is release 8
-    early = numbers[0] > 8 and (parts["pre"] is not None or "-" in told.get("JAVA_VERSION", ""))
+    early = numbers[0] > 8 and (parts["pre"] is not None or "-" in release.get("JAVA_VERSION", ""))
     return Jdk(
         home=home,
         feature=numbers[0],
         numbers=(*numbers, int(parts["build"] or 0)),
         ga=not early,
-        name=f"{_vendor(told)} {version.removesuffix('-LTS')}",
+        name=f"{_vendor(release)} {version.removesuffix('-LTS')}",
     )
 
 
-def _vendor(told: dict[str, str]) -> str:
-    vendor = told.get("IMPLEMENTOR", "").strip()
+def _vendor(release: dict[str, str]) -> str:
+    vendor = release.get("IMPLEMENTOR", "").strip()
     vendor = _PLAIN_VENDORS.get(vendor, vendor) or "JDK"
-    return f"{vendor} GraalVM" if "GRAALVM_VERSION" in told and "graal" not in vendor.lower() else vendor
+    return f"{vendor} GraalVM" if "GRAALVM_VERSION" in release and "graal" not in vendor.lower() else vendor
 
 
 def on_path() -> Jdk | None:
@@ -69,8 +69,8 @@ def on_path() -> Jdk | None:
 
 def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
     """The JDKs of this machine, each once: JAVA_HOME's, those in the usual places, and that of the PATH."""
-    told = os.environ.get("JAVA_HOME")
-    homes = [Path(told)] if told else []
+    named = os.environ.get("JAVA_HOME")
+    homes = [Path(named)] if named else []
     for root in roots:
         whole = Path(os.path.expanduser(root))  # noqa: PTH111 - Path's raises for a user without a home
         if whole.parts[0].startswith("~"):

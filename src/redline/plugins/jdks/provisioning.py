@@ -99,7 +99,7 @@ def provision(feature: int, folder: Path, progress: Progress, install: Install |
     try:
         with temporary_folder(folder / "fetching") as parts:
             (install or install_with_uv)(parts, requirement, progress)
-            _tell_version(parts / FOLDER, pin)
+            _complete_release(parts / FOLDER, pin)
             _share_classes(parts / FOLDER)
             with guarded(parts.parent):
                 jdk = _put(parts / FOLDER, folder / f"temurin-{pin.version}", parts / "broken")
@@ -169,7 +169,7 @@ def _share_classes(home: Path) -> None:
         )
 
 
-def _tell_version(home: Path, pin: Pin) -> None:
+def _complete_release(home: Path, pin: Pin) -> None:
     """Complete the `release` file, in which jlink leaves out the vendor and the build.
 
     The file is replaced, never written into: it may be a hard link into uv's own cache.
@@ -192,7 +192,7 @@ def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
 
 
 class Jdks:
-    """The JDKs that variants ask for; what one asks for is looked for once, so that a run keeps to what it began with.
+    """The JDKs that variants need; each is searched for once, so that a run keeps using the same.
 
     Of the machine's and those in the lab's cache the newest of a release is taken; of equal ones the machine's.
     """
@@ -212,15 +212,15 @@ class Jdks:
     def provide(self, variant: Variant, progress: Callable[[str], None]) -> Jdk | None:
         """The JDK of a variant, fetched if there is none; None for one without the option. Raises BuildError.
 
-        What failed once fails for all the variants that ask for it, without waiting for a network again.
+        What failed once fails for all the variants that need it, without waiting for a network again.
         """
-        asked = variant.options.get(JDK, "")
-        if asked in self._failed:
-            raise self._failed[asked]
+        option = variant.options.get(JDK, "")
+        if option in self._failed:
+            raise self._failed[option]
         try:
             found = self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
         except BuildError as error:
-            self._failed[asked] = error
+            self._failed[option] = error
             raise
         return _fitting(variant, found)
 
@@ -233,26 +233,28 @@ class Jdks:
         return _fitting(variant, self._for(variant, missing))
 
     def _for(self, variant: Variant, otherwise: Callable[[int], Jdk]) -> Jdk | None:
-        asked = variant.options.get(JDK)
-        if asked is None:
+        option = variant.options.get(JDK)
+        if option is None:
             return None
-        if asked not in self._known:
-            self._known[asked] = self._look(asked) or otherwise(int(asked))
-        return self._known[asked]
+        if option not in self._known:
+            self._known[option] = self._look(option) or otherwise(int(option))
+        return self._known[option]
 
-    def _look(self, asked: OptionValue) -> Jdk | None:
+    def _look(self, option: OptionValue) -> Jdk | None:
         """What is here; None for a release that is not. Raises BuildError where nothing could be fetched either."""
-        if asked == ON_PATH:
+        if option == ON_PATH:
             return _there(on_path(), "the `java` on the PATH", "put a JDK's `bin` on the PATH, or name a release")
-        if isinstance(asked, str):
-            return _there(read_home(Path(asked)), asked, "name a JDK's home: the folder with `bin/java` and `release`")
+        if isinstance(option, str):
+            return _there(
+                read_home(Path(option)), option, "name a JDK's home: the folder with `bin/java` and `release`"
+            )
         cached = (read_home(home) for home in sorted(self._folder.glob("temurin-*")))
-        return best((*self._machine(), *(jdk for jdk in cached if jdk)), int(asked))
+        return best((*self._machine(), *(jdk for jdk in cached if jdk)), int(option))
 
 
 def _there(jdk: Jdk | None, what: str, hint: str) -> Jdk:
     if jdk is None:
-        raise BuildError(f"{what} is not of a JDK whose `release` file tells its version", hint=hint)
+        raise BuildError(f"{what} is not of a JDK whose `release` file has its version", hint=hint)
     return jdk
 
 
@@ -268,6 +270,6 @@ def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:
     )
 
 
-def told_version(variant: Variant, jdk: Jdk) -> str:
+def runtime_version(variant: Variant, jdk: Jdk) -> str:
     """For the recording: `Temurin 21.0.8+9 (jdk 21)`."""
     return f"{jdk.name} (jdk {variant.options[JDK]})"

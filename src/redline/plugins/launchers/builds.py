@@ -32,8 +32,8 @@ _SHOWN_LINES = 15
 _NAMED_INPUTS = 3
 
 
-class Mark(Frozen):
-    """Tells whether an output is still the one that the build left."""
+class OutputMark(Frozen):
+    """Identifies an output, so that a later change is detected."""
 
     size: int
     mtime_ns: int
@@ -43,22 +43,22 @@ class Stamp(Frozen):
     """What a build was made from and what it left."""
 
     format: Literal["redline.stamp/1", "redline.build/1"] = "redline.stamp/1"
-    """The second is what it was called at first."""
+    """The second is its first name."""
     hash: str
-    outputs: dict[str, Mark]
+    outputs: dict[str, OutputMark]
 
     def write(self, file: Path) -> None:
-        """Whole or not at all. Raises OSError."""
+        """Atomically. Raises OSError."""
         replace_text(file, self.model_dump_json(indent=1))
 
 
-def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, Mark]:
+def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
     """The outputs that are there."""
     found = {}
     for name in outputs:
         with suppress(OSError):
             stat = (folder / name).stat()
-            found[name] = Mark(size=stat.st_size, mtime_ns=stat.st_mtime_ns)
+            found[name] = OutputMark(size=stat.st_size, mtime_ns=stat.st_mtime_ns)
     return found
 
 
@@ -83,7 +83,7 @@ class BuildOrder:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the command ended, how long it ran, and what it said of each target that failed: its lines `TARGET: ...`.
+    """How the command ended, how long it ran, and its lines `TARGET: ...`, which name targets that failed.
 
     Files that are written from `began_unix_ns` on have that time or a later one.
     """
@@ -91,7 +91,7 @@ class Ended:
     code: int
     began_unix_ns: int
     took_ns: int
-    told: dict[str, list[str]]
+    target_lines: dict[str, list[str]]
 
     @property
     def ending(self) -> str:
@@ -100,11 +100,11 @@ class Ended:
 
 
 def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
-    """Run it to its end, and tell each line. Raises BuildError when it cannot be run or its output not be kept.
+    """Run it to its end, and report each line. Raises BuildError when it cannot be run or its output not be kept.
 
     An exception, Ctrl-C too, ends the command and all of its process group.
     """
-    told: dict[str, list[str]] = {target: [] for target in order.targets}
+    target_lines: dict[str, list[str]] = {target: [] for target in order.targets}
     cache = order.log.parent.parent
     with cache_writes(cache, order.servers):
         order.log.parent.mkdir(parents=True, exist_ok=True)
@@ -116,11 +116,11 @@ def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
                 log.write(raw)
             line = raw.decode(errors="replace").strip()
             target, colon, reason = line.partition(": ")
-            if colon and target in told and len(told[target]) < _KEPT_LINES:
-                told[target].append("".join(filter(str.isprintable, reason))[:_LONGEST_LINE])
+            if colon and target in target_lines and len(target_lines[target]) < _KEPT_LINES:
+                target_lines[target].append("".join(filter(str.isprintable, reason))[:_LONGEST_LINE])
             progress(line)
         code = process.wait()
-    return Ended(code, began_unix_ns, time.monotonic_ns() - began_ns, told)
+    return Ended(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines)
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def _started(order: BuildOrder) -> Iterator["subprocess.Popen[bytes]"]:
         except OSError as error:
             raise BuildError(
                 f"{order.servers}: its build command {order.run[0]} could not be run: {error.strerror}",
-                hint="mend `build.run` in its server.yaml, or install the command",
+                hint="fix `build.run` in its server.yaml, or install the command",
             ) from error
         yield process
 
@@ -154,7 +154,7 @@ class StandingBuild:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A build as it has to be for the sources and tools of now."""
+    """A build that the current sources and tools call for."""
 
     entry: ServerEntry
     build: StandingBuild
@@ -177,8 +177,8 @@ class Builds:
     def build(self, entries: Iterable[ServerEntry], progress: Callable[[Building], None]) -> BuildOutcome:
         """Build the entries that do not stand; the outcome is by their names."""
         outcome = BuildOutcome()
-        asked = {entry.name: entry for entry in entries}
-        wanted = {one.entry.name: one for one in self._wanted(asked.values(), outcome)}
+        requested = {entry.name: entry for entry in entries}
+        wanted = {one.entry.name: one for one in self._wanted(requested.values(), outcome)}
         for together in self._batches([one.entry for one in wanted.values() if not self._stands(one)]):
             wanted |= {one.entry.name: one for one in self._build_together(together, outcome, progress)}
         for name, one in wanted.items():
@@ -230,7 +230,7 @@ class Builds:
     def _wanted_of(self, entry: ServerEntry) -> _Wanted:
         folder = self.folder(entry)
         if not folder.is_dir():
-            raise BuildError(f"{entry.name}: its build folder {folder} does not exist", hint="mend `build.folder`")
+            raise BuildError(f"{entry.name}: its build folder {folder} does not exist", hint="fix `build.folder`")
         content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
@@ -297,15 +297,15 @@ class Builds:
         entry, folder = wanted.entry, wanted.build.folder
         left = marks(folder, entry.build.outputs)
         lacking = [name for name in entry.build.outputs if name not in left]
-        # A target's files were removed before, so they tell of themselves that it succeeded; folders do not.
-        told_by_files = entry.build.target is not None and any((folder / name).is_file() for name in left)
-        if not lacking and (ended.code == 0 or told_by_files):
+        # A target's files were removed before, so a file that is there proves that it succeeded; a folder does not.
+        files_are_new = entry.build.target is not None and any((folder / name).is_file() for name in left)
+        if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
                 Stamp(hash=wanted.build.hash, outputs=left).write(self._stamp_file(entry))
             return
         hint = f"the whole output is in {log}"
-        reasons = ended.told.get(entry.build.target or "")
+        reasons = ended.target_lines.get(entry.build.target or "")
         if reasons:
             raise BuildError(f"building {entry.name} failed:{_listed(reasons)}", hint=hint)
         if ended.code != 0:
@@ -313,7 +313,7 @@ class Builds:
             raise BuildError(f"building {entry.name} failed {ended.ending}:{lines}", hint=hint)
         raise BuildError(
             f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {folder}",
-            hint=f"mend `build.outputs` in its server.yaml; the build's output is in {log}",
+            hint=f"fix `build.outputs` in its server.yaml; the build's output is in {log}",
         )
 
     def _refuse_other_inputs(self, wanted: _Wanted, ended: Ended) -> None:
@@ -378,7 +378,7 @@ def _remove_old_outputs(wanted: _Wanted) -> None:
         if os.path.normpath(name) in inputs:
             raise BuildError(
                 f"{entry.name}: {name} is among its `build.inputs` and its `build.outputs`",
-                hint="mend its server.yaml: outputs are removed before a target is built",
+                hint="fix its server.yaml: outputs are removed before a target is built",
             )
         file = folder / name
         try:

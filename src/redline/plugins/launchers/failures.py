@@ -1,4 +1,4 @@
-"""What is said when a server does not come up or does not last: one paragraph and a hint each."""
+"""Messages for servers that do not start, do not become ready, or end: one paragraph and a hint each."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.model import Failure, Ready
-from redline.plugins.launchers.guard import Exited, NotStarted, Order
+from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
 _TAIL_BYTES = 16 << 10
@@ -17,12 +17,12 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LONGEST_LINE = 500
 
 
-def speaks_of_taken_port(output: str) -> bool:
+def says_port_is_taken(output: str) -> bool:
     """Whether a server's output says that another process has its port."""
     return _TAKEN.search(output) is not None
 
 
-def not_started(name: str, order: Order, started: NotStarted) -> LaunchError:
+def not_started(name: str, order: LaunchOrder, started: NotStarted) -> LaunchError:
     """The command could not be executed."""
     command = order.command[0]
     if started.errno == errno.EINVAL and order.cpus:
@@ -33,7 +33,7 @@ def not_started(name: str, order: Order, started: NotStarted) -> LaunchError:
     if started.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC):
         return LaunchError(
             f"{name} could not be started: the command {command} cannot be executed ({started.what})",
-            hint="build it again, or mend `start.command` in its server.yaml; the command must exist and be executable",
+            hint="build it again, or fix `start.command` in its server.yaml; the command must exist and be executable",
         )
     return LaunchError(
         f"{name} could not be started: {started.what}",
@@ -54,14 +54,14 @@ def exited_early(name: str, exited: Exited, after_ns: int, log: Path) -> LaunchE
 def not_ready(name: str, ready: Ready, port: int, saw: int | str, log: Path) -> LaunchError:
     """It ran, but its readiness request was not answered as it should be."""
     within = _spoken(ready.within_ns)
-    asked = f"GET {ready.path} on port {port}"
+    request = f"GET {ready.path} on port {port}"
     if isinstance(saw, int):
-        message = f"{name} answers {asked} with status {saw} instead of {ready.status}, for {within} since its start"
+        message = f"{name} answers {request} with status {saw} instead of {ready.status}, for {within} since its start"
         hint = (
-            f"mend the server, or `ready` in its server.yaml: it names the path and the status; its output is in {log}"
+            f"fix the server, or `ready` in its server.yaml: it names the path and the status; its output is in {log}"
         )
     else:
-        message = f"{name} was not ready within {within}: the last {asked} got: {saw}"
+        message = f"{name} was not ready within {within}: the last {request} got: {saw}"
         hint = f"see {log}; if it only needs longer, raise `ready.within` in its server.yaml"
     return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
@@ -115,6 +115,6 @@ def tail(log: Path, lines: int = 20) -> str:
 
 
 def last_words(text: str) -> str:
-    """The last line that says something: frames of a stack trace stand indented and do not."""
+    """The last line that is not indented, as frames of a stack trace are."""
     lines = text.splitlines()
     return next((line for line in reversed(lines) if not line[0].isspace()), lines[-1].strip() if lines else "")

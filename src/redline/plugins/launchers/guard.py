@@ -1,4 +1,4 @@
-"""The lab's side of the warden: give it an order, hear what becomes of the server, let go."""
+"""The lab's side of the warden: send the order, read what becomes of the server, stop it."""
 
 import json
 import os
@@ -25,7 +25,7 @@ _STOP_BEYOND_GRACE_S = 15.0
 
 
 @dataclass(frozen=True)
-class Order:
+class LaunchOrder:
     """What the warden is to run. Output beyond `log_head + log_tail` bytes is counted and dropped."""
 
     command: tuple[str, ...]
@@ -86,10 +86,10 @@ class Exited:
 class Guard:
     """One warden process and the server that it guards. `stop` must be called, whatever happens."""
 
-    def __init__(self, order: Order) -> None:
-        """Give the order. Raises StoreError when the log cannot be written, OSError when no process can be made."""
+    def __init__(self, order: LaunchOrder) -> None:
+        """Send the order. Raises StoreError when the log cannot be written, OSError when no process can be made."""
         self._order = order
-        self._heard = b""
+        self._buffer = b""
         self._ended = False
         self.exited: Exited | None = None
         with told(order.log):
@@ -148,10 +148,10 @@ class Guard:
     def _line(self, wait_s: float) -> bytes | None:
         """The next line that the warden wrote, or None when none came in time or ever will."""
         deadline = time.monotonic() + wait_s
-        while b"\n" not in self._heard:
+        while b"\n" not in self._buffer:
             if self._ended or not self._read(max(0.0, deadline - time.monotonic())):
                 return None
-        line, _, self._heard = self._heard.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
     def _read(self, wait_s: float) -> bool:
@@ -161,7 +161,7 @@ class Guard:
         if not waiting.poll(wait_s * 1000):
             return False
         data = os.read(self._stdout.fileno(), 1 << 16)
-        self._heard += data
+        self._buffer += data
         self._ended = not data
         return bool(data)
 
@@ -176,5 +176,5 @@ def signal_name(number: int) -> str:
 
 def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
     if process.stdin is None or process.stdout is None:
-        raise AssertionError("both were asked for")
+        raise AssertionError("both are pipes")
     return process.stdin, process.stdout

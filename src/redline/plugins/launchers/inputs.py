@@ -15,21 +15,21 @@ from redline.errors import BuildError
 from redline.model import ServerEntry, Tool
 
 _SETTLED_NS = 1_000_000_000
-"""A file that was written less than this ago may be written again without its time telling."""
+"""A file that was written less than this ago may be written again with the same time."""
 _VERSION_WITHIN_S = 60.0
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old content or the new, never half of it."""
+    """Replace a file atomically: a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text)
-    beside.replace(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)
 
 
 @contextmanager
 def cache_writes(cache: Path, servers: str) -> Iterator[None]:
-    """Turn what the file system refuses to the cache into a BuildError."""
+    """Turn an OSError on the cache into a BuildError."""
     try:
         yield
     except OSError as error:
@@ -53,7 +53,7 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
         if not found:
             raise BuildError(
                 f"{entry.name}: `build.inputs` names {pattern!r}, and no file in {folder} matches it",
-                hint="mend the glob in its server.yaml, or remove it",
+                hint="fix the glob in its server.yaml, or remove it",
             )
         names |= found
     return tuple(sorted(names))
@@ -96,11 +96,11 @@ class Contents:
 
 
 class ToolVersions:
-    """Asks tools for their versions, and remembers in a file what cannot have changed since."""
+    """Versions of tools, with a file as cache of those that cannot have changed."""
 
     def __init__(self, memory: Path) -> None:
         self._memory = memory
-        self._asked: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
 
     def missing(self, needs: tuple[Tool, ...]) -> Tool | None:
         """The first tool that is not on the PATH, if any."""
@@ -113,24 +113,24 @@ class ToolVersions:
             raise BuildError(f"{name} cannot be used here: {tool.command} is not installed", hint=tool.hint)
 
     def versions(self, name: str, needs: tuple[Tool, ...], folder: Path) -> dict[str, str]:
-        """What each tool says of its version, asked in `folder`: there a toolchain file may choose it."""
+        """The version of each tool as run in `folder`, where a toolchain file may choose it."""
         return {tool.command: self._version(name, tool, folder) for tool in needs if tool.version}
 
     def _version(self, name: str, tool: Tool, folder: Path) -> str:
         key = json.dumps([*tool.version, str(folder)])
-        if key in self._asked:
-            return self._asked[key]
+        if key in self._versions:
+            return self._versions[key]
         identity = _identity(tool.version[0])
         remembered = self._remembered()
         known = remembered.get(key)
         if identity is not None and isinstance(known, list) and known[:1] == [identity]:
-            self._asked[key] = str(known[1])
-            return self._asked[key]
-        self._asked[key] = _ask(name, tool, folder)
+            self._versions[key] = str(known[1])
+            return self._versions[key]
+        self._versions[key] = _ask(name, tool, folder)
         if identity is not None:
             with suppress(OSError):
-                replace_text(self._memory, json.dumps({**remembered, key: [identity, self._asked[key]]}, indent=1))
-        return self._asked[key]
+                replace_text(self._memory, json.dumps({**remembered, key: [identity, self._versions[key]]}, indent=1))
+        return self._versions[key]
 
     def _remembered(self) -> dict[str, object]:
         try:
@@ -141,10 +141,10 @@ class ToolVersions:
 
 
 def _identity(command: str) -> str | None:
-    """What tells that a command is still the same program, or None when its file does not tell.
+    """Identifies a command's program; None when its file cannot.
 
     A link to a program of another name (rustup's cargo) gives another version when that program is set otherwise.
-    Build tools of the JVM tell the version of the Java that they would run on, so that counts too.
+    Build tools of the JVM print the version of the Java that they would run on, so that counts too.
     """
     found = shutil.which(command)
     if found is None:

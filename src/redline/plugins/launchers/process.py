@@ -13,11 +13,11 @@ from redline.model import Failure, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import option_text
 from redline.model.placeholders import filled
 from redline.plugins.jdks.homes import Jdk
-from redline.plugins.jdks.provisioning import Jdks, told_version
+from redline.plugins.jdks.provisioning import Jdks, runtime_version
 from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.failures import tail
-from redline.plugins.launchers.guard import Guard, NotStarted, Order, Started
+from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.temporary import temporary_folder
@@ -32,7 +32,7 @@ _PORTS_TRIED = 4
 
 @dataclass(frozen=True)
 class Fillings:
-    """What the lab itself fills in at one start of a server; `java` is empty for a variant that asks for no JDK."""
+    """What the lab itself fills in at one start of a server; `java` is empty for a variant without a JDK."""
 
     port: int
     folder: str
@@ -45,7 +45,7 @@ def fill(variant: Variant, fillings: Fillings) -> tuple[tuple[str, ...], dict[st
     """The command and the environment (only what the entry adds) of a variant.
 
     The catalogue has made sure that every name is known and that the port is among them: a server on a port of its own
-    choice could not be told from another one.
+    choice could not be distinguished from another one.
     """
     start = variant.catalogued.start
     values = {name: option_text(value) for name, value in variant.options.items()}
@@ -81,7 +81,7 @@ def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range"))
 def listens(port: int, pid: int) -> bool:
     """Whether the socket that listens on this port is held by the process, one below it, or one of its group.
 
-    True as well when the kernel does not tell: then nothing speaks against it.
+    True as well when the kernel does not say.
     """
     inodes = procfs.listening_inodes(port)
     if not inodes:
@@ -130,7 +130,7 @@ class _Attempt:
     port: int
     scratch: Path
 
-    def order(self) -> Order:
+    def order(self) -> LaunchOrder:
         entry, cpus = self.variant.catalogued, self.placement.server_cpus
         fillings = Fillings(
             port=self.port,
@@ -140,7 +140,7 @@ class _Attempt:
             java=str(self.jdk.java) if self.jdk else "",
         )
         command, env = fill(self.variant, fillings)
-        return Order(
+        return LaunchOrder(
             command=command,
             folder=self.built.folder,
             env={**os.environ, **env},
@@ -150,7 +150,7 @@ class _Attempt:
             log=self.log,
         )
 
-    def bring_up(self, guard: Guard, order: Order) -> ServerFacts | None:
+    def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | None:
         """The facts of the server once it is ready, or None when another process has its port. Raises LaunchError."""
         name, ready = self.variant.slug, self.variant.catalogued.ready
         started = guard.started()
@@ -169,11 +169,11 @@ class _Attempt:
         guard.stop()
         if exited is None:
             raise failures.not_ready(name, ready, self.port, waited.saw, self.log)
-        if failures.speaks_of_taken_port(tail(self.log)):
+        if failures.says_port_is_taken(tail(self.log)):
             return None
         raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, self.log)
 
-    def _facts(self, started: Started, order: Order, ready_at_ns: int) -> ServerFacts:
+    def _facts(self, started: Started, order: LaunchOrder, ready_at_ns: int) -> ServerFacts:
         return ServerFacts(
             pid=started.pid,
             command=order.command,
@@ -271,7 +271,7 @@ class ProcessLauncher:
 
 def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:
     """What runs it: its JDK, and what the tools that start it say of themselves."""
-    return "; ".join(filter(None, (told_version(variant, jdk) if jdk else "", tools)))
+    return "; ".join(filter(None, (runtime_version(variant, jdk) if jdk else "", tools)))
 
 
 def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:
@@ -285,11 +285,11 @@ def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise LaunchError(
             f"{entry.name}: who signed its certificate cannot be read: {file}: {reason}",
-            hint="the build leaves this file, or it stands beside it: see `tls.ca` in server.yaml",
+            hint="the build leaves this file, or it is among the referenced files: see `tls.ca` in server.yaml",
         ) from None
 
 
-def _guard(name: str, order: Order) -> Guard:
+def _guard(name: str, order: LaunchOrder) -> Guard:
     try:
         return Guard(order)
     except OSError as error:

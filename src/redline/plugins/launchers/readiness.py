@@ -34,19 +34,19 @@ class Waited:
 def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
     host: str, port: int, ready: Ready, alive: Callable[[float], bool], since_ns: int, *, tls: bool = False
 ) -> Waited:
-    """Ask again and again, at first every millisecond, then every 20, until the right answer, death or the time limit.
+    """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
-    Another status is no end: a server may answer 503 or 404 while its routes are being set up. `alive` is given the
-    seconds to pause; `since_ns` is the server's start on CLOCK_MONOTONIC, from which `ready.within_ns` counts. Over TLS
-    any certificate will do: who answers is for the verification to see.
+    Another status does not end the wait: a server may answer 503 or 404 while its routes are being set up. `alive` is
+    given the seconds to pause; `since_ns` is the start on CLOCK_MONOTONIC, from which `ready.within_ns` counts.
+    Over TLS any certificate will do: the verification checks it.
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
     context = _any_certificate() if tls else None
     while True:
-        asked = time.monotonic_ns()
-        left_s = (deadline - asked) / 1e9
-        saw = ask(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context)
+        started = time.monotonic_ns()
+        left_s = (deadline - started) / 1e9
+        saw = request_status(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context)
         now = time.monotonic_ns()
         if saw == ready.status and now <= deadline:
             return Waited("ready", now, saw)
@@ -56,12 +56,12 @@ def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
             return Waited("late", time.monotonic_ns(), saw)
         pause = min(pause * 1.5, _LONGEST_PAUSE_S)
         # A request that nobody answers must not hide for long that the server died; a slow first answer gets its time.
-        if now - asked >= attempt * 1e9:
+        if now - started >= attempt * 1e9:
             attempt = min(attempt * 2, _LONGEST_ATTEMPT_S)
 
 
-def ask(host: str, port: int, path: str, within_s: float, tls: ssl.SSLContext | None = None) -> int | str:
-    """The status of `GET path`, answered whole on a connection of its own; or why there was no answer in that time."""
+def request_status(host: str, port: int, path: str, within_s: float, tls: ssl.SSLContext | None = None) -> int | str:
+    """The status of `GET path`, on a connection of its own; or why there was no complete answer in that time."""
     request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode()
     try:
         with connect(host, port, within_s, tls) as connection:

@@ -1,1 +1,1 @@
-"""Thin readers of what Linux tells about processes, control groups and the machine."""
+"""Thin readers of what Linux reports about processes, control groups and the machine."""

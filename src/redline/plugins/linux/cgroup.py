@@ -1,4 +1,4 @@
-"""Control groups, version 2: in the hybrid layout too, where it accounts for CPU time beside version 1.
+"""Control groups, version 2: in the hybrid layout too, where it accounts for CPU time and version 1 limits it.
 
 A group of its own lets the server's CPU time be known exactly, with processes that came and went, and lets all of it be
 killed at once. No controller is enabled in it and no limit set, so it does not change how the server is scheduled.
@@ -189,12 +189,12 @@ class Throttling:
 
 
 def throttling(groups: Iterable[Path]) -> Throttling | None:
-    """The sum over these groups, of version 1 or 2; None when none of them tells."""
-    told = [counts for group in groups if (counts := _read(group)) is not None]
-    if not told:
+    """The sum over these groups, of version 1 or 2; None when none of them has counters."""
+    found = [counts for group in groups if (counts := _read(group)) is not None]
+    if not found:
         return None
     return Throttling(
-        sum(one.periods for one in told), sum(one.throttled for one in told), sum(one.throttled_ns for one in told)
+        sum(one.periods for one in found), sum(one.throttled for one in found), sum(one.throttled_ns for one in found)
     )
 
 

@@ -1,4 +1,4 @@
-"""What the machine tells about itself in /proc and /sys. What it does not tell is an empty text or None."""
+"""The machine according to /proc and /sys. What is not there is an empty text or None."""
 
 import re
 from collections.abc import Iterable
@@ -54,12 +54,12 @@ class Host:
         return int(text) if re.fullmatch(r"-?\d+", text) else None
 
     def cpu_model(self) -> str:
-        """Its name, as x86 tells in /proc/cpuinfo and boards with a device tree elsewhere."""
+        """Its name: from /proc/cpuinfo on x86, from the device tree on boards that have one."""
         match = re.search(r"^model name\s*:\s*(.+)$", self.text("/proc/cpuinfo"), re.MULTILINE)
         return match[1].strip() if match else self.text("/proc/device-tree/model").rstrip("\0")
 
     def virtual(self) -> str:
-        """The hypervisor's name, `yes` when only its presence is known, empty on bare metal as far as it tells."""
+        """The hypervisor's name, `yes` when only its presence is known, empty on bare metal."""
         vendor = f"{self.text('/sys/class/dmi/id/sys_vendor')} {self.text('/sys/class/dmi/id/product_name')}".lower()
         named = next((name for mark, name in _BY_VENDOR.items() if mark in vendor), "")
         flags = re.search(r"^flags\s*:.*\bhypervisor\b", self.text("/proc/cpuinfo"), re.MULTILINE)

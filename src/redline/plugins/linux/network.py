@@ -1,4 +1,4 @@
-"""What the kernel counts of TCP in one network namespace. What it does not tell is None."""
+"""TCP counters of a network namespace, and the link by which a host is reached. What is not known is None."""
 
 import fcntl
 import os
@@ -52,7 +52,7 @@ class Namespace:
 
     @property
     def ours(self) -> bool:
-        """Whether this process is in it: the settings of a network are told for one's own namespace only."""
+        """Whether this process is in it: settings of a network can be read for one's own namespace only."""
         return self.pid == "self"
 
     def tcp(self) -> TcpCounts | None:
@@ -84,13 +84,13 @@ class Namespace:
 def _counters(text: bytes, group: bytes, *names: bytes) -> tuple[int, ...]:
     """Values of a group, whose names stand in one line and values in the next. Raises IndexError or ValueError."""
     start = text.index(group)
-    told = [line.split() for line in text[start:].split(b"\n", 2)[:2]]
-    return tuple(int(told[1][told[0].index(name)]) for name in names)
+    columns, values = (line.split() for line in text[start:].split(b"\n", 2)[:2])
+    return tuple(int(values[columns.index(name)]) for name in names)
 
 
 @dataclass(frozen=True)
-class Bytes:
-    """Gone over a device since it came up, with their Ethernet headers, without what the link adds between frames."""
+class LinkBytes:
+    """Counted by a device since it came up, with their Ethernet headers, without what the link adds between frames."""
 
     sent: int
     received: int
@@ -104,35 +104,35 @@ class Link:
     bits_per_s: int
     root: Path = Path("/")
 
-    def gone(self) -> Bytes | None:
-        """What its counters say now."""
+    def counted(self) -> LinkBytes | None:
+        """Its counters now."""
         folder = self.root / "sys/class/net" / self.device / "statistics"
         try:
-            return Bytes(int((folder / "tx_bytes").read_text()), int((folder / "rx_bytes").read_text()))
+            return LinkBytes(int((folder / "tx_bytes").read_text()), int((folder / "rx_bytes").read_text()))
         except (OSError, ValueError):
             return None
 
 
 def towards(host: str) -> Link | None:
-    """The link to this host; None for this machine itself, and where no device or no speed is told. IPv4 only."""
+    """The link to this host; None for this machine itself, and where no device or no speed is known. IPv4 only."""
     device = _device_towards(host)
     return link(device) if device else None
 
 
 def link(device: str, root: Path = Path("/")) -> Link | None:
-    """The device with its speed; None when it has none, or one that is made up.
+    """The device with its speed; None when it has none, or one that means nothing.
 
-    Devices of software (loopback, veth, bridges) either tell no speed or one that limits nothing: it is believed of
-    those that stand for hardware, and of bonds of such.
+    Devices of software (loopback, veth, bridges) have no speed or one that limits nothing: so the speed counts
+    only for hardware, and for bonds of hardware.
     """
     folder = root / "sys/class/net" / device
     if not (folder / "device").exists() and not (folder / "bonding").exists():
         return None
     try:
-        told = (folder / "speed").read_text().strip()
+        speed = (folder / "speed").read_text().strip()
     except OSError:
         return None
-    return Link(device, int(told) * 1_000_000, root) if re.fullmatch(r"[1-9]\d*", told) else None
+    return Link(device, int(speed) * 1_000_000, root) if re.fullmatch(r"[1-9]\d*", speed) else None
 
 
 def _device_towards(host: str) -> str | None:
@@ -147,9 +147,9 @@ def _device_towards(host: str) -> str | None:
     return None
 
 
-def _address(asked: socket.socket, device: str) -> str | None:
+def _address(probe: socket.socket, device: str) -> str | None:
     try:
-        answer = fcntl.ioctl(asked, _SIOCGIFADDR, struct.pack(_IFREQ, device.encode()))
+        answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack(_IFREQ, device.encode()))
     except OSError:
         return None
     return socket.inet_ntoa(answer[_ADDRESS])

@@ -1,4 +1,4 @@
-"""What /proc tells about processes. Every reader answers None or nothing for a process that has ended."""
+"""Reads /proc for processes. Every reader gives None or nothing for a process that has ended."""
 
 import os
 import re
@@ -78,7 +78,7 @@ def threads_of(pid: int) -> list[int]:
 
 
 def listening_inodes(port: int) -> frozenset[str]:
-    """The inodes of the TCP sockets that listen on this port, at any address; empty when the kernel does not tell."""
+    """The inodes of the TCP sockets that listen on this port, at any address; empty when the kernel does not say."""
     pattern = re.compile(rb"^ *\d+: [0-9A-F]+:%04X [0-9A-F]+:0000 0A(?: +\S+){5} +(\d+)" % port, re.MULTILINE)
     return frozenset(
         match[1].decode() for table in ("tcp", "tcp6") for match in pattern.finditer(_whole(f"/proc/net/{table}"))

@@ -10,7 +10,7 @@ from typing import TypeVar
 from redline.model import Series, Subject
 from redline.plugins.linux.host import Host
 from redline.plugins.linux.scheduling import give_way
-from redline.plugins.probes.surroundings import Share, Surroundings, Values
+from redline.plugins.probes.surroundings import MachineShare, Surroundings, Values
 from redline.plugins.probes.tree import ProcessTree
 
 COUNTERS = {
@@ -91,7 +91,7 @@ class _Watched:
     """A tree, its share of the machine, and how often its costly parts are looked at."""
 
     tree: ProcessTree
-    share: Share
+    share: MachineShare
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
@@ -118,7 +118,7 @@ class ProcessTreeProbe:
 
     def follow(self, subject: Subject, pid: int) -> None:
         """Begin to watch a process and its descendants, with a first sample now. The machine comes with the first."""
-        watched = _Watched(ProcessTree(pid), Share.of(pid))
+        watched = _Watched(ProcessTree(pid), MachineShare.of(pid))
         with self._lock:
             first = self._surroundings is None
             if self._surroundings is None:

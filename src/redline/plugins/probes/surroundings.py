@@ -13,15 +13,15 @@ Values = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Share:
+class MachineShare:
     """What of the machine a process was given when it began: its cores, and groups with a quota of their time."""
 
     cores: tuple[int, ...]
     groups: tuple[Path, ...]
 
     @classmethod
-    def of(cls, pid: int) -> "Share":
-        """That of a process. Cores are told only where they are fewer than the machine has."""
+    def of(cls, pid: int) -> "MachineShare":
+        """That of a process. `cores` is empty where it may use all of the machine."""
         try:
             cores = os.sched_getaffinity(pid)
         except OSError:
@@ -32,10 +32,10 @@ class Share:
     def sample(self, stat: str) -> Values:
         """Counters of it, given the text of /proc/stat. Without a quota there is nothing more to be read."""
         values: Values = {}
-        times = [told for cpu in self.cores if (told := cpu_times(stat, cpu)) is not None]
+        times = [one for cpu in self.cores if (one := cpu_times(stat, cpu)) is not None]
         if times:
-            values["cores_busy_ns"] = sum(told.busy_ns for told in times)
-        interrupts = [told.interrupts_ns for told in times if told.interrupts_ns is not None]
+            values["cores_busy_ns"] = sum(one.busy_ns for one in times)
+        interrupts = [one.interrupts_ns for one in times if one.interrupts_ns is not None]
         if interrupts:
             values["cores_interrupts_ns"] = sum(interrupts)
         quota = throttling(self.groups) if self.groups else None
@@ -74,7 +74,7 @@ class Surroundings:
         return {"busy_ns": times.busy_ns, "steal_ns": times.steal_ns, **apart}
 
     def sample(self) -> Iterator[Values]:
-        """What the machine tells besides: each file is read once."""
+        """Other counters of the machine; each file is read once."""
         pressure = self.host.cpu_pressure_ns()
         if pressure is not None:
             yield {"cpu_pressure_ns": pressure}
@@ -89,9 +89,9 @@ class Surroundings:
             }
         if waiting is not None:
             yield {"time_wait": waiting}
-        gone = self.link.gone() if self.link else None
-        if gone is not None:
-            yield {"link_sent_bytes": gone.sent, "link_received_bytes": gone.received}
+        counted = self.link.counted() if self.link else None
+        if counted is not None:
+            yield {"link_sent_bytes": counted.sent, "link_received_bytes": counted.received}
 
     def constants(self) -> Iterator[Values]:
         """What hardly changes: for a sample at either end."""

@@ -51,7 +51,7 @@ class Size:
 class Scheduling:
     """How its threads were scheduled, summed since they began.
 
-    `preemptions` and `run_delay_ns` are those of threads that did not ask to wait for others (SCHED_IDLE).
+    `preemptions` and `run_delay_ns` are those of threads that do not give way to others (SCHED_IDLE).
     """
 
     voluntary: int
@@ -113,7 +113,7 @@ class ProcessTree:
     def scheduling(self) -> Scheduling | None:
         """Context switches and time spent waiting for a core, of all threads, or None when none is left.
 
-        What an ended thread counted after it was last seen is lost. A thread of SCHED_IDLE asked to wait, as the
+        What an ended thread counted after it was last seen is lost. A thread of SCHED_IDLE waits by design, as the
         engine's main thread does, so its waiting is not counted. Costs two small reads for each thread.
         """
         voluntary, involuntary, preempted, delay = {}, {}, {}, {}
