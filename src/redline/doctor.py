@@ -1,4 +1,4 @@
-"""What a machine will do to the numbers, and what to do about it. docs/guide/doctor.md explains each topic."""
+"""How a machine affects the numbers, and what to do about it. docs/guide/doctor.md explains each topic."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -24,16 +24,16 @@ _ENOUGH_MEMORY_BYTES = 2 << 30
 
 
 class Advice(Frozen):
-    """One thing about the machine: what it does to the numbers (`says`) and what to do about it (`do`)."""
+    """Advice on one topic: how the machine affects the numbers (`says`) and what to do about it (`do`)."""
 
     topic: str
     grade: Literal["ok", "note", "warn"]
     says: str
-    do: str = Field(default="", description="a command or an action; empty when nothing is to be done")
+    do: str = Field(default="", description="a command or an action; empty if there is nothing to do")
 
 
 def examine(environment: Environment) -> tuple[Advice, ...]:
-    """One advice for each topic on which this machine tells enough, always in the same order."""
+    """Advice on each topic for which this machine gives information, always in the same order."""
     found = []
     for topic, look in _TOPICS.items():
         verdict = look(environment)

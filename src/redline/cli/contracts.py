@@ -1,4 +1,4 @@
-"""What `--json` prints, where it is not the report itself: published in docs/reference/cli.schema.json."""
+"""What `--json` prints, apart from the report: published in docs/reference/cli.schema.json."""
 
 from typing import Literal
 
@@ -30,7 +30,7 @@ from redline.suite import share_of
 
 
 class PlannedCell(Frozen):
-    """A cell of a plan, in a line."""
+    """The summary of a planned cell."""
 
     cell_id: str
     slug: str
@@ -38,22 +38,22 @@ class PlannedCell(Frozen):
     trials: int
     warmup_ns: int
     warmup_detect: bool = when_said(
-        default=False, description="`warmup_ns` is the most: it ends when the server is steady"
+        default=False, description="`warmup_ns` is the maximum: the warm-up ends when the server is steady"
     )
     duration_ns: int
     share: Share | None = when_said(
-        None, description="where its rate is a share of a capacity; its id is then not known"
+        None, description="present if its rate is a share of a capacity; its id is then not yet known"
     )
 
 
 class CheckResult(Frozen):
-    """`redline check --json`: what the suite would do."""
+    """`redline check --json`: the plan of a suite."""
 
     format: Literal["redline.check/1"] = "redline.check/1"
     suite: str
     seed: int
     capacity: tuple[PlannedCell, ...] = when_said(
-        (), description="what is measured first, where rates are shares of it"
+        (), description="cells that are measured first, because rates are shares of their throughput"
     )
     cells: tuple[PlannedCell, ...]
     skipped: tuple[Skipped, ...]
@@ -71,7 +71,7 @@ class LoadResult(Frozen):
     url: str
     load: str
     seed: int
-    valid: bool = Field(description="when false, an `invalid` finding says why the numbers are no result")
+    valid: bool = Field(description="if false, an `invalid` finding says why the numbers are no result")
     ended: Literal["complete", "interrupted", "deadline"]
     measured_ns: int
     throughput: Estimate
@@ -79,9 +79,9 @@ class LoadResult(Frozen):
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
     service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
-    other_times: tuple[OtherTime, ...] = Field(default=(), description="handshakes, where the load went over TLS")
-    tls: AgreedTls | None = Field(default=None, description="what the first handshake agreed on")
-    warm_up: WarmUp | None = Field(default=None, description="null where it was too short to tell")
+    other_times: tuple[OtherTime, ...] = Field(default=(), description="handshakes, if the load used TLS")
+    tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
+    warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
     engine: Engine
     findings: tuple[Finding, ...]
@@ -95,13 +95,13 @@ class CompareResult(Frozen):
     other: str
     comparisons: tuple[Comparison, ...]
     unmatched: tuple[str, ...] = Field(
-        description="cells that only one of the two runs has; of one run, those that were skipped"
+        description="cells that only one of the two runs has; with one run, skipped cells"
     )
     environment_differs: tuple[str, ...] = Field(description="what may explain a difference, such as `os: 11 -> 12`")
     environment_grave: tuple[str, ...] = Field(
-        default=(), description="those of them for which two runs are compared only with `--anyway`"
+        default=(), description="the grave ones among them: two runs are then compared only with `--anyway`"
     )
-    findings: tuple[Finding, ...] = Field(description="doubts about the compared cells, of both runs")
+    findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs")
 
 
 class JudgeResult(Frozen):
@@ -109,12 +109,12 @@ class JudgeResult(Frozen):
 
     format: Literal["redline.judge/1"] = "redline.judge/1"
     run: str
-    not_compared: str = Field(default="", description="why it is not known how the run was judged when it was made")
-    findings: tuple[Finding, ...] = Field(description="of every cell, as the rules are today")
+    not_compared: str = Field(default="", description="why the stored judgement of the run is not available")
+    findings: tuple[Finding, ...] = Field(description="of every cell, by today's rules")
     invalid: tuple[str, ...] = Field(description="ids of the cells whose numbers are not shown")
-    changes: tuple[Rejudged, ...] = Field(description="findings that are not those of the stored results.json")
-    turned: tuple[Turned, ...] = Field(description="cells that became invalid by it, or valid again")
-    written: bool = Field(description="whether the stored views were renewed")
+    changes: tuple[Rejudged, ...] = Field(description="differences from the findings of the stored results.json")
+    turned: tuple[Turned, ...] = Field(description="cells that became invalid, or valid again")
+    written: bool = Field(description="whether the stored views were written again")
 
 
 class ListedServer(Frozen):
@@ -140,18 +140,18 @@ class ListResult(Frozen):
 
     format: Literal["redline.list/1"] = "redline.list/1"
     servers: tuple[ListedServer, ...]
-    scenarios: dict[str, str] = Field(description="name -> what it is")
+    scenarios: dict[str, str] = Field(description="name -> description")
     suites: tuple[ListedSuite, ...]
 
 
 class BuiltServer(Frozen):
-    """A server of the catalogue, and whether its build stands."""
+    """A server of the catalogue, and the state of its build."""
 
     name: str
-    state: Literal["built", "stood", "failed"] = Field(description="built now, stood already, or could not be built")
-    hash: str | None = Field(description="of the content that it was built from; null when it could not be built")
+    state: Literal["built", "stood", "failed"] = Field(description="built now, already up to date, or failed to build")
+    hash: str | None = Field(description="content hash of the build; null if it failed")
     took_ns: int | None = Field(
-        description="how long the build command ran, the same for all that it built together; null when none ran"
+        description="how long the build command ran, the same for all servers that it built; null if none ran"
     )
     reason: str = Field(default="", description="why it could not be built; may have several lines")
     hint: str = ""

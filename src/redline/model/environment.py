@@ -6,14 +6,14 @@ from redline.model.base import Frozen
 
 
 class Environment(Frozen):
-    """What may change the numbers. An empty text or None means that this machine does not tell."""
+    """What may affect the numbers. An empty text or None means that this machine gives no information."""
 
     redline: str = Field(description="version of the lab")
     engine: str = Field(description="version of the engine")
     engine_sha256: str = Field(
-        default="", description="hex SHA-256 of the engine's binary; empty when it is not installed or was not kept"
+        default="", description="hex SHA-256 of the engine's binary; empty if it is not installed or was not recorded"
     )
-    commit: str = Field(default="", description="git commit of the lab's own checkout, `+dirty` when changed")
+    commit: str = Field(default="", description="git commit of the lab's own checkout, `+dirty` if it has changes")
     python: str
     os: str
     kernel: str
@@ -22,7 +22,7 @@ class Environment(Frozen):
     cores: int = Field(description="cores that this process may use")
     cores_online: int
     memory_bytes: int
-    virtual: str = Field(default="", description="hypervisor, when the machine says that it is virtual")
+    virtual: str = Field(default="", description="hypervisor, if the machine reports that it is virtual")
     governor: str = ""
     turbo: bool | None = None
     smt: bool | None = None
@@ -38,6 +38,8 @@ class Environment(Frozen):
     cgroup_memory_limit_bytes: int | None = None
     load_average_1m: float = 0.0
     steal_share: float | None = Field(default=None, description="share of CPU time stolen, sampled briefly")
-    busy_share: float | None = Field(default=None, description="share of CPU time used by others, sampled briefly")
+    busy_share: float | None = Field(
+        default=None, description="share of CPU time used by other processes, sampled briefly"
+    )
     server_cpus: tuple[int, ...] = ()
     engine_cpus: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Numbers that carry their uncertainty, and what may be said when two of them are compared."""
+"""Numbers with their uncertainty, and the result of comparing two of them."""
 
 from enum import StrEnum
 
@@ -28,12 +28,12 @@ class Metric(StrEnum):
 
     @property
     def higher_is_better(self) -> bool:
-        """True for throughput alone."""
+        """True for throughput only."""
         return self is Metric.THROUGHPUT
 
 
 SHOWN = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
-"""What tables with a column for each metric have room for."""
+"""The metrics of tables with a column for each metric."""
 
 COMPARED = (
     Metric.THROUGHPUT,
@@ -44,18 +44,18 @@ COMPARED = (
     Metric.CPU_PER_REQUEST,
     Metric.MEMORY,
 )
-"""What cells are compared in. The p99.9 only where there are requests enough, which short trials seldom have."""
+"""The metrics that are compared. p99.9 only if there are enough requests, which short trials seldom have."""
 
 
 class Estimate(Frozen):
-    """A value with its interval. `low` and `high` are None when the trials are too few to say (n < 2)."""
+    """A value with its interval. `low` and `high` are None if there are too few trials (n < 2)."""
 
     value: float
     low: float | None
     high: float | None
     confidence: float = 0.95
     unit: str
-    n: int = Field(description="trials that it rests on")
+    n: int = Field(description="number of trials in it")
     method: str
 
     @property
@@ -67,7 +67,7 @@ class Estimate(Frozen):
 
 
 class Verdict(StrEnum):
-    """What a comparison may say. For CPU per request and memory, `faster` means that less is used."""
+    """The result of a comparison. For CPU per request and memory, `faster` means that less is used."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -78,8 +78,8 @@ class Verdict(StrEnum):
 class Comparison(Frozen):
     """A cell against its baseline in one metric.
 
-    `ratio` is cell over baseline. `verdict` is None when the two may not be compared; `refused` then says why.
-    `caveat` is what to know before taking the ratio for a finding of its own.
+    `ratio` is cell over baseline. `verdict` is None if the two may not be compared; `refused` then says why.
+    `caveat` is what to know before you interpret the ratio.
     """
 
     metric: Metric
@@ -91,18 +91,18 @@ class Comparison(Frozen):
     refused: str = ""
     caveat: str = when_said("")
     rounds: int | None = when_said(
-        None, description="paired by round: of how many, where some have no valid trial of both; the ratio's n have one"
+        None, description="number of rounds, if some have no valid trial of both; the ratio's n rounds do"
     )
-    p: float | None = when_said(None, description="how likely equal cells come out as far apart, by chance alone")
-    p_adjusted: float | None = when_said(None, description="the same by Holm, for all comparisons of the family")
-    family: int | None = when_said(None, description="how many comparisons were adjusted together")
+    p: float | None = when_said(None, description="probability that equal cells differ by as much by chance")
+    p_adjusted: float | None = when_said(None, description="p with Holm's correction for all comparisons of the family")
+    family: int | None = when_said(None, description="number of comparisons in the family")
     p_equivalent: float | None = when_said(
-        None, description="of two one-sided tests (TOST) that the ratio is past the threshold; 0.025 is the limit"
+        None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
     )
 
     @property
     def held_back(self) -> bool:
-        """Whether the interval alone would call it faster or slower, and the number of comparisons forbids it."""
+        """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
         if self.verdict is not Verdict.INCONCLUSIVE or self.ratio is None:
             return False
         low, high = self.ratio.low, self.ratio.high

@@ -6,7 +6,7 @@ from redline.model.base import Frozen
 
 
 class Grade(StrEnum):
-    """How much doubt. An `invalid` cell shows its finding in place of its number."""
+    """How grave a finding is. An `invalid` cell shows its finding in place of its number."""
 
     NOTE = "note"
     WARN = "warn"
@@ -19,7 +19,7 @@ class Grade(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """What is wrong. Each has its trigger, grade and reason in the table of `redline.findings`."""
+    """The kind of a finding. Each has its condition, thresholds and reason in the table of `redline.findings`."""
 
     RATE_MISSED = "rate-missed"
     CLIENT_SATURATED = "client-saturated"
@@ -62,7 +62,7 @@ class FindingKind(StrEnum):
 
 
 class Finding(Frozen):
-    """One doubt about a cell, or about one trial of it when `position` is given."""
+    """A reason to doubt a cell, or one of its trials if `position` is given."""
 
     kind: FindingKind
     grade: Grade

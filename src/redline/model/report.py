@@ -25,25 +25,25 @@ class Percentile(Frozen):
 
 
 class TooFew(Frozen):
-    """A percentile that is not given, since it is not known: fewer than 10 requests lie beyond it."""
+    """A percentile that is not given, because fewer than 10 requests lie beyond it."""
 
     metric: Metric
-    needs: int = Field(description="requests that would tell it")
-    missing: int = Field(description="how many of them were not made")
+    needs: int = Field(description="number of requests that it needs")
+    missing: int = Field(description="how many of them are missing")
 
 
 class OtherTime(Frozen):
-    """A time beside response and service time, of all used trials together.
+    """A time other than response and service time, over all used trials.
 
     `handshake` is from the first byte of the ClientHello to the handshake's end. `to server` and `from server` are
-    differences of two clocks and may be negative; nothing finer than `resolution_ns`, in which the server tells its
-    clock, is known of them.
+    differences of two clocks and may be negative. They are no finer than `resolution_ns`, the resolution of the
+    server's timestamps.
     """
 
     name: Literal["handshake", "to server", "from server"]
     count: int
     p50_ns: int
-    p99_ns: int | None = Field(description="null when fewer than 10 lie beyond it")
+    p99_ns: int | None = Field(description="null if fewer than 10 lie beyond it")
     max_ns: int
     resolution_ns: int | None = None
 
@@ -60,40 +60,40 @@ class Moment(Frozen):
 
 
 class ObjectiveResult(Frozen):
-    """Whether a cell met one condition; `actual` has the unit of the objective's limit, None when not measured.
+    """Whether a cell met one condition; `actual` has the unit of the objective's limit, None if not measured.
 
-    Errors and achieved are of all trials that were made, percentiles of those that are used.
+    Errors and achieved cover all trials that were made, percentiles the used trials.
     """
 
     objective: Objective
     actual: float | None
     met: bool
-    reason: str = Field(default="", description="why it is not met, where that is not for `actual` itself")
+    reason: str = Field(default="", description="why it is not met, if not because of `actual`")
 
 
 class TrialReport(Frozen):
-    """One trial in a line."""
+    """The summary of one trial."""
 
     position: int
     round: int
-    used: bool = Field(description="whether the cell's estimates rest on it")
+    used: bool = Field(description="whether the cell's estimates include it")
     rate_per_s: float | None
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None
-    warm_up: WarmUp | None = when_said(None, description="absent where it was too short to tell")
+    warm_up: WarmUp | None = when_said(None, description="absent if the trial was too short to classify")
     failure: str = ""
-    log_tail: str = Field(default="", description="the end of the server's output, when the trial failed")
+    log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
 
 class CellReport(Frozen):
-    """One cell. When `valid` is false the findings say why and the estimates must not be shown as results."""
+    """One cell. If `valid` is false, the findings say why and the estimates must not be shown as results."""
 
     cell_id: str
     slug: str
     server: str
-    build: str = Field(default="", description="content hash of what was built; empty when no trial got that far")
-    runtime_version: str = Field(default="", description="as the server's runtime tells it, such as `rustc 1.95.0`")
+    build: str = Field(default="", description="content hash of the build; empty if no trial got that far")
+    runtime_version: str = Field(default="", description="as the server's runtime reports it, such as `rustc 1.95.0`")
     scenario: str
     load: str
     load_text: str = Field(description="such as `closed, 64 users, 1s`")
@@ -108,19 +108,19 @@ class CellReport(Frozen):
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
     too_few: tuple[TooFew, ...] = when_said((), description="percentiles that are not given, and what they need")
-    other_times: tuple[OtherTime, ...] = when_said((), description="handshakes and one-way times, where there are any")
-    tls: tuple[AgreedTls, ...] = when_said((), description="what its trials' handshakes agreed on, each once")
+    other_times: tuple[OtherTime, ...] = when_said((), description="handshakes and one-way times, if there are any")
+    tls: tuple[AgreedTls, ...] = when_said((), description="what its trials' handshakes negotiated, each once")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
 
 
 class Precision(Frozen):
-    """How well a run that decides by itself knows its main comparisons, after `rounds` whole rounds.
+    """How narrow the main comparisons are after `rounds` complete rounds, if the number of trials is open.
 
-    `half_width` is the widest of them, relative, and `cell_id` whose it is; both are None where none has an interval.
-    `without` are the cells that have none: more trials may not help them. Of the cells in `lost`, which are compared or
-    compared with, every trial is invalid.
+    `half_width` is the largest relative half width, and `cell_id` its cell; both are None if no cell has an interval.
+    `without` are the cells that have none: more trials may not help them. In `lost` are the cells of a comparison of
+    which every trial is invalid.
     """
 
     asked: float
@@ -133,7 +133,7 @@ class Precision(Frozen):
 
 
 class RunReport(Frozen):
-    """How the run was made, and how to make it again."""
+    """How the run was made, and how to repeat it."""
 
     name: str
     suite: str
@@ -141,19 +141,19 @@ class RunReport(Frozen):
     started_unix_ns: int
     command: str
     seed: int
-    complete: bool = Field(description="whether every trial that is wanted has its recording")
+    complete: bool = Field(description="whether every required trial has its recording")
     trials_done: int
     trials_planned: int
     threshold: float
     suite_text: str
-    precision: Precision | None = when_said(None, description="where the suite leaves the number of trials open")
+    precision: Precision | None = when_said(None, description="only if the suite leaves the number of trials open")
 
 
 class Effect(Frozen):
-    """What one step on one axis costs on one server, everything else being equal.
+    """What one change on one axis costs on one server, all else being equal.
 
-    `axis` is the name of an option, whose `value` is compared with its `reference`, the first value that the suite
-    has; or `scenario`, one that the suite tells against another.
+    `axis` is the name of an option, whose `value` is compared with its `reference`, the first value in the suite; or
+    `scenario`, if one names another by `against`.
     """
 
     axis: str
@@ -163,7 +163,7 @@ class Effect(Frozen):
 
 
 class Place(Frozen):
-    """One cell in a ranking. Cells that cannot be told apart from the first of their rank share it."""
+    """One cell in a ranking. Cells whose interval overlaps that of the first of a rank share the rank."""
 
     rank: int = Field(ge=1)
     cell_id: str
@@ -173,26 +173,26 @@ class Place(Frozen):
 class Ranking(Frozen):
     """The subjects of one scenario and load with the same values of the options that all of them share, best first.
 
-    `metric` is throughput where users ask again at once, and p99 in open loads and where users think or keep a
-    pace. Only valid cells with an interval are ranked.
+    `metric` is throughput in closed loads with zero think time, and p99 in open loads and with think time or pace.
+    Only valid cells with an interval are ranked.
     """
 
     scenario: str
     load: str
-    setting: str = Field(description="such as `interceptor=off`; empty when no shared option varies")
+    setting: str = Field(description="such as `interceptor=off`; empty if no shared option varies")
     metric: Metric
     places: tuple[Place, ...]
 
 
 class Report(Frozen):
-    """A whole run as it is shown."""
+    """The report of a run."""
 
     format: Literal["redline.report/1"] = REPORT_FORMAT
     run: RunReport
     environment: Environment
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
-    layers: tuple[Waterfall, ...] = when_said((), description="where baselines have baselines of their own")
+    layers: tuple[Waterfall, ...] = when_said((), description="only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = when_said(())
     rankings: tuple[Ranking, ...] = when_said(())
     skipped: tuple[Skipped, ...]

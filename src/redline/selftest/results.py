@@ -18,22 +18,22 @@ class Quantile(Frozen):
 
 
 class Point(Frozen):
-    """One percentile of one case: what is true, what was told, and whether that is good enough."""
+    """One percentile of one case: the true value, the measured value, and whether the error is acceptable."""
 
     q: float = Field(description="1 is the largest")
-    truth_ns: float = Field(description="the closed form and this machine's round trip")
-    low_ns: float = Field(description="chance leaves the answer of so short a run between this and `high_ns`")
+    truth_ns: float = Field(description="the closed form plus this machine's round trip")
+    low_ns: float = Field(description="by chance, the answer of a run of this length lies between this and `high_ns`")
     high_ns: float
-    allowance_ns: float = Field(description="what the server itself was late by, at this percentile")
-    answer_ns: float = Field(description="what Redline says")
-    error_ns: float = Field(description="answer less truth")
-    goal_ns: float = Field(description="how large an error may be, beyond chance and allowance")
+    allowance_ns: float = Field(description="the server's own lateness at this percentile")
+    answer_ns: float = Field(description="the value that Redline measured")
+    error_ns: float = Field(description="answer minus truth")
+    goal_ns: float = Field(description="the largest acceptable error, beyond chance and allowance")
     judgement: Judgement
     reason: str = Field(default="", description="why it is not ok")
 
 
 class Check(Frozen):
-    """Something else that has a goal."""
+    """Another value that has a goal."""
 
     name: str
     value: float
@@ -44,29 +44,29 @@ class Check(Frozen):
 
 
 class Noise(Frozen):
-    """What this machine did while a case ran; null where it does not tell."""
+    """What this machine did while a case ran; null if unknown."""
 
     stolen_share: float | None = Field(description="of all cores' time, taken by the hypervisor")
     pressure_share: float | None = Field(description="of the time, some process waited for a core (PSI)")
-    engine_waited_share: float | None = Field(description="of the time, the engine wanted to run and had no core")
+    engine_waited_share: float | None = Field(description="of the time, the engine was ready to run and had no core")
     server_waited_share: float | None = Field(description="the same of the server")
     engine_late: tuple[Quantile, ...] = Field(description="from due to taken up")
     server_late: tuple[Quantile, ...] = Field(description="from the answer's due time to its write, as the server says")
 
 
 class PeerAnswer(Frozen):
-    """What another tool reports of the same case."""
+    """What another tool reports for the same case."""
 
     peer: str
     version: str
     tried_with: str = Field(description="the version whose output its reader was written for")
-    loop: Literal["open", "closed"] = Field(description="closed where the tool cannot hold a rate")
+    loop: Literal["open", "closed"] = Field(description="closed if the tool cannot hold a rate")
     points: tuple[Quantile, ...] = Field(description="only what it reports")
     note: str = ""
 
 
 class CaseResult(Frozen):
-    """One known case."""
+    """One case with a known answer."""
 
     name: str
     about: str
@@ -80,7 +80,7 @@ class CaseResult(Frozen):
 
 
 class MachineFacts(Frozen):
-    """What it was taken on."""
+    """The machine of the selftest."""
 
     cpu_model: str
     cores: int
@@ -91,14 +91,16 @@ class MachineFacts(Frozen):
 
 
 class SelftestResult(Frozen):
-    """`redline selftest --json`: known answers beside Redline's."""
+    """`redline selftest --json`: known answers and Redline's."""
 
     format: Literal["redline.selftest/1"] = "redline.selftest/1"
     judgement: Judgement = Field(description="off if anything is; too noisy to say if anything is and nothing is off")
     machine: MachineFacts
     round_trip: tuple[Quantile, ...] = Field(description="one connection, closed load, a server that does nothing")
-    round_trip_drift_ns: float = Field(description="how far its median moved from the selftest's begin to its end")
+    round_trip_drift_ns: float = Field(
+        description="how far its median moved from the beginning of the selftest to its end"
+    )
     resting_round_trip: tuple[Quantile, ...] = Field(description="the same with a pause of 1 ms between two requests")
     resting_round_trip_drift_ns: float
-    sleeper: tuple[Quantile, ...] = Field(description="how late this machine wakes one who does nothing but sleep")
+    sleeper: tuple[Quantile, ...] = Field(description="how late this machine wakes a loop that only sleeps")
     cases: tuple[CaseResult, ...]
