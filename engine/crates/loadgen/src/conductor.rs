@@ -1,241 +1,176 @@
-//! The main thread: starts the workers together, puts together what they tell, and tells it.
-
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+//! The main thread of an engine: it waits until all members have connected, starts their schedules at one instant, merges their
+//! intervals and emits the events. Members are worker threads, or processes that each run an engine of their own.
 
 use redline_traffic::{
-    Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Interval, Phase, Started, Summary, TlsInfo,
+    Connected, ENGINE_FORMAT, Ended, Engine, EngineError, Event, Interval, Phase, Slice, Started, Summary,
 };
 
-use crate::commands;
-use crate::job::{Job, Shape};
-use crate::measure_start::{IntervalGrid, MeasureStart};
-use crate::merge::Merger;
-use crate::output::tell;
-use crate::pool::Failure;
-use crate::shards::child::{Orders, is_shard};
+use crate::job::Job;
+use crate::measure_start::IntervalGrid;
+use crate::merge::{Measured, Merger};
+use crate::protocol::emit;
+use crate::shards::child::ShardControl;
 use crate::stop::Stop;
-use crate::sys::process::give_way;
-use crate::sys::time::{now_ns, thread_cpu_ns, unix_ns};
-use crate::worker_thread::{Message, WorkerHandle, spawn_worker};
+use crate::sys::process::lower_priority;
+use crate::sys::time::{now_ns, unix_ns};
+use crate::tally::MemberInterval;
 
-/// How far ahead the epoch is set, so that every worker is there when it comes.
-const NOTICE_NS: u64 = 1_000_000;
+/// Those who put the load on the target, numbered from 0.
+pub trait Members {
+    /// How far ahead the epoch is set, so that every member is ready when it comes.
+    const NOTICE_NS: u64;
+    /// Whether the main thread runs only while its core has nothing else to do.
+    fn yields_to_load(&self) -> bool;
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Worker threads in all processes, and processes.
+    fn workers_and_processes(&self) -> (u32, u32);
 
-/// Do a job and tell its events; how it ended, or `None` when it was stopped before there was anything to tell.
+    /// Wait until every member has tried to connect; `None` when the work was stopped before. `connect_ns` is left at 0.
+    ///
+    /// # Errors
+    /// When a member failed.
+    fn connect(&mut self, stop: &Stop) -> Result<Option<Connected>, EngineError>;
+
+    /// Start all schedules at this time.
+    fn start(&mut self, epoch_ns: u64);
+
+    /// Execute the commands on standard input from now on.
+    ///
+    /// # Errors
+    /// When the thread that reads them cannot be started.
+    fn accept_commands(&mut self, grid: IntervalGrid) -> Result<(), EngineError>;
+
+    /// Wait for what a member reports next; `None` for what needs no handling.
+    ///
+    /// # Errors
+    /// When a member failed.
+    fn next(&mut self) -> Result<Option<Report>, EngineError>;
+
+    /// Give a member the slice of an interval back, to be reused.
+    fn give_back(&self, member: usize, slice: Box<Slice>);
+
+    /// CPU time of this process that no interval contains.
+    fn own_cpu_ns(&self) -> u64;
+}
+
+/// What a member reports while the load runs.
+pub enum Report {
+    Interval {
+        member: usize,
+        interval: MemberInterval,
+    },
+    /// It has sent its last interval.
+    Finished {
+        member: usize,
+        measured: Measured,
+    },
+}
+
+/// Do a job and emit its events. Returns how it ended; `None` when it was stopped before it started. `begun_ns` is when
+/// connecting began, and `control` what the coordinator of a shard says.
 ///
 /// # Errors
 /// When it could not be done.
-pub fn direct(
-    job: &Arc<Job>,
-    target: SocketAddr,
-    stop: &Arc<Stop>,
-    orders: Option<&Orders>,
+pub fn run<M: Members>(
+    mut members: M,
+    job: &Job,
+    stop: &Stop,
+    control: Option<&ShardControl>,
+    begun_ns: u64,
 ) -> Result<Option<Ended>, EngineError> {
-    let begun_ns = now_ns();
-    let (messages, inbox) = channel();
-    let beginning = orders.map_or_else(Arc::default, |orders| Arc::clone(&orders.beginning));
-    let hired = (0..job.workers)
-        .map(|number| spawn_worker(number, job, stop, target, &messages, &beginning))
-        .collect::<io::Result<Vec<_>>>()
-        .map_err(|error| internal(&error))?;
-    drop(messages);
-    let connections = wait_for_connections(&hired, &inbox)?;
-    if stop.code().is_some() {
+    let Some(connected) = members.connect(stop)? else {
         return Ok(None);
-    }
-    let trouble = not_connected(job, target, &connections);
-    let connect_ns = now_ns() - begun_ns;
-    let epoch_ns = match (orders, trouble) {
-        (Some(orders), trouble) => {
-            tell(&connected(connections, connect_ns, trouble));
-            match orders.epoch_ns(stop) {
-                Some(epoch_ns) => epoch_ns,
-                None => return Ok(None),
+    };
+    let connected = Connected { connect_ns: now_ns() - begun_ns, ..connected };
+    let epoch_ns = if let Some(control) = control {
+        emit(&Event::Connected(connected));
+        let Some(epoch_ns) = control.epoch_ns(stop) else {
+            return Ok(None);
+        };
+        epoch_ns
+    } else {
+        match connected {
+            Connected { connections: 0, error: Some(error), .. } => return Err(error),
+            connected => {
+                let epoch_ns = now_ns() + M::NOTICE_NS;
+                emit(&Event::Started(started(&members, job, connected, epoch_ns)));
+                epoch_ns
             }
         }
-        (None, Some(trouble)) => return Err(trouble),
-        (None, None) => {
-            let epoch_ns = now_ns() + NOTICE_NS;
-            tell(&started(job, connections, connect_ns, epoch_ns));
-            epoch_ns
-        }
     };
-    begin(&hired, epoch_ns);
-    if job.commands && orders.is_none() {
-        heed_commands(job, epoch_ns, &beginning).map_err(|error| internal(&error))?;
+    members.start(epoch_ns);
+    if job.commands && control.is_none() {
+        let latest_ns = epoch_ns + job.warmup_ns;
+        members.accept_commands(IntervalGrid { epoch_ns, interval_ns: job.interval_ns, latest_ns })?;
     }
-    let begins_ns = || beginning.at_ns().map_or(job.warmup_ns, |at_ns| at_ns - epoch_ns);
-    conduct(job, stop, &hired, &inbox, epoch_ns, begins_ns).map(Some)
+    if members.yields_to_load() {
+        lower_priority();
+    }
+    conduct(&mut members).map(Some)
 }
 
-/// Listen for the command to measure. What was said before the schedule started waits to be read, and counts.
-fn heed_commands(job: &Job, epoch_ns: u64, beginning: &Arc<MeasureStart>) -> io::Result<()> {
-    let grid = IntervalGrid { epoch_ns, interval_ns: job.interval_ns, latest_ns: epoch_ns + job.warmup_ns };
-    let beginning = Arc::clone(beginning);
-    commands::listen(move || beginning.ask(grid))
-}
-
-/// What a shard tells: the coordinator knows whether the others have connections, and when all start.
-fn connected(connections: Connections, connect_ns: u64, trouble: Option<EngineError>) -> Event<'static> {
-    let Connections { open, backend, tls, .. } = connections;
-    Event::Connected(Connected { connections: open, connect_ns, backend: backend.to_owned(), tls, trouble })
-}
-
-fn started(job: &Job, connections: Connections, connect_ns: u64, epoch_ns: u64) -> Event<'static> {
-    Event::Started(Started {
+fn started<M: Members>(members: &M, job: &Job, connected: Connected, epoch_ns: u64) -> Started {
+    let (workers, processes) = members.workers_and_processes();
+    Started {
         format: ENGINE_FORMAT.to_owned(),
         engine: Engine {
             name: "redline-engine".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            backend: connections.backend.to_owned(),
-            workers: job.workers,
+            backend: connected.backend,
+            workers,
             cpus: job.cpus.clone(),
-            processes: 1,
+            processes,
         },
-        connections: connections.open,
-        connect_ns,
+        connections: connected.connections,
+        connect_ns: connected.connect_ns,
         epoch_unix_ns: unix_ns() + epoch_ns - now_ns(),
-        tls: connections.tls,
-    })
-}
-
-/// Tell all workers when the schedule starts.
-fn begin(hired: &[WorkerHandle], epoch_ns: u64) {
-    for worker in hired {
-        // A worker that is gone has said why.
-        let _ = worker.epoch.send(epoch_ns);
+        tls: connected.tls,
     }
 }
 
-/// What the workers' connecting came to.
-struct Connections {
-    open: u64,
-    backend: &'static str,
-    tls: Option<TlsInfo>,
-    why: Option<Failure>,
-}
-
-/// Wait until every worker has tried.
-fn wait_for_connections(hired: &[WorkerHandle], inbox: &Receiver<Message>) -> Result<Connections, EngineError> {
-    let mut all = Connections { open: 0, backend: "", tls: None, why: None };
-    for _ in hired {
-        match inbox.recv() {
-            Ok(Message::Connected(opened, backend)) => {
-                all.open += opened.open as u64;
-                all.why = opened.why.or(all.why);
-                all.tls = all.tls.or(opened.tls);
-                all.backend = backend;
-            }
-            Ok(Message::Failed(error)) => return Err(internal(&error)),
-            Ok(_) => {}
-            Err(error) => return Err(internal(&io::Error::other(error))),
-        }
-    }
-    Ok(all)
-}
-
-/// That not one connection could be opened, when some were wanted.
-fn not_connected(job: &Job, target: SocketAddr, connections: &Connections) -> Option<EngineError> {
-    let wants_some = match &job.load.shape {
-        Shape::Closed { users, .. } => users.start() >= 1.0,
-        Shape::Open { .. } => true,
-    };
-    if connections.open > 0 || !wants_some {
-        return None;
-    }
-    let why = connections.why.as_ref().map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
-    let hint = match connections.why {
-        Some(Failure::Tls(_)) => {
-            "check that the port speaks TLS, and the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
-        }
-        _ => "check that the server is running and listens on that address and port",
-    };
-    Some(EngineError {
-        kind: ErrorKind::Connect,
-        message: format!("not one connection to {target} could be opened: {why}"),
-        hint: hint.to_owned(),
-    })
-}
-
-/// Tell intervals as they end, and then the result. `begins_ns` is when the measurement begins, after the epoch: it is known
-/// once a worker has measured.
-fn conduct(
-    job: &Job,
-    stop: &Stop,
-    hired: &[WorkerHandle],
-    inbox: &Receiver<Message>,
-    epoch_ns: u64,
-    begins_ns: impl Fn() -> u64,
-) -> Result<Ended, EngineError> {
-    // The coordinator waits for all shards: where they share few cores, one that gives way would hold up the result of all.
-    if !is_shard() {
-        give_way();
-    }
-    let mut merger = Merger::new(hired.len());
-    let planned_end_ns = || begins_ns() + job.measure_ns;
-    // The window is the longest of the workers': one may have been cut, or have had all its requests, before the others.
-    let (mut end_ns, mut was_cut) = (0, false);
-    let mut cpu_ns = thread_cpu_ns();
-    while !merger.all_finished() {
-        match inbox.recv() {
-            Ok(Message::WorkerInterval(worker, piece)) => {
-                if let Some(spare) = merger.add(worker, piece) {
-                    let _ = hired[worker].returns.send(spare);
+/// Emit intervals as they end, and then the result.
+fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
+    let mut merger = Merger::new(members.count());
+    let mut cpu_ns = members.own_cpu_ns();
+    let Measured { ended, start_ns, end_ns } = loop {
+        match members.next()? {
+            Some(Report::Interval { member, interval }) => {
+                if let Some(spare) = merger.add(member, interval) {
+                    members.give_back(member, spare);
                 }
             }
-            Ok(Message::Finished { worker, cut_ns }) => {
-                was_cut |= cut_ns.is_some();
-                end_ns = end_ns.max(cut_ns.map_or_else(planned_end_ns, |cut_ns| cut_ns.saturating_sub(epoch_ns)));
-                merger.finish(worker);
-            }
-            Ok(Message::Connected(..)) => {}
-            Ok(Message::Failed(error)) => return Err(internal(&error)),
-            Err(error) => return Err(internal(&io::Error::other(error))),
+            Some(Report::Finished { member, measured }) => merger.finish(member, measured),
+            None => continue,
         }
-        tell_intervals(&mut merger, hired, &mut cpu_ns);
-    }
-    let ended = if was_cut { stop.ended() } else { Ended::Complete };
-    let measure_end_ns = end_ns.min(planned_end_ns());
-    tell(&Event::Result(Summary {
-        ended,
-        measure_start_ns: begins_ns().min(measure_end_ns),
-        measure_end_ns,
-        slice: &merger.total,
-    }));
+        emit_intervals(&mut merger, members, &mut cpu_ns);
+        if let Some(measured) = merger.measured() {
+            break measured;
+        }
+    };
+    let summary = Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, slice: &merger.total };
+    emit(&Event::Result(summary));
     Ok(ended)
 }
 
-/// Tell every interval that all workers have told. The main thread's own CPU time belongs to the interval that it tells.
-fn tell_intervals(merger: &mut Merger, hired: &[WorkerHandle], cpu_ns: &mut u64) {
+/// Emit every interval that all members have reported. Our own CPU time is counted in the interval that is emitted.
+fn emit_intervals<M: Members>(merger: &mut Merger, members: &M, cpu_ns: &mut u64) {
     while let Some(mut merged) = merger.next() {
-        let before_ns = std::mem::replace(cpu_ns, thread_cpu_ns());
+        let before_ns = std::mem::replace(cpu_ns, members.own_cpu_ns());
         let own_ns = *cpu_ns - before_ns;
-        let piece = &mut merged.piece;
-        piece.slice.engine_cpu_ns += own_ns;
-        if piece.phase == Phase::Measure {
+        let interval = &mut merged.interval;
+        interval.slice.engine_cpu_ns += own_ns;
+        if interval.phase == Phase::Measure {
             merger.total.engine_cpu_ns += own_ns;
         }
-        tell(&Event::Interval(Interval {
-            phase: piece.phase,
+        emit(&Event::Interval(Interval {
+            phase: interval.phase,
             index: merged.index,
-            start_ns: piece.start_ns,
-            end_ns: piece.end_ns,
-            slice: &piece.slice,
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            slice: &interval.slice,
         }));
-        piece.slice.clear();
-        let _ = hired[merged.lender].returns.send(merged.piece.slice);
-    }
-}
-
-fn internal(error: &io::Error) -> EngineError {
-    EngineError {
-        kind: ErrorKind::Internal,
-        message: format!("the system refused what it never should: {error}"),
-        hint:
-            "look at the limits of this process (descriptors, threads, memory) and report it if they are not the cause"
-                .to_owned(),
+        interval.slice.clear();
+        members.give_back(merged.owner, merged.interval.slice);
     }
 }

@@ -1,16 +1,18 @@
-//! Why requests failed: the first reason of each kind, on standard error, for whoever reads the counts and wonders.
+//! Why requests failed: the first reason of each kind, on standard error.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// A kind of failure that has reasons worth telling.
+use crate::ids::GlobalWorkerId;
+
+/// A kind of failure whose reason is worth reporting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// The target did not take the connection.
     Connect,
-    /// This side had no port, descriptor or memory for it.
+    /// This side had no port, descriptor or memory for the connection.
     Exhausted,
-    /// The handshake on it failed.
+    /// The TLS handshake failed.
     Tls,
     Reset,
     /// The peer reset an HTTP/2 stream.
@@ -18,8 +20,8 @@ pub enum Kind {
     Malformed,
 }
 
-impl Kind {
-    /// What kind of failure it is that a connection could not be opened.
+impl FailureKind {
+    /// The kind of an error of opening a connection.
     pub fn of_connecting(error: &io::Error) -> Self {
         let exhausted = [
             libc::EADDRNOTAVAIL,
@@ -45,23 +47,23 @@ impl Kind {
     }
 }
 
-/// What one worker has said.
+/// The failures that one worker has reported.
 pub struct FailureLog {
-    worker: u32,
-    told: [bool; 6],
+    worker: GlobalWorkerId,
+    reported: [bool; 6],
 }
 
 impl FailureLog {
-    pub fn new(worker: u32) -> Self {
-        Self { worker, told: [false; 6] }
+    pub fn new(worker: GlobalWorkerId) -> Self {
+        Self { worker, reported: [false; 6] }
     }
 
-    /// Say why, if it is the first of its kind.
+    /// Report a failure, if it is the first of its kind.
     #[inline]
-    pub fn tell(&mut self, kind: Kind, why: &dyn Display) {
-        if !std::mem::replace(&mut self.told[kind as usize], true) {
-            // Nobody may read it; the counts tell all the same.
-            let _ = writeln!(io::stderr(), "worker {}: first {} failure: {why}", self.worker, kind.name());
+    pub fn report(&mut self, kind: FailureKind, why: &dyn Display) {
+        if !std::mem::replace(&mut self.reported[kind as usize], true) {
+            // Nobody may read it; the counts are complete all the same.
+            let _ = writeln!(io::stderr(), "worker {}: first {} failure: {why}", self.worker.0, kind.name());
         }
     }
 }

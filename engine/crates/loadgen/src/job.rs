@@ -8,6 +8,7 @@ use redline_pacing::MOST_WORKERS;
 use redline_traffic::{EngineError, ErrorKind};
 use serde::Deserialize;
 
+use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::shards::child::is_shard;
 
 pub use load::{Load, Shape};
@@ -122,10 +123,15 @@ impl Job {
         raw.check()
     }
 
-    /// How much of a whole number is this worker's, by its number in this process.
-    pub fn share_of(&self, all: u64, worker: u32) -> u64 {
-        let Shard { first_worker, all_workers, .. } = self.shard;
-        all / u64::from(all_workers) + u64::from(u64::from(first_worker + worker) < all % u64::from(all_workers))
+    /// The number of a worker of this process among those of all processes.
+    pub fn global(&self, worker: WorkerId) -> GlobalWorkerId {
+        GlobalWorkerId(self.shard.first_worker + worker.0)
+    }
+
+    /// A worker's share of a whole number.
+    pub fn share_of(&self, all: u64, worker: WorkerId) -> u64 {
+        let all_workers = u64::from(self.shard.all_workers);
+        all / all_workers + u64::from(u64::from(self.global(worker).0) < all % all_workers)
     }
 }
 

@@ -1,33 +1,25 @@
-//! `redline-engine`: reads a job from standard input, puts its load on a server, and tells what it saw on standard output.
+//! `redline-engine`: reads a job from standard input, puts its load on a server, and writes what it measured to standard output.
 //!
-//! The contract is `docs/reference/engine-protocol.md`. Lines of this file are the order of things: read, check what the
-//! machine allows, watch for the end, resolve, direct.
+//! The contract is `docs/reference/engine-protocol.md`. This file is the order of things: read the job, check what the machine
+//! allows, watch for signals and the deadline, resolve the target, run the load.
 
-mod commands;
+mod client;
 mod conductor;
-mod connecting;
-mod connection;
 mod demand;
-mod exchange;
 mod failure_log;
-mod flights;
+mod ids;
 mod io;
 mod job;
 mod measure_start;
 mod merge;
-mod outbox;
-mod output;
-mod pool;
-mod scenario;
+mod protocol;
 mod shards;
 mod sources;
-mod states;
 mod stop;
-mod streams;
 mod sys;
 mod tally;
 mod worker;
-mod worker_thread;
+mod workers;
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
@@ -37,11 +29,14 @@ use std::time::Duration;
 use redline_traffic::{Ended, EngineError, ErrorKind, Event};
 
 use crate::job::{Backend, Http, Job, bad};
+use crate::measure_start::MeasureStart;
+use crate::protocol::{emit, read_job};
 use crate::shards::Plan;
-use crate::shards::child::{Orders, is_shard, read_job};
+use crate::shards::child::{ShardControl, is_shard};
 use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop, watch};
 use crate::sys::process::{Signals, allowed_cpus, die_with_parent, pin, raise_open_files};
 use crate::sys::time::now_ns;
+use crate::workers::Workers;
 
 const HELP: &str = "\
 redline-engine: the load engine of Redline
@@ -85,14 +80,14 @@ fn main() -> ExitCode {
     }
     match run(started_ns) {
         Ok(code) => ExitCode::from(code),
-        Err(trouble) => {
-            output::tell(&Event::Error(&trouble));
-            ExitCode::from(if trouble.kind == ErrorKind::BadJob { 2 } else { 1 })
+        Err(error) => {
+            emit(&Event::Error(&error));
+            ExitCode::from(if error.kind == ErrorKind::BadJob { 2 } else { 1 })
         }
     }
 }
 
-/// Tie this process to the parent that `REDLINE_PARENT` names, if it does; whether that one is gone already.
+/// End this process with the parent that `REDLINE_PARENT` names; whether that one has ended already.
 fn parent_is_gone() -> bool {
     let parent = std::env::var("REDLINE_PARENT").ok().and_then(|pid| pid.parse().ok());
     parent.is_some_and(|pid| !die_with_parent(pid))
@@ -109,18 +104,18 @@ fn run(started_ns: u64) -> Result<u8, EngineError> {
     watch(Arc::clone(&stop), Signals::block(), deadline_at_ns).map_err(|error| limit(&error))?;
     let ended = if is_shard() {
         raise_open_files().map_err(|error| limit(&error))?;
-        let orders = Orders::listen(Arc::clone(&stop)).map_err(|error| limit(&error))?;
+        let control = ShardControl::listen(Arc::clone(&stop)).map_err(|error| limit(&error))?;
         let target = job.shard.target.map_or_else(|| resolve(&job), Ok)?;
-        conductor::direct(&job, target, &stop, Some(&orders))?
+        run_workers(&job, target, &stop, Some(&control))?
     } else {
         let target = resolve(&job)?;
         check_sources(&job, target)?;
         let plan = plan(&job, target)?;
         if plan.processes == 1 {
-            conductor::direct(&job, target, &stop, None)?
+            run_workers(&job, target, &stop, None)?
         } else {
-            let order = shards::Order { text: &text, job: &job, target, plan, deadline_at_ns };
-            shards::direct(&order, &stop)?
+            let sharded = shards::ShardedJob { text: &text, job: &job, target, plan, deadline_at_ns };
+            shards::run(&sharded, &stop)?
         }
     };
     Ok(match ended {
@@ -131,8 +126,21 @@ fn run(started_ns: u64) -> Result<u8, EngineError> {
     })
 }
 
-/// Keep the whole engine on the cores that the job gives it, so that its main thread does not disturb others either.
-/// They may be others than those that it was started on, as long as the kernel grants them.
+/// Do a job with the worker threads of this process.
+fn run_workers(
+    job: &Arc<Job>,
+    target: SocketAddr,
+    stop: &Arc<Stop>,
+    control: Option<&ShardControl>,
+) -> Result<Option<Ended>, EngineError> {
+    let begun_ns = now_ns();
+    let measure_start = control.map_or_else(Arc::<MeasureStart>::default, |control| Arc::clone(&control.measure_start));
+    let workers = Workers::start(job, target, stop, measure_start)?;
+    conductor::run(workers, job, stop, control, begun_ns)
+}
+
+/// Pin the whole engine, its main thread too, to the cores of the job. They may differ from those that it was started on, as long
+/// as the kernel grants them.
 fn take_cpus(job: &Job) -> Result<(), EngineError> {
     if job.cpus.is_empty() {
         return Ok(());
@@ -148,7 +156,7 @@ fn take_cpus(job: &Job) -> Result<(), EngineError> {
     }
 }
 
-/// A connection starts from an address of the target's family.
+/// Source addresses must be of the target's family.
 fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
     let Some(i) = sources::unfit(target, &job.target.sources) else {
         return Ok(());
@@ -157,9 +165,9 @@ fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
     Err(bad(&format!("target.sources[{i}]"), &message, "give addresses of the target's family, IPv4 or IPv6"))
 }
 
-/// How many processes it takes: one, as long as its connections fit.
+/// How many processes the job takes: one, as long as its connections fit.
 fn plan(job: &Job, target: SocketAddr) -> Result<Plan, EngineError> {
-    shards::plan(&shards::Asked {
+    shards::plan(&shards::Needs {
         connections: job.load.connections(),
         workers: job.workers,
         target,
@@ -180,7 +188,7 @@ fn limit(error: &std::io::Error) -> EngineError {
     }
 }
 
-/// The address of the target. A name may have many: then it is the first that takes a connection.
+/// The address of the target. Of several, the first that accepts a connection.
 fn resolve(job: &Job) -> Result<SocketAddr, EngineError> {
     let host = job.target.host.as_str();
     let name = (host, job.target.port);
@@ -190,8 +198,8 @@ fn resolve(job: &Job) -> Result<SocketAddr, EngineError> {
         hint: "check target.host; it is a name or an address, without scheme, port or path".to_owned(),
     };
     let addresses: Vec<_> = name.to_socket_addrs().map_err(|error| unknown(error.to_string()))?.collect();
-    let patience = Duration::from_nanos(job.timeout_ns);
-    let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, patience).is_ok();
+    let timeout = Duration::from_nanos(job.timeout_ns);
+    let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, timeout).is_ok();
     let chosen = if addresses.len() > 1 { addresses.iter().find(takes) } else { None };
     chosen.or(addresses.first()).copied().ok_or_else(|| unknown("it has no address".to_owned()))
 }

@@ -1,8 +1,8 @@
-//! When the measurement begins, where that is told while the load runs.
+//! When the measurement starts, where a command sets that while the load runs.
 //!
-//! It begins at the end of an interval of the warm-up, the same for all workers. Each of them asks here whenever one of its
-//! own ends, under a lock: so whoever is told of an instant that is still to come is told before any worker has passed it, and a
-//! worker that is late has not passed it either. While the measurement runs nobody asks.
+//! It starts at the end of an interval of the warm-up, the same for all workers. Each worker looks here, under a lock, whenever one
+//! of its intervals ends. So an instant that no worker has passed when it is set is seen by all of them. Nobody looks here while
+//! the measurement runs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,12 +14,12 @@ use crate::sys::time::now_ns;
 pub struct IntervalGrid {
     pub epoch_ns: u64,
     pub interval_ns: u64,
-    /// When the warm-up ends if nobody says so before.
+    /// When the warm-up ends without a command.
     pub latest_ns: u64,
 }
 
 impl IntervalGrid {
-    /// The first end of an interval after this time; `None` when the warm-up ends by itself before it.
+    /// The first end of an interval after this time; `None` when the warm-up ends before it.
     pub fn next_after(&self, ns: u64) -> Option<u64> {
         let whole = ns.saturating_sub(self.epoch_ns) / self.interval_ns + 1;
         Some(self.epoch_ns + whole * self.interval_ns).filter(|at_ns| *at_ns < self.latest_ns)
@@ -27,48 +27,48 @@ impl IntervalGrid {
 }
 
 #[derive(Default)]
-struct Told {
+struct State {
     at_ns: Option<u64>,
-    /// The last end of an interval that some worker has passed.
+    /// The last end of an interval that a worker has passed.
     passed_ns: u64,
 }
 
-/// When the measurement begins. Said once, by whoever is asked to begin it.
+/// When the measurement starts. It is set once.
 #[derive(Default)]
-pub struct MeasureStart(Mutex<Told>);
+pub struct MeasureStart(Mutex<State>);
 
 impl MeasureStart {
-    /// Begin at the next end of an interval. What was said before, and what is said too late, changes nothing.
-    pub fn ask(&self, grid: IntervalGrid) {
-        let mut told = self.lock();
-        if told.at_ns.is_none() {
-            told.at_ns = grid.next_after(now_ns().max(told.passed_ns));
+    /// Start at the next end of an interval. Nothing changes when it was set before, or the warm-up ends before.
+    pub fn set_next(&self, grid: IntervalGrid) {
+        let mut state = self.lock();
+        if state.at_ns.is_none() {
+            state.at_ns = grid.next_after(now_ns().max(state.passed_ns));
         }
     }
 
-    /// Begin then, which is the end of an interval; whether no worker has passed it yet.
+    /// Start at this end of an interval. Returns false when a worker has passed it already.
     pub fn set(&self, at_ns: u64) -> bool {
-        let mut told = self.lock();
-        if told.passed_ns >= at_ns {
+        let mut state = self.lock();
+        if state.passed_ns >= at_ns {
             return false;
         }
-        told.at_ns = Some(at_ns);
+        state.at_ns = Some(at_ns);
         true
     }
 
-    /// When it begins, if that was said.
+    /// When it starts, if that was set.
     pub fn at_ns(&self) -> Option<u64> {
         self.lock().at_ns
     }
 
-    /// A worker passes the end of an interval of its warm-up: whether the measurement begins with it.
-    pub fn has_come(&self, end_ns: u64) -> bool {
-        let mut told = self.lock();
-        told.passed_ns = told.passed_ns.max(end_ns);
-        told.at_ns.is_some_and(|at_ns| at_ns <= end_ns)
+    /// A worker passes the end of an interval of its warm-up. Returns whether the measurement starts there.
+    pub fn is_reached(&self, end_ns: u64) -> bool {
+        let mut state = self.lock();
+        state.passed_ns = state.passed_ns.max(end_ns);
+        state.at_ns.is_some_and(|at_ns| at_ns <= end_ns)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_begins_at_an_end_of_an_interval_before_the_warm_up_ends() {
+    fn it_starts_at_an_end_of_an_interval_before_the_warm_up_ends() {
         let grid = IntervalGrid { epoch_ns: 1000, interval_ns: 100, latest_ns: 1250 };
         let next: Vec<_> = [0, 1000, 1099, 1100, 1199].into_iter().map(|ns| grid.next_after(ns)).collect();
         assert_eq!(next, [Some(1100), Some(1100), Some(1100), Some(1200), Some(1200)]);
@@ -86,25 +86,25 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_has_passed_cannot_be_the_beginning_any_more() {
-        let beginning = MeasureStart::default();
-        assert!(!beginning.has_come(1100));
-        assert!(!beginning.set(1100));
-        assert_eq!(beginning.at_ns(), None);
-        assert!(beginning.set(1200));
-        assert!(!beginning.has_come(1100));
-        assert!(beginning.has_come(1200));
+    fn an_instant_that_a_worker_has_passed_cannot_be_set() {
+        let start = MeasureStart::default();
+        assert!(!start.is_reached(1100));
+        assert!(!start.set(1100));
+        assert_eq!(start.at_ns(), None);
+        assert!(start.set(1200));
+        assert!(!start.is_reached(1100));
+        assert!(start.is_reached(1200));
     }
 
     #[test]
-    fn it_is_said_once() {
-        let beginning = MeasureStart::default();
+    fn it_is_set_once() {
+        let start = MeasureStart::default();
         let epoch_ns = now_ns();
         let grid = IntervalGrid { epoch_ns, interval_ns: 1_000_000_000_000, latest_ns: u64::MAX };
-        beginning.ask(grid);
-        let said = beginning.at_ns();
-        assert_eq!(said, Some(epoch_ns + grid.interval_ns));
-        beginning.ask(IntervalGrid { interval_ns: 1, ..grid });
-        assert_eq!(beginning.at_ns(), said);
+        start.set_next(grid);
+        let set = start.at_ns();
+        assert_eq!(set, Some(epoch_ns + grid.interval_ns));
+        start.set_next(IntervalGrid { interval_ns: 1, ..grid });
+        assert_eq!(start.at_ns(), set);
     }
 }

@@ -1,112 +1,140 @@
-//! The pieces of all workers, put together interval by interval.
+//! The intervals of all members (workers, or shards), merged by adding their counts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use redline_traffic::{Phase, Slice};
+use redline_traffic::{Ended, Phase, Slice};
 
-use crate::tally::WorkerInterval;
+use crate::tally::MemberInterval;
 
-/// An interval that some workers have told, or all.
+/// An interval of all members.
 pub struct Merged {
     pub index: u64,
-    pub piece: WorkerInterval,
-    /// Who gave the memory that holds it.
-    pub lender: usize,
+    pub interval: MemberInterval,
+    /// The member that the slice belongs to.
+    pub owner: usize,
 }
 
-/// Where an interval stands: its phase, and its number in it.
-type Place = (Phase, u64);
+/// How a measurement ended, and when it started and ended in nanoseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    pub ended: Ended,
+    pub start_ns: u64,
+    pub end_ns: u64,
+}
 
-/// What was seen in all, and the intervals that are not yet told by all.
+impl Measured {
+    /// The measurement of two members. It ended when the last did; what cut one has cut both.
+    fn and(self, other: Self) -> Self {
+        let ended = match (self.ended, other.ended) {
+            (Ended::Interrupted, _) | (_, Ended::Interrupted) => Ended::Interrupted,
+            (Ended::Deadline, _) | (_, Ended::Deadline) => Ended::Deadline,
+            (Ended::Complete, Ended::Complete) => Ended::Complete,
+        };
+        Self { ended, start_ns: self.start_ns.max(other.start_ns), end_ns: self.end_ns.max(other.end_ns) }
+    }
+}
+
+/// The position of an interval: its phase, and its number in it.
+type Position = (Phase, u64);
+
+/// The sums, and the intervals that not all members have reported.
 pub struct Merger {
-    told: Vec<Told>,
-    /// With the worker who gave the memory.
-    pending: BTreeMap<Place, (WorkerInterval, usize)>,
+    progress: Vec<Progress>,
+    /// With the member that each slice belongs to.
+    pending: BTreeMap<Position, (MemberInterval, usize)>,
     emitted: u64,
-    /// Where the last interval that was told ended.
+    /// When the last interval that was emitted ended.
     end_ns: u64,
-    /// The sums that the result tells.
+    measured: Option<Measured>,
+    /// The sums for the result.
     pub total: Slice,
 }
 
-/// How far a worker has come.
+/// How far a member has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
+enum Progress {
     Nothing,
-    UpTo(Place),
-    Everything,
+    UpTo(Position),
+    Finished,
 }
 
 impl Merger {
-    pub fn new(workers: usize) -> Self {
+    pub fn new(members: usize) -> Self {
         Self {
-            told: vec![Told::Nothing; workers],
+            progress: vec![Progress::Nothing; members],
             pending: BTreeMap::new(),
             emitted: 0,
             end_ns: 0,
+            measured: None,
             total: Slice::default(),
         }
     }
 
-    /// Add a worker's next interval; its memory comes back when it is not needed.
-    pub fn add(&mut self, worker: usize, piece: WorkerInterval) -> Option<Box<Slice>> {
-        match piece.phase {
+    /// Add a member's next interval. Returns its slice when it is not needed.
+    pub fn add(&mut self, member: usize, interval: MemberInterval) -> Option<Box<Slice>> {
+        match interval.phase {
             Phase::Warmup => {}
-            Phase::Measure => self.total.add(&piece.slice),
-            Phase::Drain => self.total.add_drained(&piece.slice),
+            Phase::Measure => self.total.add(&interval.slice),
+            Phase::Drain => self.total.add_drained(&interval.slice),
         }
-        let place = (piece.phase, piece.number);
-        self.told[worker] = Told::UpTo(place);
-        match self.pending.entry(place) {
+        let position = (interval.phase, interval.number);
+        self.progress[member] = Progress::UpTo(position);
+        match self.pending.entry(position) {
             Entry::Vacant(entry) => {
-                entry.insert((piece, worker));
+                entry.insert((interval, member));
                 None
             }
             Entry::Occupied(mut entry) => {
                 let (known, _) = entry.get_mut();
-                known.slice.add(&piece.slice);
-                known.end_ns = known.end_ns.max(piece.end_ns);
-                let mut spare = piece.slice;
+                known.slice.add(&interval.slice);
+                known.end_ns = known.end_ns.max(interval.end_ns);
+                let mut spare = interval.slice;
                 spare.clear();
                 Some(spare)
             }
         }
     }
 
-    /// A worker has nothing more to tell.
-    pub fn finish(&mut self, worker: usize) {
-        self.told[worker] = Told::Everything;
+    /// A member has reported its last interval.
+    pub fn finish(&mut self, member: usize, measured: Measured) {
+        self.progress[member] = Progress::Finished;
+        self.measured = Some(self.measured.map_or(measured, |known| known.and(measured)));
     }
 
-    pub fn all_finished(&self) -> bool {
-        self.told.iter().all(|told| *told == Told::Everything)
+    /// The measurement of all members, once all have finished.
+    pub fn measured(&self) -> Option<Measured> {
+        let all_finished = self.progress.iter().all(|progress| *progress == Progress::Finished);
+        self.measured.filter(|_| all_finished)
     }
 
-    /// The next interval that every worker has told or passed. It begins where the one before it ended: those of workers who
-    /// were cut at another time, or let intervals run together, begin elsewhere.
+    /// The next interval that every member has reported or passed. It starts where the one before it ended: those of members
+    /// that were cut at another time, or extended an interval, start elsewhere.
     pub fn next(&mut self) -> Option<Merged> {
         let entry = self.pending.first_entry()?;
-        if self.told.iter().any(|told| *told < Told::UpTo(*entry.key())) {
+        if self.progress.iter().any(|progress| *progress < Progress::UpTo(*entry.key())) {
             return None;
         }
-        let (mut piece, lender) = entry.remove();
-        piece.start_ns = self.end_ns;
-        piece.end_ns = piece.end_ns.max(self.end_ns + 1);
-        self.end_ns = piece.end_ns;
+        let (mut interval, owner) = entry.remove();
+        interval.start_ns = self.end_ns;
+        interval.end_ns = interval.end_ns.max(self.end_ns + 1);
+        self.end_ns = interval.end_ns;
         let index = self.emitted;
         self.emitted += 1;
-        Some(Merged { index, piece, lender })
+        Some(Merged { index, interval, owner })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Merger;
-    use crate::tally::WorkerInterval;
-    use redline_traffic::{Outcome, Phase, Slice};
+    use redline_traffic::{Ended, Outcome, Phase, Slice};
 
-    fn piece(phase: Phase, number: u64, start_ns: u64, end_ns: u64, requests: u64) -> WorkerInterval {
+    use super::{Measured, Merger};
+    use crate::tally::MemberInterval;
+
+    const MEASURED: Measured = Measured { ended: Ended::Complete, start_ns: 0, end_ns: 100 };
+
+    fn interval(phase: Phase, number: u64, start_ns: u64, end_ns: u64, requests: u64) -> MemberInterval {
         let mut slice = Box::<Slice>::default();
         for i in 0..requests {
             slice.counts.due += 1;
@@ -114,81 +142,87 @@ mod tests {
             slice.counts.outcomes.count(Outcome::Ok);
             slice.response.record(1000 + i);
         }
-        WorkerInterval { phase, number, start_ns, end_ns, slice }
+        MemberInterval { phase, number, start_ns, end_ns, slice }
     }
 
     #[test]
-    fn an_interval_is_told_when_all_workers_have_told_it() {
+    fn an_interval_is_merged_when_all_members_have_reported_it() {
         let mut merger = Merger::new(2);
-        assert!(merger.add(0, piece(Phase::Measure, 0, 0, 100, 3)).is_none());
-        assert!(merger.add(0, piece(Phase::Drain, 0, 100, 150, 1)).is_none());
+        assert!(merger.add(0, interval(Phase::Measure, 0, 0, 100, 3)).is_none());
+        assert!(merger.add(0, interval(Phase::Drain, 0, 100, 150, 1)).is_none());
         assert!(merger.next().is_none());
-        let spare = merger.add(1, piece(Phase::Measure, 0, 0, 100, 4)).unwrap();
+        let spare = merger.add(1, interval(Phase::Measure, 0, 0, 100, 4)).unwrap();
         assert_eq!(*spare, Slice::default());
         let first = merger.next().unwrap();
-        assert_eq!((first.index, first.piece.slice.counts.due, first.lender), (0, 7, 0));
+        assert_eq!((first.index, first.interval.slice.counts.due, first.owner), (0, 7, 0));
         assert!(merger.next().is_none());
-        merger.add(1, piece(Phase::Drain, 0, 100, 180, 2));
+        merger.add(1, interval(Phase::Drain, 0, 100, 180, 2));
         let second = merger.next().unwrap();
-        assert_eq!((second.index, second.piece.end_ns, second.piece.slice.response.count()), (1, 180, 3));
+        assert_eq!((second.index, second.interval.end_ns, second.interval.slice.response.count()), (1, 180, 3));
     }
 
     #[test]
-    fn workers_may_drain_for_different_times() {
+    fn members_may_drain_for_different_times() {
         let mut merger = Merger::new(2);
-        merger.add(0, piece(Phase::Drain, 0, 0, 10, 1));
-        merger.finish(0);
-        merger.add(1, piece(Phase::Drain, 0, 0, 100, 1));
-        merger.add(1, piece(Phase::Drain, 1, 100, 110, 1));
-        assert_eq!(merger.next().unwrap().piece.end_ns, 100);
-        assert_eq!(merger.next().unwrap().piece.start_ns, 100);
+        merger.add(0, interval(Phase::Drain, 0, 0, 10, 1));
+        merger.finish(0, MEASURED);
+        merger.add(1, interval(Phase::Drain, 0, 0, 100, 1));
+        merger.add(1, interval(Phase::Drain, 1, 100, 110, 1));
+        assert_eq!(merger.next().unwrap().interval.end_ns, 100);
+        assert_eq!(merger.next().unwrap().interval.start_ns, 100);
         assert!(merger.next().is_none());
-        merger.finish(1);
-        assert!(merger.all_finished());
+        merger.finish(1, MEASURED);
+        assert_eq!(merger.measured(), Some(MEASURED));
     }
 
     #[test]
     fn the_total_has_the_requests_of_the_drain_and_the_rates_of_the_window() {
         let mut merger = Merger::new(1);
-        merger.add(0, piece(Phase::Warmup, 0, 0, 10, 5));
-        merger.add(0, piece(Phase::Measure, 0, 10, 20, 3));
-        merger.add(0, piece(Phase::Drain, 0, 20, 30, 2));
+        merger.add(0, interval(Phase::Warmup, 0, 0, 10, 5));
+        merger.add(0, interval(Phase::Measure, 0, 10, 20, 3));
+        merger.add(0, interval(Phase::Drain, 0, 20, 30, 2));
         assert_eq!(merger.total.counts.due, 5);
         assert_eq!(merger.total.counts.outcomes.total(), 5);
         assert_eq!(merger.total.response.count(), 5);
         assert_eq!(merger.total.counts.completed, 3);
     }
 
-    /// One worker heard of the end when it came, the other an interval later.
+    /// One member learned of the end at once, the other an interval later.
     #[test]
-    fn a_measured_piece_is_never_merged_into_a_drained_one() {
+    fn a_measured_interval_is_never_merged_into_a_drained_one() {
         let mut merger = Merger::new(2);
-        merger.add(0, piece(Phase::Measure, 0, 0, 70, 3));
-        merger.add(0, piece(Phase::Drain, 0, 70, 71, 1));
-        merger.finish(0);
-        merger.add(1, piece(Phase::Measure, 0, 0, 100, 4));
-        merger.add(1, piece(Phase::Measure, 1, 100, 120, 5));
-        merger.add(1, piece(Phase::Drain, 0, 120, 121, 2));
-        merger.finish(1);
-        let told: Vec<_> = std::iter::from_fn(|| merger.next())
-            .map(|merged| merged.piece)
-            .map(|piece| (piece.phase, piece.start_ns, piece.end_ns, piece.slice.counts.due))
+        merger.add(0, interval(Phase::Measure, 0, 0, 70, 3));
+        merger.add(0, interval(Phase::Drain, 0, 70, 71, 1));
+        merger.finish(0, MEASURED);
+        merger.add(1, interval(Phase::Measure, 0, 0, 100, 4));
+        merger.add(1, interval(Phase::Measure, 1, 100, 120, 5));
+        merger.add(1, interval(Phase::Drain, 0, 120, 121, 2));
+        merger.finish(1, MEASURED);
+        let intervals: Vec<_> = std::iter::from_fn(|| merger.next())
+            .map(|merged| merged.interval)
+            .map(|interval| (interval.phase, interval.start_ns, interval.end_ns, interval.slice.counts.due))
             .collect();
         let expected = [(Phase::Measure, 0, 100, 7), (Phase::Measure, 100, 120, 5), (Phase::Drain, 120, 121, 3)];
-        assert_eq!(told, expected);
+        assert_eq!(intervals, expected);
         assert_eq!((merger.total.counts.due, merger.total.counts.completed), (15, 12));
     }
 
-    /// One worker let two intervals run together.
+    /// One member extended an interval.
     #[test]
-    fn an_interval_that_one_worker_has_passed_is_told() {
+    fn an_interval_that_one_member_has_passed_is_merged() {
         let mut merger = Merger::new(2);
-        merger.add(0, piece(Phase::Measure, 0, 0, 100, 1));
-        merger.add(0, piece(Phase::Measure, 1, 100, 200, 1));
+        merger.add(0, interval(Phase::Measure, 0, 0, 100, 1));
+        merger.add(0, interval(Phase::Measure, 1, 100, 200, 1));
         assert!(merger.next().is_none());
-        merger.add(1, piece(Phase::Measure, 1, 0, 200, 10));
-        assert_eq!(merger.next().map(|merged| (merged.piece.end_ns, merged.piece.slice.counts.due)), Some((100, 1)));
+        merger.add(1, interval(Phase::Measure, 1, 0, 200, 10));
+        assert_eq!(
+            merger.next().map(|merged| (merged.interval.end_ns, merged.interval.slice.counts.due)),
+            Some((100, 1))
+        );
         let second = merger.next().unwrap();
-        assert_eq!((second.piece.start_ns, second.piece.end_ns, second.piece.slice.counts.due), (100, 200, 11));
+        assert_eq!(
+            (second.interval.start_ns, second.interval.end_ns, second.interval.slice.counts.due),
+            (100, 200, 11)
+        );
     }
 }

@@ -9,26 +9,26 @@ use std::thread;
 
 use redline_traffic::Ended;
 
-use crate::sys::process::{Signals, end_now, hurry, this_thread};
+use crate::sys::poll::{wake, waker};
+use crate::sys::process::{Signals, end_now, restore_priority, this_thread};
 use crate::sys::time::now_ns;
-use crate::sys::waker::{wake, waker};
 
 /// Exit code after SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 /// Exit code when the deadline cut the work.
 pub const CUT_BY_DEADLINE: u8 = 124;
 
-/// How far ahead the common end of all workers is set, so that all hear of it before it comes.
+/// How far ahead the common end of all workers is set, so that all learn of it before it comes.
 const NOTICE_NS: u64 = 20_000_000;
 /// How long the engine may take to write its result after a signal.
-const LAST_WORDS_NS: u64 = 5_000_000_000;
+const SHUTDOWN_NS: u64 = 5_000_000_000;
 /// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise. A machine whose cores
 /// are taken by others needs a second and more until the results of several processes are one.
 const MARGIN_NS: u64 = 2_000_000_000;
 
 const RUNNING: u8 = 0;
 
-/// Whether, why and when to stop. Written once; workers look only when its waker wakes them.
+/// Whether, why and when to stop. It is set once; workers look only when its waker wakes them.
 pub struct Stop {
     waker: File,
     cause: AtomicU8,
@@ -40,8 +40,8 @@ impl Stop {
         Ok(Self { waker: waker()?, cause: AtomicU8::new(RUNNING), at_ns: AtomicU64::new(u64::MAX) })
     }
 
-    /// Ask all to stop, soon, at the same time.
-    pub fn ask(&self, code: u8) {
+    /// Request all workers to stop at one time, soon.
+    pub fn request(&self, code: u8) {
         self.at_ns.store(now_ns().saturating_add(NOTICE_NS), Ordering::Relaxed);
         self.cause.store(code, Ordering::Release);
         wake(&self.waker);
@@ -52,7 +52,7 @@ impl Stop {
         Some(self.cause.load(Ordering::Acquire)).filter(|code| *code != RUNNING)
     }
 
-    /// When to stop, in nanoseconds of the monotonic clock; never when nobody asked.
+    /// When to stop, in nanoseconds of the monotonic clock; `u64::MAX` while nobody requested it.
     pub fn at_ns(&self) -> u64 {
         self.code().map_or(u64::MAX, |_| self.at_ns.load(Ordering::Relaxed))
     }
@@ -79,12 +79,12 @@ pub fn watch(stop: Arc<Stop>, signals: Signals, deadline_at_ns: u64) -> io::Resu
     let main = this_thread();
     thread::Builder::new().name("stop".to_owned()).spawn(move || {
         let (code, limit_ns) = if signals.wait(soft_ns) {
-            (INTERRUPTED, deadline_at_ns.min(now_ns().saturating_add(LAST_WORDS_NS)))
+            (INTERRUPTED, deadline_at_ns.min(now_ns().saturating_add(SHUTDOWN_NS)))
         } else {
             (CUT_BY_DEADLINE, deadline_at_ns)
         };
-        stop.ask(code);
-        hurry(main);
+        stop.request(code);
+        restore_priority(main);
         signals.wait(limit_ns.saturating_sub(now_ns()));
         end_now(i32::from(code));
     })?;

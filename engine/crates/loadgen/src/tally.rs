@@ -1,34 +1,80 @@
-//! What one worker saw, interval by interval.
+//! What one worker measured, interval by interval.
 //!
-//! A request is counted in the phase in which it was due, and in the interval in which something became known of it.
-//! When an interval ends its slice goes to the director as it is, and an empty one takes its place: nothing is shared.
-//!
-//! Here intervals begin and end. `window` has the phases that they lie in, `counting` what is counted in them, and `outlet`
-//! how they leave.
-
-mod counting;
-mod outlet;
-mod window;
+//! A request is counted in the phase in which it was due, and in the interval in which it was sent or ended. When an interval ends,
+//! its slice is sent to the conductor and an empty one takes its place: nothing is shared.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
 
-use redline_traffic::{Phase, Slice};
+use redline_traffic::{Outcome, Phase, Slice};
 
+use crate::client::Completion;
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
 
-pub use counting::Ending;
-pub use outlet::{IntervalSender, Returns, WorkerInterval};
-pub use window::Window;
-
-/// How many intervals may be on their way or waiting to be read; while there are more, the current one goes on. It bounds
-/// the memory that a reader who is slow, or gone without a word, can cost.
+/// How many slices may be on their way or wait to be read. While there are more, the present interval is extended. That bounds
+/// the memory that a slow or stopped reader costs.
 const MOST_LENT: usize = 64;
+
+/// The phases of a load, in nanoseconds of the monotonic clock: warm-up from `epoch_ns`, measurement from `measure_ns`, drain from
+/// `end_ns`.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
+pub struct Window {
+    pub epoch_ns: u64,
+    pub measure_ns: u64,
+    pub end_ns: u64,
+}
+
+impl Window {
+    fn phase(&self, now_ns: u64) -> Phase {
+        if now_ns >= self.end_ns {
+            Phase::Drain
+        } else if now_ns >= self.measure_ns {
+            Phase::Measure
+        } else {
+            Phase::Warmup
+        }
+    }
+
+    /// The measurement starts at this time, and takes no longer for it.
+    fn begin(&mut self, at_ns: u64, measure_ns: u64) {
+        self.measure_ns = at_ns;
+        self.end_ns = self.end_ns.min(at_ns.saturating_add(measure_ns));
+    }
+
+    fn end_of(&self, phase: Phase) -> u64 {
+        match phase {
+            Phase::Warmup => self.measure_ns.min(self.end_ns),
+            Phase::Measure => self.end_ns,
+            Phase::Drain => u64::MAX,
+        }
+    }
+}
+
+/// One interval of one member (a worker or a shard). Times are nanoseconds since the epoch.
+pub struct MemberInterval {
+    pub phase: Phase,
+    /// The number of the interval in its phase that ends with it: it grows, and is the same for all members.
+    pub number: u64,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub slice: Box<Slice>,
+}
+
+/// How intervals are sent, and how their slices come back to be reused.
+pub struct IntervalSender {
+    pub send: Box<dyn Fn(MemberInterval) + Send>,
+    pub spare: Receiver<Box<Slice>>,
+}
+
+/// The other end of [`IntervalSender::spare`].
+pub type SliceReturn = Sender<Box<Slice>>;
 
 pub struct Tally {
     window: Window,
-    /// Who knows when the measurement begins, where that is not known before, and how long it is.
-    beginning: Option<(Arc<MeasureStart>, u64)>,
+    /// Where the start of the measurement is set while the load runs, and the length of the measurement.
+    measure_start: Option<(Arc<MeasureStart>, u64)>,
     interval_ns: u64,
     phase: Phase,
     number: u64,
@@ -38,18 +84,18 @@ pub struct Tally {
     /// Slices that were sent and have not come back.
     lent: usize,
     cpu_ns: u64,
-    outlet: IntervalSender,
+    sender: IntervalSender,
 }
 
 impl Tally {
-    /// A tally that begins at the window's epoch.
-    pub fn new(window: Window, interval_ns: u64, outlet: IntervalSender) -> Self {
+    /// A tally that starts at the window's epoch.
+    pub fn new(window: Window, interval_ns: u64, sender: IntervalSender) -> Self {
         let phase = window.phase(window.epoch_ns);
         let end_ns = window.end_of(phase).min(window.epoch_ns.saturating_add(interval_ns));
         let start_ns = window.epoch_ns;
         Self {
             window,
-            beginning: None,
+            measure_start: None,
             interval_ns,
             phase,
             number: 0,
@@ -58,27 +104,27 @@ impl Tally {
             slice: Box::default(),
             lent: 0,
             cpu_ns: thread_cpu_ns(),
-            outlet,
+            sender,
         }
     }
 
-    /// The warm-up may end sooner than the window says: ask this whenever an interval of it ends.
-    pub fn ask(&mut self, beginning: Arc<MeasureStart>) {
-        self.beginning = Some((beginning, self.window.end_ns - self.window.measure_ns));
+    /// The warm-up may end sooner than the window says: look here whenever an interval of it ends.
+    pub fn follow(&mut self, measure_start: Arc<MeasureStart>) {
+        self.measure_start = Some((measure_start, self.window.end_ns - self.window.measure_ns));
     }
 
-    /// Where the phases lie, as far as it is known.
+    /// The phases, as far as they are known.
     pub fn window(&self) -> Window {
         self.window
     }
 
-    /// When the current interval ends.
+    /// When the present interval ends.
     #[inline]
     pub fn interval_end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Time has come so far: send what has ended.
+    /// Time has come this far: send the intervals that have ended.
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
         while now_ns >= self.end_ns {
@@ -86,13 +132,13 @@ impl Tally {
         }
     }
 
-    /// The current interval has ended: it is sent, unless too many wait and its phase goes on.
+    /// The present interval has ended. It is sent, unless too many slices are lent and its phase continues.
     fn end_interval(&mut self) {
         let spare = self.take_back();
         let end_ns = self.end_ns;
         if self.phase == Phase::Warmup
-            && let Some((beginning, measure_ns)) = &self.beginning
-            && beginning.has_come(end_ns)
+            && let Some((measure_start, measure_ns)) = &self.measure_start
+            && measure_start.is_reached(end_ns)
         {
             self.window.begin(end_ns, *measure_ns);
         }
@@ -104,10 +150,10 @@ impl Tally {
         }
     }
 
-    /// Count the slices that came back; one of them.
+    /// Count the slices that came back, and return one of them.
     fn take_back(&mut self) -> Option<Box<Slice>> {
         let mut spare = None;
-        while let Ok(slice) = self.outlet.spare.try_recv() {
+        while let Ok(slice) = self.sender.spare.try_recv() {
             self.lent -= 1;
             spare = Some(slice);
         }
@@ -118,13 +164,13 @@ impl Tally {
         self.window.end_of(self.phase).min(start_ns.saturating_add(self.interval_ns))
     }
 
-    /// The load ends here, earlier than planned, for the intervals that are still to come.
+    /// The measurement ends at this time, before its planned end.
     pub fn cut(&mut self, end_ns: u64) {
         self.window.end_ns = self.window.end_ns.min(end_ns).max(self.start_ns);
         self.end_ns = self.end_ns.min(self.window.end_of(self.phase)).max(self.start_ns + 1);
     }
 
-    /// All is told: send the last interval. It is one of the drain, however short.
+    /// Send the last interval, which is one of the drain, however short.
     pub fn finish(&mut self, now_ns: u64) {
         self.advance(now_ns.max(self.window.end_ns));
         self.send(now_ns.max(self.start_ns + 1), None);
@@ -135,7 +181,7 @@ impl Tally {
         self.slice.engine_cpu_ns = cpu_ns - self.cpu_ns;
         self.cpu_ns = cpu_ns;
         self.lent += 1;
-        (self.outlet.pieces)(WorkerInterval {
+        (self.sender.send)(MemberInterval {
             phase: self.phase,
             number: self.number,
             start_ns: self.start_ns - self.window.epoch_ns,
@@ -147,6 +193,102 @@ impl Tally {
         self.phase = phase;
         self.start_ns = end_ns;
         self.end_ns = self.next_end_ns(end_ns);
+    }
+
+    /// A request fell due, and was noticed now.
+    #[inline]
+    pub fn due(&mut self, due_ns: u64, now_ns: u64) {
+        if self.is_of_phase(due_ns) {
+            self.slice.counts.due += 1;
+            let saturated = self.slice.lateness.record(now_ns.saturating_sub(due_ns));
+            self.slice.counts.saturated += u64::from(saturated);
+        }
+    }
+
+    /// A request that was due found no connection with room.
+    pub fn waited(&mut self, due_ns: u64) {
+        self.slice.counts.waited += u64::from(self.is_of_phase(due_ns));
+    }
+
+    /// A request ends as `connect` because this side had no port, descriptor or memory for its connection.
+    pub fn exhausted(&mut self, due_ns: u64) {
+        self.slice.counts.exhausted += u64::from(self.is_of_phase(due_ns));
+    }
+
+    /// The first byte of a request is about to be passed to the kernel.
+    #[inline]
+    pub fn sent(&mut self, due_ns: u64) {
+        self.slice.counts.sent += u64::from(self.is_of_phase(due_ns));
+    }
+
+    #[inline]
+    pub fn bytes_sent(&mut self, bytes: usize) {
+        self.slice.counts.bytes_sent += bytes as u64;
+    }
+
+    #[inline]
+    pub fn bytes_received(&mut self, bytes: usize) {
+        self.slice.counts.bytes_received += bytes as u64;
+    }
+
+    /// A request that was not answered is to be written again.
+    pub fn retried(&mut self, due_ns: u64) {
+        self.slice.counts.retried += u64::from(self.is_of_phase(due_ns));
+    }
+
+    /// A request is to be written again because its server announced that it would not process it.
+    pub fn resent(&mut self, due_ns: u64) {
+        self.slice.counts.resent += u64::from(self.is_of_phase(due_ns));
+    }
+
+    /// A TLS handshake succeeded.
+    pub fn handshake(&mut self, ns: u64, resumed: bool) {
+        self.slice.record_handshake(ns);
+        self.slice.counts.handshakes += 1;
+        self.slice.counts.resumed += u64::from(resumed);
+    }
+
+    /// An answer contained the server's clock: how far it was ahead of ours when the request was written, and ours ahead of it
+    /// when the answer was complete.
+    pub fn one_way(&mut self, due_ns: u64, to_server_ns: i128, from_server_ns: i128) {
+        if self.is_of_phase(due_ns) {
+            let one_way = self.slice.one_way_mut();
+            let saturated = [one_way.to_server.record(to_server_ns), one_way.from_server.record(from_server_ns)];
+            self.slice.counts.saturated += saturated.iter().filter(|saturated| **saturated).count() as u64;
+        }
+    }
+
+    /// Connections were opened in place of earlier ones.
+    pub fn reconnected(&mut self, connections: u64) {
+        self.slice.counts.reconnects += connections;
+    }
+
+    /// A request has ended.
+    #[inline]
+    pub fn ended(&mut self, completion: &Completion, now_ns: u64) {
+        let due_ns = completion.task.due_ns;
+        let of_phase = self.is_of_phase(due_ns);
+        let counts = &mut self.slice.counts;
+        counts.completed += u64::from(completion.outcome == Outcome::Ok);
+        if !of_phase {
+            return;
+        }
+        counts.outcomes.count(completion.outcome);
+        counts.saturated += u64::from(self.slice.response.record(now_ns.saturating_sub(due_ns)));
+        if let Some(written_ns) = completion.written_ns {
+            counts.saturated += u64::from(self.slice.service.record(now_ns.saturating_sub(written_ns)));
+        }
+        if let Some(status) = completion.status {
+            counts.status.count(status);
+            counts.late += u64::from(self.phase == Phase::Drain);
+        }
+    }
+
+    /// Whether a request that was due at this time is counted now: during the warm-up those of the warm-up, later the measured
+    /// ones.
+    #[inline]
+    fn is_of_phase(&self, due_ns: u64) -> bool {
+        (due_ns < self.window.measure_ns) == (self.phase == Phase::Warmup)
     }
 }
 

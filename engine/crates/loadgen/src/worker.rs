@@ -1,173 +1,162 @@
-//! One worker: an event loop over its connections that shares nothing with the others while it runs.
+//! One worker: an event loop that shares nothing with other workers while it runs.
 //!
-//! Here is the loop. `taking_up` says how requests that are due go out, `ending` how requests end, `phases` when the load does.
-//! What connections and answers mean for requests is in `connecting`, `exchange` and `streams`.
+//! It connects two parts that do not know each other: the [`WorkerLoad`] says which requests are due and counts how they end; the
+//! [`Client`] writes them and reports what happened to them.
 
-mod ending;
-mod phases;
-mod taking_up;
+mod load;
 
 use std::io;
 use std::sync::Arc;
 
-use redline_wire::Heads;
+use redline_traffic::Outcome;
 
-use crate::demand::{Demand, NEVER};
-use crate::failure_log::FailureLog;
-use crate::flights::Flights;
+pub use self::load::WorkerLoad;
+use crate::client::{Activity, Client};
+use crate::demand::DueEvent;
 use crate::io::{Event, Io};
-use crate::job::Job;
-use crate::pool::Pool;
-use crate::scenario::Scenario;
-use crate::states::State;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
-use crate::tally::Tally;
-
-/// What is a worker's own.
-pub struct WorkerParts<I> {
-    pub pool: Pool<I>,
-    pub demand: Demand,
-    pub scenario: Scenario,
-    pub tally: Tally,
-    pub reasons: FailureLog,
-    /// How many measured requests may fall due; the measurement ends with the last.
-    pub count: Option<u64>,
-}
 
 pub struct Worker<I> {
-    pub job: Arc<Job>,
-    pub stop: Arc<Stop>,
-    pub pool: Pool<I>,
-    pub flights: Flights,
-    pub demand: Demand,
-    pub scenario: Scenario,
-    pub tally: Tally,
-    pub reasons: FailureLog,
-    pub heads: Heads,
-    /// For bytes that were decrypted, and for what HTTP/2 made of them.
-    pub plain: Vec<u8>,
-    pub answers: Vec<redline_http2::Event>,
-    count: Option<u64>,
-    measure_ns: u64,
-    /// The end of the measurement window, and of the drain after it.
-    pub end_ns: u64,
-    pub drain_end_ns: u64,
-    pub now_ns: u64,
-    /// The window ended before its time.
-    was_cut: bool,
+    load: WorkerLoad,
+    client: Client<I>,
+    /// What the client reported and the load has not counted yet. It is empty whenever the clock is read.
+    activity: Activity,
+    stop: Arc<Stop>,
+    /// Poll for events without sleeping.
+    spin: bool,
+    now_ns: u64,
 }
 
 impl<I: Io> Worker<I> {
-    pub fn new(share: WorkerParts<I>, job: Arc<Job>, stop: Arc<Stop>, end_ns: u64) -> Self {
-        let drain_end_ns = end_ns.saturating_add(job.drain_ns);
-        let measure_ns = end_ns - job.measure_ns;
-        let WorkerParts { pool, demand, scenario, tally, reasons, count } = share;
-        let (heads, plain, answers) = (Heads::new(), Vec::new(), Vec::new());
-        let flights = Flights::new();
-        let now_ns = now_ns();
-        Self {
-            job,
-            stop,
-            pool,
-            flights,
-            demand,
-            scenario,
-            tally,
-            reasons,
-            heads,
-            plain,
-            answers,
-            count,
-            measure_ns,
-            end_ns,
-            drain_end_ns,
-            now_ns,
-            was_cut: false,
-        }
+    /// `activity` is that of connecting before the load.
+    pub fn new(load: WorkerLoad, client: Client<I>, activity: Activity, stop: Arc<Stop>, spin: bool) -> Self {
+        Self { load, client, activity, stop, spin, now_ns: now_ns() }
     }
 
-    /// Do the whole load; when its measurement ended if that was before its time.
+    /// Run the whole load. Returns when its measurement ended, if that was before its time.
     ///
     /// # Errors
-    /// When the kernel refuses to wait: nothing can be known then.
+    /// When the kernel refuses to wait.
     pub fn run(&mut self) -> io::Result<Option<u64>> {
-        self.count_handshakes();
-        if self.count == Some(0) {
-            // All requests are other workers'.
-            self.end_at(self.measure_ns);
-        }
+        self.apply();
         // A request to stop may have come before the first wait.
-        self.heed_stop();
+        self.check_stop();
         loop {
             self.tick();
-            self.take_up();
+            self.start_due();
             self.expire();
-            self.open_down();
-            // What has expired, or could not be opened, may have made room.
+            if self.load.may_open(self.now_ns) {
+                self.client.open_down(self.now_ns, &mut self.activity);
+                self.apply();
+            }
+            // Requests that expired, or whose connection failed, may have made room.
             self.dispatch();
-            if self.is_over() {
+            if self.load.is_over(self.client.is_idle(), self.now_ns) {
                 break;
             }
-            let wake_ns = self.next_wake_ns();
-            self.pool.io.wait(if self.job.spin || wake_ns <= self.now_ns { 0 } else { wake_ns })?;
-            while let Some(event) = self.pool.io.next() {
+            let wake_ns = self.load.wake_ns(self.now_ns).min(self.client.wake_ns());
+            self.client.wait(if self.spin || wake_ns <= self.now_ns { 0 } else { wake_ns })?;
+            while let Some(event) = self.client.next_event() {
                 self.handle(event);
             }
         }
-        self.finish();
-        Ok(self.was_cut.then_some(self.end_ns))
+        self.client.abandon(Outcome::InFlight, &mut self.activity);
+        self.apply();
+        self.load.finish(self.now_ns);
+        Ok(self.load.cut_ns())
     }
 
     /// Read the clock.
     #[inline]
-    pub fn tick(&mut self) {
+    fn tick(&mut self) {
         self.now_ns = now_ns();
-        if self.now_ns >= self.tally.interval_end_ns() {
-            self.end_intervals();
-        }
+        self.load.advance(self.now_ns);
     }
 
     fn handle(&mut self, event: Event) {
-        if let Some(connection) = event.connection()
-            && self.pool.roster.state(connection) == State::Opening
-        {
-            return self.advance(connection, event);
+        if let Event::Woken = event {
+            return self.check_stop();
         }
-        let mut more_comes = false;
-        match event {
-            Event::Woken => return self.heed_stop(),
-            Event::Received { connection, chunk, more } => {
-                more_comes = more;
-                self.tick();
-                self.received(connection, chunk.bytes(), more);
-                self.pool.io.release(chunk);
-            }
-            Event::Taken(connection, bytes) => self.taken(connection, bytes),
-            Event::Unwritable(connection, why) => self.unwritable(connection, &why),
-            Event::Ended(connection) => self.ended(connection),
-            Event::Broken(connection, why) => self.broken(connection, &why),
-            // Of a connection that is not being opened any more.
-            Event::Opened(_) | Event::Refused(..) => {}
+        let more_follow = matches!(event, Event::Received { more: true, .. });
+        if !matches!(event, Event::Sent(..)) {
+            self.tick();
         }
-        // What comes next may be the end of this connection: a request that went out on it now would be lost.
-        if !more_comes {
-            self.take_up();
+        self.client.handle(event, self.now_ns, &mut self.activity);
+        self.apply();
+        // What follows may be the end of this connection: a request that went out on it now would be lost.
+        if !more_follow {
+            self.start_due();
         }
     }
 
-    fn next_wake_ns(&self) -> u64 {
-        let timeout_ns = self.job.timeout_ns;
-        let opening = self.pool.roster.front(State::Opening);
-        let opening_ns = opening.map_or(NEVER, |front| self.pool.connections[front as usize].opened_ns);
-        let written_ns = self.flights.oldest().map_or(NEVER, |flight| flight.written_ns);
-        let end_ns = if self.now_ns < self.end_ns { self.end_ns } else { self.drain_end_ns };
-        let since_ns = opening_ns.min(written_ns).min(self.demand.oldest_due_ns());
-        end_ns
-            .min(self.demand.next_due_ns())
-            .min(self.tally.interval_end_ns())
-            .min(since_ns.saturating_add(timeout_ns))
-            .min(self.pool.next_opening_ns())
+    /// Count what the client has reported.
+    #[inline]
+    fn apply(&mut self) {
+        self.load.apply(&mut self.activity, self.now_ns);
+    }
+
+    /// Take the requests that are due by now, and send those for which a connection has room.
+    #[inline]
+    fn start_due(&mut self) {
+        // First those that wait: after this no request waits while a connection has room, so a request that falls due and finds
+        // room has it, and one that finds none waits.
+        self.dispatch();
+        while self.load.next_due_ns() <= self.now_ns {
+            match self.load.pop_due(self.now_ns) {
+                DueEvent::Due(_) if self.client.has_room() => {
+                    self.dispatch();
+                    self.tick();
+                }
+                DueEvent::Due(due_ns) => {
+                    if self.load.waits_for_connection(due_ns) {
+                        self.client.grow_for(self.load.waiting());
+                    }
+                }
+                DueEvent::Joined => self.client.grow(),
+                DueEvent::Left => self.client.shrink(),
+                DueEvent::Nothing => {}
+            }
+        }
+    }
+
+    /// Send the requests that wait, as long as a connection has room. The users of a closed load have their own connections, so
+    /// one is filled before the next; the requests of an open load are spread.
+    fn dispatch(&mut self) {
+        while self.load.waiting() > 0 {
+            let Some((connection, room)) = self.client.next_with_room() else {
+                return;
+            };
+            let burst = if self.load.is_open() { room.min(1) } else { room };
+            for _ in 0..burst {
+                let Some(task) = self.load.take() else {
+                    break;
+                };
+                match self.client.put(connection, task, self.now_ns) {
+                    Ok(()) => self.load.sent(&task),
+                    Err(task) => self.load.not_encoded(task, self.now_ns),
+                }
+            }
+            self.client.flush(connection, self.now_ns, &mut self.activity);
+            self.apply();
+            if self.load.waiting() > 0 {
+                self.tick();
+            }
+        }
+    }
+
+    fn expire(&mut self) {
+        self.client.expire(self.now_ns, &mut self.activity);
+        self.apply();
+        self.load.expire_waiting(self.now_ns);
+    }
+
+    fn check_stop(&mut self) {
+        let stop_ns = self.stop.at_ns();
+        if self.load.outlasts(stop_ns) {
+            self.tick();
+            self.load.stop_at(stop_ns, self.now_ns);
+        }
     }
 }
 

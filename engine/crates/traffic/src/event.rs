@@ -53,7 +53,7 @@ pub struct Connected {
     pub tls: Option<TlsInfo>,
     /// Why the work cannot be done if the other shards have no connection either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<EngineError>,
+    pub error: Option<EngineError>,
 }
 
 /// The connections are open and the epoch is now.
@@ -172,10 +172,10 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// What went wrong, and what to do about it.
+/// An error, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineError {
-    /// What kind of trouble.
+    /// What kind of error.
     pub kind: ErrorKind,
     /// What is wrong.
     pub message: String,

@@ -217,13 +217,13 @@ fn read(event: &Event<'_>) -> OwnedEvent {
 #[test]
 fn what_is_not_a_distribution_is_read_back_too() {
     let tls = TlsInfo { version: "1.3".into(), cipher: "TLS13_AES_128_GCM_SHA256".into(), alpn: None, insecure: true };
-    let trouble = EngineError { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
+    let error = EngineError { kind: ErrorKind::BadJob, message: "a".into(), hint: "b".into() };
     let connected = Connected {
         connections: 7,
         connect_ns: 8,
         backend: "epoll".into(),
         tls: Some(tls.clone()),
-        trouble: Some(trouble.clone()),
+        error: Some(error.clone()),
     };
     assert_eq!(read(&Event::Connected(connected.clone())), OwnedEvent::Connected(connected));
     let engine = Engine {
@@ -245,7 +245,7 @@ fn what_is_not_a_distribution_is_read_back_too() {
         };
         assert_eq!(read(&Event::Started(started.clone())), OwnedEvent::Started(started));
     }
-    assert_eq!(read(&Event::Error(&trouble)), OwnedEvent::Error(trouble.clone()));
+    assert_eq!(read(&Event::Error(&error)), OwnedEvent::Error(error.clone()));
 }
 
 #[test]

@@ -1,56 +1,58 @@
-//! The backend for every Linux: edge-triggered epoll, no `epoll_ctl` in the steady state, reads and writes at once.
+//! The backend for every Linux: edge-triggered epoll without `epoll_ctl` in the steady state. Reads and writes happen at once.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::ready::{Poll, Ready};
 use super::{Chunk, Event, Io, Sending};
+use crate::ids::ConnectionId;
+use crate::sys::poll::{Poll, Ready};
 use crate::sys::socket::{Address, begin_connect, is_to_itself, reset_on_close};
-use crate::sys::timer::Timer;
+use crate::sys::time::Timer;
 
 const WAKER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-/// How many events one wait takes.
+/// Events per wait.
 const EVENTS: usize = 256;
-/// How much one read takes: what is shorter than this was all there was.
+/// The size of a read. A shorter result means that the socket is empty.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How often one connection is read before the others have their turn.
+/// Reads of one connection before the others have their turn.
 const READS_AT_ONCE: u32 = 16;
 
 pub struct Epoll {
     poll: Poll,
     timer: Timer,
-    /// When the timer is set for; never, when it has fired.
+    /// When the timer fires; `u64::MAX` once it has fired.
     timer_ns: u64,
     slots: Vec<Slot>,
     ready: Box<[Ready]>,
     filled: usize,
     next: usize,
     reading: Option<Reading>,
-    /// Sockets of which more can be read although no event will say so.
+    /// Sockets with unread bytes that no event will report.
     unread: VecDeque<Reading>,
-    /// How many of them are still to be read before the next wait.
+    /// How many of them are to be read before the next wait.
     resuming: usize,
+    /// Empty while a chunk has it.
     buffer: Box<[u8]>,
 }
 
 #[derive(Default)]
 struct Slot {
     stream: Option<TcpStream>,
-    /// Counts the sockets, so that an event of an earlier one is told from those of the present.
+    /// Counts sockets, so that an event of an earlier socket is recognized and dropped.
     generation: u32,
     opening: bool,
-    /// The socket took no more.
+    /// The socket's send buffer is full.
     full: bool,
 }
 
-/// A socket that is being read.
+/// A socket with bytes to read.
 #[derive(Clone, Copy)]
 struct Reading {
     token: u64,
-    /// The peer sends no more after what there is.
+    /// The peer closed its side after these bytes.
     ending: bool,
     left: u32,
 }
@@ -62,19 +64,19 @@ impl Reading {
 }
 
 impl Epoll {
-    fn token(&self, connection: u32) -> u64 {
-        u64::from(self.slots[connection as usize].generation) << 32 | u64::from(connection)
+    fn token(&self, connection: ConnectionId) -> u64 {
+        u64::from(self.slots[connection.index()].generation) << 32 | u64::from(connection.0)
     }
 
-    /// Which connection has the socket that was registered so.
-    fn of(&self, token: u64) -> Option<u32> {
-        let connection = token as u32;
-        let slot = self.slots.get(connection as usize)?;
+    /// The connection whose present socket was registered with this token.
+    fn connection_of(&self, token: u64) -> Option<ConnectionId> {
+        let connection = ConnectionId(token as u32);
+        let slot = self.slots.get(connection.index())?;
         (slot.stream.is_some() && slot.generation == (token >> 32) as u32).then_some(connection)
     }
 
-    fn settle_opening(&mut self, connection: u32) -> Event {
-        let slot = &mut self.slots[connection as usize];
+    fn connect_result(&mut self, connection: ConnectionId) -> Event {
+        let slot = &mut self.slots[connection.index()];
         slot.opening = false;
         let Some(stream) = &slot.stream else {
             return Event::Refused(connection, ErrorKind::NotConnected.into());
@@ -86,7 +88,7 @@ impl Epoll {
         }
     }
 
-    /// What an event of the kernel means first; reading goes on from there.
+    /// The first event of a readiness report. What can be read is reported after it.
     fn take(&mut self, ready: Ready) -> Option<Event> {
         if ready.token() == TIMER {
             self.timer_ns = u64::MAX;
@@ -95,21 +97,21 @@ impl Epoll {
         if ready.token() == WAKER {
             return Some(Event::Woken);
         }
-        let connection = self.of(ready.token())?;
+        let connection = self.connection_of(ready.token())?;
         if ready.readable() {
             self.reading = Some(Reading::new(ready.token(), ready.ending()));
         }
-        let slot = &mut self.slots[connection as usize];
+        let slot = &mut self.slots[connection.index()];
         if slot.opening {
-            return Some(self.settle_opening(connection));
+            return Some(self.connect_result(connection));
         }
         let has_room = ready.writable() && std::mem::take(&mut slot.full);
-        has_room.then_some(Event::Taken(connection, 0))
+        has_room.then_some(Event::Sent(connection, 0))
     }
 
-    /// Read once; `None` when there is nothing (more) to read.
+    /// Read once; `None` when there is nothing to read.
     fn read(&mut self, mut reading: Reading) -> Option<Event> {
-        let connection = self.of(reading.token)?;
+        let connection = self.connection_of(reading.token)?;
         if reading.left == 0 {
             match self.unread.iter_mut().find(|known| known.token == reading.token) {
                 Some(known) => known.ending |= reading.ending,
@@ -117,16 +119,17 @@ impl Epoll {
             }
             return None;
         }
+        if self.buffer.is_empty() {
+            self.buffer = new_buffer();
+        }
         loop {
-            match self.slots[connection as usize].stream.as_mut()?.read(&mut self.buffer) {
+            match self.slots[connection.index()].stream.as_mut()?.read(&mut self.buffer) {
                 Ok(0) => return Some(Event::Ended(connection)),
                 Ok(bytes) => {
                     reading.left -= 1;
                     let more = bytes == self.buffer.len() || reading.ending;
                     self.reading = more.then_some(reading);
-                    // SAFETY: the buffer is neither moved nor written to before the chunk is given back: `next` and only it
-                    // reads into it.
-                    let chunk = unsafe { Chunk::new(&self.buffer[..bytes], 0) };
+                    let chunk = Chunk { memory: std::mem::take(&mut self.buffer), length: bytes, buffer: 0 };
                     return Some(Event::Received { connection, chunk, more });
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -135,6 +138,10 @@ impl Epoll {
             }
         }
     }
+}
+
+fn new_buffer() -> Box<[u8]> {
+    vec![0; BUFFER_BYTES].into_boxed_slice()
 }
 
 impl Io for Epoll {
@@ -157,29 +164,28 @@ impl Io for Epoll {
             reading: None,
             unread: VecDeque::new(),
             resuming: 0,
-            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            buffer: new_buffer(),
         })
     }
 
-    fn connect(&mut self, connection: u32, socket: TcpStream, target: &Address) -> io::Result<()> {
+    fn connect(&mut self, connection: ConnectionId, socket: TcpStream, target: &Address) -> io::Result<()> {
         begin_connect(&socket, target)?;
         self.poll.add_socket(socket.as_fd(), self.token(connection))?;
-        let slot = &mut self.slots[connection as usize];
+        let slot = &mut self.slots[connection.index()];
         slot.stream = Some(socket);
         slot.opening = true;
         slot.full = false;
         Ok(())
     }
 
-    unsafe fn send(&mut self, connection: u32, bytes: &[u8], _alone: bool) -> Sending {
-        let slot = &mut self.slots[connection as usize];
+    unsafe fn send(&mut self, connection: ConnectionId, bytes: &[u8], _alone: bool) -> Sending {
+        let slot = &mut self.slots[connection.index()];
         let Some(stream) = &mut slot.stream else {
             return Sending::Broken(ErrorKind::NotConnected.into());
         };
         loop {
             match stream.write(bytes) {
                 Ok(0) => return Sending::Broken(ErrorKind::WriteZero.into()),
-                // What it takes next it will say by an event, so one more try is for free only when it took all.
                 Ok(taken) => return Sending::Taken(taken),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     slot.full = true;
@@ -224,10 +230,12 @@ impl Io for Epoll {
         }
     }
 
-    fn release(&mut self, _chunk: Chunk) {}
+    fn release(&mut self, chunk: Chunk) {
+        self.buffer = chunk.memory;
+    }
 
-    fn close(&mut self, connection: u32, reset: bool) {
-        let slot = &mut self.slots[connection as usize];
+    fn close(&mut self, connection: ConnectionId, reset: bool) {
+        let slot = &mut self.slots[connection.index()];
         slot.generation = slot.generation.wrapping_add(1);
         if let Some(stream) = slot.stream.take()
             && reset

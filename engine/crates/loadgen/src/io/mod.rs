@@ -1,47 +1,47 @@
-//! Sockets, as completions: what was asked for happens, and is told as an [`Event`]. Two backends, one contract.
+//! Sockets driven by completions: an operation is started, and its end is reported as an [`Event`]. Two backends, one contract.
 //!
-//! A backend owns the sockets of a worker, one for each connection that is not down, and tells of no socket that was closed.
+//! A backend owns the sockets of a worker, one for each connection that is not down. It reports nothing about a socket that
+//! was closed.
 
 pub mod epoll;
-pub mod ready;
 pub mod uring;
 
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
-use std::ptr::NonNull;
 
+use crate::ids::ConnectionId;
 use crate::sys::socket::Address;
 
-/// What happened to a connection, or to all.
+/// What happened to a connection, or to all of them.
 pub enum Event {
-    /// Somebody woke the worker.
+    /// Another thread woke the worker.
     Woken,
     /// A socket is connected.
-    Opened(u32),
+    Opened(ConnectionId),
     /// A socket could not be connected.
-    Refused(u32, io::Error),
-    /// Bytes came. `more`: there are others to be told at once, or the end of the stream.
-    Received { connection: u32, chunk: Chunk, more: bool },
-    /// So many bytes that were handed over earlier have been taken, and more can be handed over.
-    Taken(u32, usize),
-    /// Bytes that were handed over could not be written; what came can still be read.
-    Unwritable(u32, io::Error),
-    /// The peer sends no more.
-    Ended(u32),
-    /// The connection is broken.
-    Broken(u32, io::Error),
+    Refused(ConnectionId, io::Error),
+    /// Bytes arrived. `more`: more bytes, or the end of the stream, follow at once.
+    Received { connection: ConnectionId, chunk: Chunk, more: bool },
+    /// The kernel took this many bytes of an earlier [`Sending::Later`] or [`Sending::Full`], and takes more.
+    Sent(ConnectionId, usize),
+    /// A write failed; received bytes can still be read.
+    Unwritable(ConnectionId, io::Error),
+    /// The peer closed its side.
+    Ended(ConnectionId),
+    /// The connection failed.
+    Broken(ConnectionId, io::Error),
 }
 
 impl Event {
-    /// Whose it is.
-    pub fn connection(&self) -> Option<u32> {
+    /// The connection it concerns.
+    pub fn connection(&self) -> Option<ConnectionId> {
         match *self {
             Self::Woken => None,
             Self::Opened(connection)
             | Self::Refused(connection, _)
             | Self::Received { connection, .. }
-            | Self::Taken(connection, _)
+            | Self::Sent(connection, _)
             | Self::Unwritable(connection, _)
             | Self::Ended(connection)
             | Self::Broken(connection, _) => Some(connection),
@@ -49,78 +49,78 @@ impl Event {
     }
 }
 
-/// What became of bytes that were handed over.
+/// The result of [`Io::send`].
 pub enum Sending {
-    /// So many were taken; there is room for more.
+    /// This many bytes were taken, and there is room for more.
     Taken(usize),
-    /// So many were taken, and no more are for now: [`Event::Taken`] tells when.
+    /// This many bytes were taken, and there is no room now: [`Event::Sent`] reports when there is.
     Full(usize),
-    /// They are on their way: [`Event::Taken`] tells how many were taken.
+    /// The kernel reads the bytes later: [`Event::Sent`] reports how many it took.
     Later,
-    /// The connection is broken.
+    /// The connection failed.
     Broken(io::Error),
 }
 
-/// Bytes that a backend has received, in its own memory. Not copied, and to be given back by [`Io::release`].
+/// Received bytes, in a buffer that belongs to the chunk until [`Io::release`] gives it back to its backend. A chunk that is
+/// dropped instead costs the backend one buffer.
 pub struct Chunk {
-    bytes: NonNull<u8>,
+    memory: Box<[u8]>,
     length: usize,
-    /// Which of the backend's buffers holds them.
+    /// Which of the backend's buffers it is.
     buffer: u16,
 }
 
 impl Chunk {
-    /// # Safety
-    /// The bytes stay where they are, and nobody writes to them, until the chunk is given back.
-    unsafe fn new(bytes: &[u8], buffer: u16) -> Self {
-        Self { bytes: NonNull::from(bytes).cast(), length: bytes.len(), buffer }
-    }
-
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `new` was promised that they stay as they are.
-        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr(), self.length) }
+        &self.memory[..self.length]
     }
 }
 
 /// A way to drive sockets.
 pub trait Io: Sized {
-    /// What it is called in a job and in `started`.
+    /// Its name in a job and in `started`.
     const NAME: &'static str;
     /// Whether its sockets must not block.
     const NONBLOCKING: bool;
 
-    /// For so many connections, numbered from 0; `waker` wakes it.
+    /// A backend for this many connections, numbered from 0. `waker` wakes it.
     ///
     /// # Errors
-    /// When the kernel does not have what it takes, or a limit is in the way.
+    /// When the kernel lacks a feature, or a limit is reached.
     fn new(connections: usize, waker: BorrowedFd<'_>) -> io::Result<Self>;
 
-    /// Begin to connect a connection that has no socket.
+    /// Start to connect a connection that has no socket.
     ///
     /// # Errors
     /// When that fails at once; the connection has no socket then.
-    fn connect(&mut self, connection: u32, socket: TcpStream, target: &Address) -> io::Result<()>;
+    fn connect(&mut self, connection: ConnectionId, socket: TcpStream, target: &Address) -> io::Result<()>;
 
-    /// Hand bytes over to be written. At most one hand-over of a connection is on its way. `alone` when everything that was
-    /// handed over earlier has reached the peer.
+    /// Write bytes. A connection has at most one write that is [`Sending::Later`]. `alone`: the peer has received all that
+    /// was written before.
     ///
     /// # Safety
-    /// After [`Sending::Later`], and with `alone` after [`Sending::Taken`], the bytes stay valid and as they are until the
-    /// connection tells of them, receives an answer, or is closed.
-    unsafe fn send(&mut self, connection: u32, bytes: &[u8], alone: bool) -> Sending;
+    /// The kernel may read the bytes after the call: they must stay valid and unchanged
+    ///
+    /// - after [`Sending::Later`], until [`Event::Sent`] or [`Event::Unwritable`] of this connection, [`Io::close`], or the
+    ///   drop of the backend;
+    /// - after [`Sending::Taken`] of an `alone` write, as long as the backend exists.
+    unsafe fn send(&mut self, connection: ConnectionId, bytes: &[u8], alone: bool) -> Sending;
 
-    /// Wait for events, at most until then by the monotonic clock; not at all when that is 0. It may return before that with
-    /// none: a timer that was set for an earlier wait is left to run, because setting one costs more than to wake in vain.
+    /// Wait for events, at most until this time of the monotonic clock; do not sleep when it is 0. It may return early without
+    /// an event, because a timer of an earlier wait is left running: to set one costs more than to wake in vain.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
     fn wait(&mut self, until_ns: u64) -> io::Result<()>;
 
-    /// The next event of those that the last wait brought. The chunk of the one before has been given back.
+    /// The next event of the last wait.
     fn next(&mut self) -> Option<Event>;
 
+    /// Give a chunk's buffer back.
     fn release(&mut self, chunk: Chunk);
 
-    /// Close a connection's socket, if it has one: by a reset, or orderly. Nothing is told of it any more.
-    fn close(&mut self, connection: u32, reset: bool);
+    /// Close a connection's socket, if it has one: with a reset, or in order. No event of it follows, and the kernel reads
+    /// none of its bytes any more.
+    fn close(&mut self, connection: ConnectionId, reset: bool);
 }

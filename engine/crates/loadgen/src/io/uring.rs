@@ -1,55 +1,220 @@
 //! The backend for Linux 6.1 and later: `io_uring` with one issuer, deferred task work, multishot receive and provided buffers.
-//! One system call submits all writes of a turn of the worker and waits for what comes next.
-//!
-//! Here are the ring and the contract. `operations` has what is asked of the kernel, `completions` what it answers, `buffers` the
-//! memory that received bytes lie in.
+//! One system call submits all writes of a turn of the worker and waits for the next events.
 
 mod buffers;
-mod completions;
-mod operations;
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use io_uring::squeue::Flags;
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 
 use self::buffers::Buffers;
-use self::operations::{GENERATIONS, Kind};
 use super::{Chunk, Event, Io, Sending};
-use crate::sys::socket::{Address, reset_on_close};
+use crate::ids::ConnectionId;
+use crate::sys::socket::{Address, is_to_itself, reset_on_close};
 
-/// How many operations are queued before they are submitted by themselves.
+/// Operations in the queue before it is submitted by itself.
 const QUEUED: u32 = 512;
-/// Room for completions that were not read yet; past it the kernel keeps them.
+/// Room for completions that were not read; beyond it the kernel keeps them.
 const COMPLETED: u32 = 8192;
-/// How many completions are taken out at once.
+/// Completions taken out at once.
 const BATCH: usize = 128;
-/// How long a write may be that is not told when it succeeds.
+/// The longest write whose success is not reported.
 const QUIET_BYTES: usize = 16 * 1024;
-/// The group that the provided buffers belong to.
+/// The group of the provided buffers.
 const GROUP: u16 = 0;
+/// Generations have 24 bits.
+const GENERATIONS: u32 = (1 << 24) - 1;
+
+/// The operation of a completion: the highest byte of its user data, above the generation and the connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Operation {
+    Wake,
+    Connect,
+    Receive,
+    Send,
+    Timer,
+    /// A write of which only the failure is reported.
+    QuietSend,
+}
+
+impl Operation {
+    fn of(user_data: u64) -> Self {
+        match user_data >> 56 {
+            0 => Self::Wake,
+            1 => Self::Connect,
+            2 => Self::Receive,
+            3 => Self::Send,
+            4 => Self::Timer,
+            _ => Self::QuietSend,
+        }
+    }
+
+    /// The user data of an operation that belongs to no connection.
+    fn user_data(self) -> u64 {
+        (self as u64) << 56
+    }
+}
 
 #[derive(Default)]
 struct Slot {
     stream: Option<TcpStream>,
+    /// Counts sockets, so that a completion of an earlier socket is recognized and dropped.
     generation: u32,
     /// Operations of the present socket that have not ended: a connect, a receive, a send.
     pending: u8,
 }
 
+/// Fields are dropped in this order: the ring before the memory that its operations use. [`Drop`] has ended them by then.
 pub struct Uring {
     ring: IoUring,
     buffers: Buffers,
     slots: Vec<Slot>,
-    waker: Fd,
-    /// When the timer that fires first is set for.
+    /// When the earliest timer fires; `u64::MAX` when none is set.
     timer_ns: u64,
     timer: Box<Timespec>,
     batch: Vec<cqueue::Entry>,
     next: usize,
+}
+
+impl Uring {
+    fn user_data(&self, operation: Operation, connection: ConnectionId) -> u64 {
+        let generation = self.slots[connection.index()].generation;
+        operation.user_data() | u64::from(generation) << 32 | u64::from(connection.0)
+    }
+
+    /// Queue an operation.
+    ///
+    /// # Safety
+    /// Its descriptor is open when it is submitted, and the memory that it points to is valid until it has ended.
+    unsafe fn push(&mut self, entry: &Entry) -> io::Result<()> {
+        // SAFETY: the caller's promise is that of `push`.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    /// Submit the queue without waiting.
+    fn submit(&mut self) -> io::Result<()> {
+        loop {
+            match self.ring.submit() {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn fd(&self, connection: ConnectionId) -> Option<Fd> {
+        self.slots[connection.index()].stream.as_ref().map(|stream| Fd(stream.as_raw_fd()))
+    }
+
+    fn receive(&mut self, connection: ConnectionId) -> io::Result<()> {
+        let Some(fd) = self.fd(connection) else {
+            return Ok(());
+        };
+        let user_data = self.user_data(Operation::Receive, connection);
+        let entry = opcode::RecvMulti::new(fd, GROUP).build().user_data(user_data);
+        self.slots[connection.index()].pending += 1;
+        // SAFETY: `close` submits the queue before it closes the socket, and the operation has no memory but the group's.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Set a timer. The wait that follows submits it.
+    fn set_timer(&mut self, at_ns: u64) -> io::Result<()> {
+        self.timer_ns = at_ns;
+        *self.timer = Timespec::new().sec(at_ns / 1_000_000_000).nsec((at_ns % 1_000_000_000) as u32);
+        let entry = opcode::Timeout::new(&raw const *self.timer).flags(TimeoutFlags::ABS).build();
+        // SAFETY: the kernel reads the time when the operation is submitted, and the box lives as long as the ring.
+        unsafe { self.push(&entry.user_data(Operation::Timer.user_data())) }
+    }
+
+    fn take_batch(&mut self) {
+        self.batch.clear();
+        self.next = 0;
+        self.batch.extend(self.ring.completion().take(BATCH));
+    }
+
+    /// The event of a completion, if there is one to report.
+    fn event(&mut self, completion: &cqueue::Entry) -> Option<Event> {
+        let user_data = completion.user_data();
+        let connection = ConnectionId(user_data as u32);
+        let operation = Operation::of(user_data);
+        if operation == Operation::Timer {
+            self.timer_ns = u64::MAX;
+            return None;
+        }
+        if operation == Operation::Wake {
+            // Once is enough: a request to stop is final.
+            return Some(Event::Woken);
+        }
+        let slot = &mut self.slots[connection.index()];
+        if slot.generation != (user_data >> 32) as u32 & GENERATIONS {
+            self.recycle(completion);
+            return None;
+        }
+        if operation != Operation::QuietSend && !cqueue::more(completion.flags()) {
+            slot.pending = slot.pending.saturating_sub(1);
+        }
+        match operation {
+            Operation::Connect => Some(self.connected(connection, completion.result())),
+            Operation::Receive => self.received(connection, completion),
+            _ => Some(match completion.result() {
+                sent @ 0.. => Event::Sent(connection, sent as usize),
+                error => Event::Unwritable(connection, io::Error::from_raw_os_error(-error)),
+            }),
+        }
+    }
+
+    /// Give the buffer of a completion back whose bytes nobody reads.
+    fn recycle(&mut self, completion: &cqueue::Entry) {
+        if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
+            self.buffers.recycle(buffer);
+        }
+    }
+
+    fn connected(&mut self, connection: ConnectionId, result: i32) -> Event {
+        if result < 0 {
+            return Event::Refused(connection, io::Error::from_raw_os_error(-result));
+        }
+        let to_itself = self.slots[connection.index()].stream.as_ref().is_none_or(is_to_itself);
+        if to_itself {
+            return Event::Refused(connection, io::Error::from_raw_os_error(libc::ECONNREFUSED));
+        }
+        match self.receive(connection) {
+            Ok(()) => Event::Opened(connection),
+            Err(error) => Event::Refused(connection, error),
+        }
+    }
+
+    fn received(&mut self, connection: ConnectionId, completion: &cqueue::Entry) -> Option<Event> {
+        let (result, flags) = (completion.result(), completion.flags());
+        let out_of_buffers = result == -libc::ENOBUFS;
+        if (result > 0 || out_of_buffers)
+            && !cqueue::more(flags)
+            && let Err(error) = self.receive(connection)
+        {
+            self.recycle(completion);
+            return Some(Event::Broken(connection, error));
+        }
+        match result {
+            1.. => {
+                let chunk = self.buffers.take(cqueue::buffer_select(flags)?, result as usize)?;
+                Some(Event::Received { connection, chunk, more: cqueue::sock_nonempty(flags) })
+            }
+            0 => {
+                self.recycle(completion);
+                Some(Event::Ended(connection))
+            }
+            _ if out_of_buffers => None,
+            error => Some(Event::Broken(connection, io::Error::from_raw_os_error(-error))),
+        }
+    }
 }
 
 impl Io for Uring {
@@ -67,58 +232,56 @@ impl Io for Uring {
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_skip_cqe_on_success() {
             return Err(ErrorKind::Unsupported.into());
         }
-        let buffers = Buffers::register(&ring, GROUP, connections)?;
-        // Closing depends on it: it is there from Linux 6.0 on, and finds nothing now.
+        // Closing depends on synchronous cancellation, which Linux has since 6.0. There is nothing to cancel now.
         match ring.submitter().register_sync_cancel(None, CancelBuilder::user_data(u64::MAX)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let slots = std::iter::repeat_with(Slot::default).take(connections).collect();
-        let waker = Fd(waker.as_raw_fd());
+        let buffers = Buffers::register(&ring, GROUP, connections)?;
         let mut uring = Self {
             ring,
             buffers,
-            slots,
-            waker,
+            slots: std::iter::repeat_with(Slot::default).take(connections).collect(),
             timer_ns: u64::MAX,
             timer: Box::default(),
             batch: Vec::with_capacity(BATCH),
             next: 0,
         };
-        uring.watch_waker()?;
+        let entry = opcode::PollAdd::new(Fd(waker.as_raw_fd()), libc::POLLIN as u32).build();
+        // SAFETY: the waker is open until it was submitted, here; it has no memory.
+        unsafe { uring.push(&entry.user_data(Operation::Wake.user_data()))? };
+        uring.submit()?;
         Ok(uring)
     }
 
-    fn connect(&mut self, connection: u32, socket: TcpStream, target: &Address) -> io::Result<()> {
+    fn connect(&mut self, connection: ConnectionId, socket: TcpStream, target: &Address) -> io::Result<()> {
         let entry = opcode::Connect::new(Fd(socket.as_raw_fd()), target.name(), target.length()).build();
-        let entry = entry.user_data(self.user_data(Kind::Connect, connection));
-        self.push(&entry)?;
-        // The kernel copies the address when it is submitted, which has to be while it is valid.
+        let entry = entry.user_data(self.user_data(Operation::Connect, connection));
+        // SAFETY: the kernel copies the address when the operation is submitted, here.
+        unsafe { self.push(&entry)? };
         self.submit()?;
-        let slot = &mut self.slots[connection as usize];
+        let slot = &mut self.slots[connection.index()];
         slot.stream = Some(socket);
         slot.pending = 1;
         Ok(())
     }
 
-    unsafe fn send(&mut self, connection: u32, bytes: &[u8], alone: bool) -> Sending {
+    unsafe fn send(&mut self, connection: ConnectionId, bytes: &[u8], alone: bool) -> Sending {
         let Some(fd) = self.fd(connection) else {
             return Sending::Broken(ErrorKind::NotConnected.into());
         };
-        // All of it or an error: what is short waits in the kernel until there is room.
+        // All bytes or an error: a partial write waits in the kernel until there is room.
         let length = bytes.len().min(u32::MAX as usize);
         let entry =
             opcode::Send::new(fd, bytes.as_ptr(), length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL).build();
-        // With nothing before it in the socket a short write finds room, so that it succeeded need not be told.
+        // A short write with nothing before it in the socket finds room, so its success need not be reported.
         let quiet = alone && length <= QUIET_BYTES;
-        let entry = entry.user_data(self.user_data(if quiet { Kind::QuietSend } else { Kind::Send }, connection));
-        let pushed = if quiet {
-            self.push(&entry.flags(Flags::SKIP_SUCCESS))
-        } else {
-            self.slots[connection as usize].pending += 1;
-            self.push(&entry)
-        };
-        match pushed {
+        let operation = if quiet { Operation::QuietSend } else { Operation::Send };
+        let entry = entry.user_data(self.user_data(operation, connection));
+        let entry = if quiet { entry.flags(Flags::SKIP_SUCCESS) } else { entry };
+        self.slots[connection.index()].pending += u8::from(!quiet);
+        // SAFETY: `close` submits the queue before it closes the socket; the caller keeps the bytes.
+        match unsafe { self.push(&entry) } {
             Err(error) => Sending::Broken(error),
             Ok(()) if quiet => Sending::Taken(length),
             Ok(()) => Sending::Later,
@@ -151,33 +314,135 @@ impl Io for Uring {
             }
             let completion = self.batch.get(self.next)?.clone();
             self.next += 1;
-            if let Some(event) = self.take(&completion) {
+            if let Some(event) = self.event(&completion) {
                 return Some(event);
             }
         }
     }
 
     fn release(&mut self, chunk: Chunk) {
-        self.buffers.give_back(chunk.buffer);
+        self.buffers.give_back(chunk);
     }
 
-    fn close(&mut self, connection: u32, reset: bool) {
-        let slot = &mut self.slots[connection as usize];
+    fn close(&mut self, connection: ConnectionId, reset: bool) {
+        let slot = &mut self.slots[connection.index()];
         slot.generation = (slot.generation + 1) & GENERATIONS;
         let Some(stream) = slot.stream.take() else {
             return;
         };
-        // What was queued is submitted first, so that nothing of it meets another socket of the same number; and what the kernel
-        // still does is cancelled, because it would keep the socket open, and read memory that is not there any more.
+        // Submit the queue first, so that no operation of this socket meets another one of the same number. Then cancel what
+        // is pending, because it would keep the socket open and read memory that is freed.
         let _ = self.submit();
-        if std::mem::take(&mut self.slots[connection as usize].pending) > 0 {
-            let all = || CancelBuilder::fd(Fd(stream.as_raw_fd())).all();
-            while let Err(error) = self.ring.submitter().register_sync_cancel(None, all())
-                && error.kind() == ErrorKind::Interrupted
-            {}
+        if std::mem::take(&mut self.slots[connection.index()].pending) > 0 {
+            let _ = cancel(&self.ring, || CancelBuilder::fd(Fd(stream.as_raw_fd())).all());
         }
         if reset {
             reset_on_close(&stream);
         }
+    }
+}
+
+impl Drop for Uring {
+    /// The kernel cancels the operations of a closed ring later, on a thread of its own. So they are cancelled here, and their
+    /// completions taken, before the memory is freed that they read and write.
+    fn drop(&mut self) {
+        let cancelled = self.submit().and_then(|()| cancel(&self.ring, || CancelBuilder::any().all()));
+        while self.wait(0).is_ok() && !self.batch.is_empty() {}
+        let unregistered = self.ring.submitter().unregister_buf_ring(GROUP);
+        if cancelled.is_err() || unregistered.is_err() {
+            self.buffers.leak();
+        }
+    }
+}
+
+/// Cancel operations, and wait until they have ended.
+fn cancel(ring: &IoUring, which: impl Fn() -> CancelBuilder) -> io::Result<()> {
+    loop {
+        match ring.submitter().register_sync_cancel(None, which()) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::sys::poll::waker;
+    use crate::sys::socket::new_socket;
+
+    /// A backend with one open connection, and the peer's end; nothing where the kernel has no `io_uring`.
+    fn connected() -> Option<(Uring, TcpStream)> {
+        let mut uring = match Uring::new(1, waker().unwrap().as_fd()) {
+            Ok(uring) => uring,
+            Err(why) => {
+                eprintln!("SKIPPED: no io_uring: {why}");
+                return None;
+            }
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Address::new(listener.local_addr().unwrap());
+        uring.connect(ConnectionId(0), new_socket(&target, None, false).unwrap(), &target).unwrap();
+        let (peer, _) = listener.accept().unwrap();
+        loop {
+            uring.wait(u64::MAX).unwrap();
+            if let Some(Event::Opened(_)) = uring.next() {
+                return Some((uring, peer));
+            }
+        }
+    }
+
+    fn received(uring: &mut Uring) -> Chunk {
+        loop {
+            if let Some(Event::Received { chunk, .. }) = uring.next() {
+                return chunk;
+            }
+            uring.wait(u64::MAX).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_chunk_keeps_its_bytes_whatever_its_backend_does() {
+        let Some((mut uring, mut peer)) = connected() else { return };
+        peer.write_all(b"first").unwrap();
+        let first = received(&mut uring);
+        // More chunks than there are buffers, each given back or dropped.
+        for round in 0..300 {
+            peer.write_all(b"other").unwrap();
+            let other = received(&mut uring);
+            assert_eq!((first.bytes(), other.bytes()), (&b"first"[..], &b"other"[..]));
+            if round % 100 > 0 {
+                uring.release(other);
+            }
+        }
+        drop(uring);
+        assert_eq!(first.bytes(), b"first");
+    }
+
+    #[test]
+    fn a_chunk_of_another_backend_is_not_given_to_the_kernel() {
+        let Some((mut uring, mut peer)) = connected() else { return };
+        uring.release(Chunk { memory: vec![0; 7].into(), length: 7, buffer: 0 });
+        uring.release(Chunk { memory: vec![0; 7].into(), length: 7, buffer: u16::MAX });
+        peer.write_all(b"bytes").unwrap();
+        assert_eq!(received(&mut uring).bytes(), b"bytes");
+    }
+
+    #[test]
+    fn dropping_the_backend_ends_writes_and_closes_sockets() {
+        let Some((mut uring, mut peer)) = connected() else { return };
+        let bytes = vec![7; 64 << 20];
+        // SAFETY: the bytes outlive the backend.
+        assert!(matches!(unsafe { uring.send(ConnectionId(0), &bytes, false) }, Sending::Later));
+        uring.wait(0).unwrap();
+        drop(uring);
+        let mut read = Vec::new();
+        let _ = peer.read_to_end(&mut read);
+        assert!(read.len() < bytes.len() && read.iter().all(|byte| *byte == 7));
     }
 }

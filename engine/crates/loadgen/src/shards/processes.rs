@@ -1,34 +1,36 @@
-//! The processes of the shards: starting them, hearing them, telling them the epoch and the end.
+//! The processes of the shards, as the members that the coordinator conducts.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use redline_traffic::{EngineError, ErrorKind, OwnedEvent, Slice};
+use redline_traffic::{Connected, Ended, EngineError, ErrorKind, OwnedEvent, Slice, Summary};
 
-use super::child::{Order, SHARD};
-use super::split::JobSplit;
-use crate::commands;
-use crate::io::ready::{Poll, Ready};
+use super::child::{SHARD, ShardOrder};
+use super::numbering::Numbering;
+use super::split::{JobSplit, Plan};
+use crate::conductor::{Members, Report};
 use crate::measure_start::IntervalGrid;
-use crate::stop::Stop;
-use crate::sys::time::now_ns;
+use crate::merge::Measured;
+use crate::protocol::listen_for_commands;
+use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop};
+use crate::sys::poll::{Poll, Ready};
+use crate::sys::time::{now_ns, process_cpu_ns};
+use crate::tally::SliceReturn;
 
-/// Decoded intervals of all shards together that may wait to be merged and told. It bounds the memory that a reader who is
-/// slow, or a shard that tells nothing, can cost; what is not taken waits in the shards, where intervals run together.
+/// Decoded intervals of all shards that may wait to be merged and emitted. That bounds the memory that a slow reader, or a shard
+/// that reports nothing, costs. What is not read waits in the shards, which extend their intervals.
 const MOST_LENT: usize = 128;
+/// How far ahead the start of the measurement is set at least: a shard that learns of it later fails the job.
+const MEASURE_NOTICE_NS: u64 = 500_000_000;
 
-/// How far ahead the beginning of the measurement is set at least: a shard that hears of it later has lost the job.
-const NOTICE_NS: u64 = 500_000_000;
-
-/// What is heard from a shard.
-pub struct ShardMessage {
-    pub shard: usize,
-    /// `None` when it says nothing any more. What cannot be understood is an error.
-    pub told: Option<OwnedEvent>,
+/// What a shard has written; `None` when its output has ended. A line that cannot be understood is an error.
+struct ShardMessage {
+    shard: usize,
+    event: Option<OwnedEvent>,
 }
 
 /// Where orders are written: one pipe for each shard.
@@ -36,28 +38,42 @@ type Pipes = Arc<Mutex<Vec<ChildStdin>>>;
 
 /// All shards of a job. Those that still run when this is dropped are killed.
 pub struct Shards {
+    plan: Plan,
+    stop: Arc<Stop>,
     children: Vec<Child>,
     pipes: Pipes,
-    returns: Vec<Sender<Box<Slice>>>,
-    pub inbox: Receiver<ShardMessage>,
+    inbox: Receiver<ShardMessage>,
+    spares: Vec<SliceReturn>,
+    numberings: Vec<Numbering>,
+    finished: Vec<bool>,
 }
 
 impl Shards {
-    /// Start a process for each shard and give it its job; the calling thread must live as long as they do, because the
-    /// kernel ends them with it.
+    /// Start a process for each shard and give it its job. The calling thread must live as long as they do, because the kernel
+    /// ends them with it.
     ///
     /// # Errors
     /// When one cannot be started; then none is left.
-    pub fn start(mut deal: JobSplit, shards: u32, stop: &Arc<Stop>) -> io::Result<Self> {
+    pub fn start(mut split: JobSplit, plan: Plan, interval_ns: u64, stop: &Arc<Stop>) -> io::Result<Self> {
         let (messages, inbox) = channel();
-        let mut crew = Self { children: Vec::new(), pipes: Pipes::default(), returns: Vec::new(), inbox };
-        let most_lent = (MOST_LENT / shards as usize).max(2);
-        for shard in 0..shards {
-            crew.start_one(&format!("{shard}/{shards}"), most_lent, &messages)?;
-            crew.write(shard as usize, deal.line_of(shard).as_bytes());
+        let processes = plan.processes as usize;
+        let mut shards = Self {
+            plan,
+            stop: Arc::clone(stop),
+            children: Vec::new(),
+            pipes: Pipes::default(),
+            inbox,
+            spares: Vec::new(),
+            numberings: (0..processes).map(|_| Numbering::new(interval_ns)).collect(),
+            finished: vec![false; processes],
+        };
+        let most_lent = (MOST_LENT / processes).max(2);
+        for shard in 0..plan.processes {
+            shards.start_one(&format!("{shard}/{processes}"), most_lent, &messages)?;
+            shards.write(shard as usize, split.line_of(shard).as_bytes());
         }
-        pass_on_the_stop(&crew.pipes, Arc::clone(stop))?;
-        Ok(crew)
+        forward_stop(&shards.pipes, Arc::clone(stop))?;
+        Ok(shards)
     }
 
     fn start_one(&mut self, name: &str, most_lent: usize, messages: &Sender<ShardMessage>) -> io::Result<()> {
@@ -69,7 +85,7 @@ impl Shards {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What the terminal's user presses is for the coordinator alone, who passes it on once.
+            // The terminal's signals are for the coordinator, which forwards them once.
             .process_group(0)
             .spawn()?;
         let (stdin, out, log) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -78,53 +94,125 @@ impl Shards {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         lock(&self.pipes).push(stdin);
-        let (returns, returned) = channel();
-        self.returns.push(returns);
-        let ear = ShardReader { shard, most_lent, lent: 0, returned, messages: messages.clone() };
-        thread::Builder::new().name(format!("shard-{shard}")).spawn(move || ear.hear(out))?;
-        thread::Builder::new().name(format!("shard-{shard}-log")).spawn(move || pass_on_the_log(shard, log))?;
+        let (spare, returned) = channel();
+        self.spares.push(spare);
+        let reader = ShardReader { shard, most_lent, lent: 0, returned, messages: messages.clone() };
+        thread::Builder::new().name(format!("shard-{shard}")).spawn(move || reader.read(out))?;
+        thread::Builder::new().name(format!("shard-{shard}-log")).spawn(move || forward_log(shard, log))?;
         Ok(())
     }
 
-    /// Tell all shards when their schedules start.
-    pub fn start_schedules(&self, epoch_ns: u64) {
-        for shard in 0..self.children.len() {
-            self.write(shard, &encoded(Order::EpochNs(epoch_ns)));
-        }
-    }
-
-    /// Pass on what is said from now on to the engine as a whole: when the measurement begins, with time for all to hear of it.
-    ///
-    /// # Errors
-    /// When there can be no thread that listens.
-    pub fn pass_on_commands(&self, grid: IntervalGrid) -> io::Result<()> {
-        let pipes = Arc::clone(&self.pipes);
-        let mut told = false;
-        commands::listen(move || {
-            if let Some(at_ns) = grid.next_after(now_ns() + NOTICE_NS).filter(|_| !told) {
-                told = true;
-                for pipe in lock(&pipes).iter_mut() {
-                    let _ = pipe.write_all(&encoded(Order::MeasureNs(at_ns)));
-                }
-            }
-        })
-    }
-
-    /// A shard that does not read has ended, or will be found to have; it is heard from its other pipe.
+    /// A shard that does not read has ended, or will: its output says so.
     fn write(&self, shard: usize, line: &[u8]) {
         let _ = lock(&self.pipes)[shard].write_all(line);
     }
 
-    /// The memory of an interval that this shard told is not needed any more: it may tell another.
-    pub fn give_back(&self, shard: usize, slice: Box<Slice>) {
-        let _ = self.returns[shard].send(slice);
+    fn receive(&self) -> Result<ShardMessage, EngineError> {
+        self.inbox.recv().map_err(|_| internal("no shard of the engine reports anything any more"))
     }
 
-    /// How a shard that says nothing any more has ended. It is killed if it has only closed its output.
-    pub fn end_of(&mut self, shard: usize) -> String {
-        let child = &mut self.children[shard];
-        let _ = child.kill();
-        child.wait().map_or_else(|error| error.to_string(), spelt)
+    fn result(&mut self, shard: usize, result: &Summary<Box<Slice>>) -> Report {
+        self.finished[shard] = true;
+        // A shard that was cut by a signal of its own ends the measurement of all.
+        if result.ended != Ended::Complete && self.stop.code().is_none() {
+            self.stop.request(if result.ended == Ended::Deadline { CUT_BY_DEADLINE } else { INTERRUPTED });
+        }
+        let Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, .. } = *result;
+        Report::Finished { member: shard, measured: Measured { ended, start_ns, end_ns } }
+    }
+
+    /// Why a shard ends the work: it reported an error, has ended, or sent an event out of order.
+    fn failed(&mut self, shard: usize, event: Option<OwnedEvent>) -> EngineError {
+        match event {
+            Some(OwnedEvent::Error(error)) => {
+                EngineError { message: format!("shard {shard}: {}", error.message), ..error }
+            }
+            Some(_) => internal(&format!("shard {shard} sent an event out of order")),
+            None => {
+                // It is killed if it has only closed its output.
+                let child = &mut self.children[shard];
+                let _ = child.kill();
+                let status = child.wait().map_or_else(|error| error.to_string(), describe);
+                internal(&format!("shard {shard} of the engine is gone before its work was done: {status}"))
+            }
+        }
+    }
+}
+
+impl Members for Shards {
+    const NOTICE_NS: u64 = 100_000_000;
+
+    /// What the shards' main threads report when they have time must not wait again, or the result could miss the deadline.
+    fn yields_to_load(&self) -> bool {
+        false
+    }
+
+    fn count(&self) -> usize {
+        self.children.len()
+    }
+
+    fn workers_and_processes(&self) -> (u32, u32) {
+        (self.plan.workers, self.plan.processes)
+    }
+
+    fn connect(&mut self, stop: &Stop) -> Result<Option<Connected>, EngineError> {
+        let mut all: Option<Connected> = None;
+        for _ in 0..self.plan.processes {
+            let message = self.receive();
+            if stop.code().is_some() {
+                return Ok(None);
+            }
+            match message? {
+                ShardMessage { event: Some(OwnedEvent::Connected(one)), .. } => {
+                    all = Some(all.map_or(one.clone(), |all| merge_connected(all, one)));
+                }
+                ShardMessage { shard, event } => return Err(self.failed(shard, event)),
+            }
+        }
+        Ok(all)
+    }
+
+    fn start(&mut self, epoch_ns: u64) {
+        for shard in 0..self.children.len() {
+            self.write(shard, &encoded(ShardOrder::EpochNs(epoch_ns)));
+        }
+    }
+
+    /// The start of the measurement is forwarded with time for all shards to learn of it.
+    fn accept_commands(&mut self, grid: IntervalGrid) -> Result<(), EngineError> {
+        let pipes = Arc::clone(&self.pipes);
+        let mut done = false;
+        listen_for_commands(move || {
+            if let Some(at_ns) = grid.next_after(now_ns() + MEASURE_NOTICE_NS).filter(|_| !done) {
+                done = true;
+                for pipe in lock(&pipes).iter_mut() {
+                    let _ = pipe.write_all(&encoded(ShardOrder::MeasureNs(at_ns)));
+                }
+            }
+        })
+        .map_err(|error| internal(&error.to_string()))
+    }
+
+    fn next(&mut self) -> Result<Option<Report>, EngineError> {
+        let ShardMessage { shard, event } = self.receive()?;
+        match event {
+            Some(OwnedEvent::Interval(interval)) => {
+                let interval = self.numberings[shard].number(interval);
+                Ok(Some(Report::Interval { member: shard, interval }))
+            }
+            Some(OwnedEvent::Result(result)) => Ok(Some(self.result(shard, &result))),
+            Some(OwnedEvent::Started(_)) => Ok(None),
+            None if self.finished[shard] => Ok(None),
+            other => Err(self.failed(shard, other)),
+        }
+    }
+
+    fn give_back(&self, member: usize, slice: Box<Slice>) {
+        let _ = self.spares[member].send(slice);
+    }
+
+    fn own_cpu_ns(&self) -> u64 {
+        process_cpu_ns()
     }
 }
 
@@ -139,7 +227,17 @@ impl Drop for Shards {
     }
 }
 
-fn spelt(status: ExitStatus) -> String {
+fn merge_connected(all: Connected, one: Connected) -> Connected {
+    Connected {
+        connections: all.connections + one.connections,
+        connect_ns: all.connect_ns.max(one.connect_ns),
+        backend: all.backend,
+        tls: all.tls.or(one.tls),
+        error: all.error.or(one.error),
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it ended with exit code {code}"),
         (None, Some(libc::SIGKILL)) => "it was killed (SIGKILL)".to_owned(),
@@ -148,18 +246,18 @@ fn spelt(status: ExitStatus) -> String {
     }
 }
 
-fn lock(pipes: &Pipes) -> std::sync::MutexGuard<'_, Vec<ChildStdin>> {
+fn lock(pipes: &Pipes) -> MutexGuard<'_, Vec<ChildStdin>> {
     pipes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn encoded(order: Order) -> Vec<u8> {
+fn encoded(order: ShardOrder) -> Vec<u8> {
     let mut line = serde_json::to_vec(&order).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// Start the thread that tells the shards to stop when this engine is to.
-fn pass_on_the_stop(pipes: &Pipes, stop: Arc<Stop>) -> io::Result<()> {
+/// Start the thread that stops the shards when this engine is stopped.
+fn forward_stop(pipes: &Pipes, stop: Arc<Stop>) -> io::Result<()> {
     let pipes = Arc::clone(pipes);
     let poll = Poll::new()?;
     poll.add_waker(stop.waker(), 0)?;
@@ -173,58 +271,50 @@ fn pass_on_the_stop(pipes: &Pipes, stop: Arc<Stop>) -> io::Result<()> {
             }
         };
         for pipe in lock(&pipes).iter_mut() {
-            let _ = pipe.write_all(&encoded(Order::Stop(code)));
+            let _ = pipe.write_all(&encoded(ShardOrder::Stop(code)));
         }
     })?;
     Ok(())
 }
 
-/// Why requests failed is for whoever reads the log of the whole.
-fn pass_on_the_log(shard: usize, log: ChildStderr) {
+/// Copy a shard's standard error to ours, line by line.
+fn forward_log(shard: usize, log: ChildStderr) {
     for line in BufReader::new(log).split(b'\n').map_while(Result::ok) {
         let line = format!("shard {shard}: {}\n", String::from_utf8_lossy(&line));
         let _ = io::stderr().write_all(line.as_bytes());
     }
 }
 
-fn garbled(error: &serde_json::Error) -> EngineError {
-    EngineError {
-        kind: ErrorKind::Internal,
-        message: format!("what it tells cannot be understood: {error}"),
-        hint: "it is this engine's own program: report it".to_owned(),
-    }
-}
-
-/// The thread that hears one shard.
+/// The thread that reads the events of one shard.
 struct ShardReader {
     shard: usize,
     most_lent: usize,
-    /// Intervals that were told on and whose memory has not come back.
+    /// Intervals that were sent on and whose slices have not come back.
     lent: usize,
     returned: Receiver<Box<Slice>>,
     messages: Sender<ShardMessage>,
 }
 
 impl ShardReader {
-    fn hear(mut self, out: ChildStdout) {
+    fn read(mut self, out: ChildStdout) {
         for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
-            let told = serde_json::from_slice(&line).unwrap_or_else(|error| OwnedEvent::Error(garbled(&error)));
-            let listened = self.wait_for_room(&told).is_some() && self.tell(Some(told));
-            if !listened {
+            let event = serde_json::from_slice(&line).unwrap_or_else(|error| OwnedEvent::Error(garbled(&error)));
+            let received = self.wait_for_room(&event).is_some() && self.send(Some(event));
+            if !received {
                 return;
             }
         }
-        self.tell(None);
+        self.send(None);
     }
 
-    /// Whether anybody listens.
-    fn tell(&self, told: Option<OwnedEvent>) -> bool {
-        self.messages.send(ShardMessage { shard: self.shard, told }).is_ok()
+    /// False when the coordinator has ended.
+    fn send(&self, event: Option<OwnedEvent>) -> bool {
+        self.messages.send(ShardMessage { shard: self.shard, event }).is_ok()
     }
 
-    /// An interval waits until there are few enough of this shard's; `None` when nobody listens.
-    fn wait_for_room(&mut self, told: &OwnedEvent) -> Option<()> {
-        if matches!(told, OwnedEvent::Interval(_)) {
+    /// An interval waits until few enough of this shard are lent; `None` when the coordinator has ended.
+    fn wait_for_room(&mut self, event: &OwnedEvent) -> Option<()> {
+        if matches!(event, OwnedEvent::Interval(_)) {
             self.lent += 1;
             self.lent -= self.returned.try_iter().count();
             while self.lent > self.most_lent {
@@ -233,5 +323,24 @@ impl ShardReader {
             }
         }
         Some(())
+    }
+}
+
+fn garbled(error: &serde_json::Error) -> EngineError {
+    EngineError {
+        kind: ErrorKind::Internal,
+        message: format!("its output cannot be understood: {error}"),
+        hint: "it is this engine's own program: report it".to_owned(),
+    }
+}
+
+/// An error of the coordination itself.
+pub fn internal(message: &str) -> EngineError {
+    EngineError {
+        kind: ErrorKind::Internal,
+        message: message.to_owned(),
+        hint: "look at the lines before this one, at the limits of processes and memory, and in the kernel's log for one that \
+               was killed for want of memory"
+            .to_owned(),
     }
 }

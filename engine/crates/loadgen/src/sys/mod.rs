@@ -1,10 +1,10 @@
-//! The few system calls that the standard library does not offer. The engine's `unsafe` stands here, in `io`, and in `pool` where it hands bytes to `io`.
+//! System calls that the standard library does not offer. All `unsafe` of the engine is here, in `io`, and in the one place of
+//! `pool` that passes bytes to `io`.
 
+pub mod poll;
 pub mod process;
 pub mod socket;
 pub mod time;
-pub mod timer;
-pub mod waker;
 
 use std::io;
 

@@ -6,7 +6,7 @@ use std::mem::{size_of, zeroed};
 use super::checked;
 use super::time::{now_ns, timespec};
 
-/// Raise the number of descriptors that this process may hold to its hard limit, and tell it.
+/// Raise the limit of open descriptors to its hard limit, and return it.
 pub fn raise_open_files() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writes, then for reads.
@@ -47,15 +47,16 @@ pub fn pin(cpus: &[u32]) -> io::Result<()> {
 }
 
 /// Let the calling thread's timers fire when they are due: the kernel's default adds up to 50 µs.
-pub fn exact_timers() {
-    // SAFETY: no memory is passed. Failing only means less exact timers, and lateness tells.
+pub fn precise_timers() {
+    // SAFETY: no memory is passed. Failing only means less precise timers, which the lateness
+    // shows.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// Ask for the shortest time slices, so that when a request is due the calling thread preempts at once whatever else runs on
-/// its core, instead of waiting for the other's slice to end (EEVDF, since Linux 6.12; elsewhere nothing changes). Its share of
-/// the core stays what it was. A thread that the user gave another scheduling policy is left as it is.
-pub fn short_slices() {
+/// Request the shortest time slices, so that the calling thread, when a request is due, preempts at once what runs on its core,
+/// instead of waiting for the end of that slice (EEVDF, since Linux 6.12; elsewhere nothing changes). Its share of the core stays
+/// the same. A thread with another scheduling policy is left as it is.
+pub fn shortest_slices() {
     const SHORTEST_NS: u64 = 100_000;
     /// `struct sched_attr` of `sched_setattr(2)`, which libc does not wrap.
     #[repr(C)]
@@ -69,8 +70,8 @@ pub fn short_slices() {
         deadline_ns: u64,
         period_ns: u64,
     }
-    // SAFETY: no memory is passed but `attributes`, which outlives the call and tells its size. Failing only means that the
-    // kernel's slices stay, and lateness tells.
+    // SAFETY: no memory is passed but `attributes`, which outlives the call and has its size. Failing only means the kernel's
+    // own slices, which the lateness shows.
     unsafe {
         if libc::sched_getscheduler(0) != libc::SCHED_OTHER {
             return;
@@ -89,28 +90,28 @@ pub fn short_slices() {
     }
 }
 
-/// Let the calling thread run only when its core has nothing else to do, and be preempted at once by what has. For what may
-/// come late: telling how it goes must not make the load late where it shares a worker's core.
-pub fn give_way() {
+/// Let the calling thread run only when its core has nothing else to do. The main thread does: where it shares a worker's core,
+/// reporting must not make the load late.
+pub fn lower_priority() {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` outlives the call. Failing only means that telling is in the way, and lateness tells.
+    // SAFETY: `parameters` outlives the call. Failing only means a later load, which the lateness shows.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
 
-/// The calling thread, for [`hurry`].
+/// The calling thread, for [`restore_priority`].
 pub fn this_thread() -> libc::pid_t {
     // SAFETY: no memory is passed.
     unsafe { libc::gettid() }
 }
 
-/// Let a thread that gave way be served as others again, as far as this user may: what it has to tell now is waited for.
-pub fn hurry(thread: libc::pid_t) {
+/// Give a thread of lowered priority the normal one again, as far as this user may: its result is waited for.
+pub fn restore_priority(thread: libc::pid_t) {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` outlives the call. Failing only means that it takes longer on a machine that is busy.
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameters) };
 }
 
-/// Ask to be killed when the parent ends; false when that parent is gone already.
+/// Be killed when the parent ends; false when it has ended already.
 pub fn die_with_parent(parent: u32) -> bool {
     // SAFETY: no memory is passed.
     unsafe {
@@ -135,8 +136,8 @@ impl Signals {
         }
     }
 
-    /// Wait for one of them at most so long; whether it came. What else interrupts the wait (a stop and a continuation, a
-    /// debugger, a freezer) does not end it.
+    /// Wait for one of them, at most this long; whether it came. Other interruptions (a stop and a continuation, a debugger, a
+    /// freezer) do not end the wait.
     pub fn wait(&self, timeout_ns: u64) -> bool {
         let end_ns = now_ns().saturating_add(timeout_ns);
         loop {
@@ -152,7 +153,7 @@ impl Signals {
     }
 }
 
-/// End the process at once, whatever its other threads do and whatever is still buffered.
+/// End the process at once, whatever its other threads do and whatever is buffered.
 pub fn end_now(code: i32) -> ! {
     // SAFETY: the call does not return.
     unsafe { libc::_exit(code) }

@@ -1,4 +1,9 @@
-//! Clocks, in nanoseconds.
+//! Clocks and a timer, in nanoseconds.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use super::checked;
 
 /// Nanoseconds of the monotonic clock.
 #[inline]
@@ -29,7 +34,34 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A span in the form that the kernel takes.
+/// A duration as the kernel takes it.
 pub fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
+}
+
+/// A timer of the monotonic clock: a `timerfd`.
+pub struct Timer(OwnedFd);
+
+impl Timer {
+    pub fn new() -> io::Result<Self> {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        // SAFETY: no memory is passed; the returned descriptor has no other owner.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?) }))
+    }
+
+    /// Fire once at this time, instead of at an earlier setting.
+    pub fn set(&self, at_ns: u64) -> io::Result<()> {
+        let once = libc::itimerspec { it_interval: timespec(0), it_value: timespec(at_ns.max(1)) };
+        // SAFETY: `once` outlives the call, and the previous setting is not returned.
+        let set = unsafe {
+            libc::timerfd_settime(self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const once, std::ptr::null_mut())
+        };
+        checked(set).map(drop)
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }

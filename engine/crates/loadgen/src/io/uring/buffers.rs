@@ -1,4 +1,4 @@
-//! The buffers that the kernel takes received bytes from: a ring of descriptions (`io_uring_buf_ring`) and their memory.
+//! The buffers that the kernel receives into: a ring of descriptions (`io_uring_buf_ring`) shared with it, and their memory.
 
 use std::io;
 use std::ptr::NonNull;
@@ -7,28 +7,35 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
-/// What one receive takes at most.
+use crate::io::Chunk;
+
+/// The most bytes of one receive.
 const BUFFER_BYTES: usize = 16 * 1024;
-/// The ring's length is a power of two between these; when all are in use, receiving waits for one.
+/// The ring's length is a power of two between these. While all buffers are in use, receiving waits for one.
 const FEWEST: usize = 64;
 const MOST: usize = 256;
+
+type Memory = [u8; BUFFER_BYTES];
 
 pub struct Buffers {
     /// Page-aligned descriptions, shared with the kernel.
     ring: NonNull<BufRingEntry>,
     length: u16,
     tail: u16,
-    memory: Box<[u8]>,
+    /// The memory of each buffer that the kernel may write to: owned by this value, and not referenced meanwhile. `None`
+    /// while a [`Chunk`] owns it.
+    kernels: Vec<Option<NonNull<Memory>>>,
 }
 
-// SAFETY: the ring's memory belongs to this value alone (and the kernel).
+// SAFETY: what it points to is owned by this value alone, and used through it.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Make and register them, all the kernel's.
+    /// Allocate and register them, and give all to the kernel. Before they are dropped, the ring's receives must have ended
+    /// and the group be unregistered: see the drop of the backend.
     pub fn register(ring: &IoUring, group: u16, connections: usize) -> io::Result<Self> {
         let length = connections.next_power_of_two().clamp(FEWEST, MOST);
-        // SAFETY: an anonymous mapping of its own; the result is checked.
+        // SAFETY: an anonymous mapping at an address of the kernel's choice overlaps nothing; the result is checked.
         let mapped = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -43,33 +50,62 @@ impl Buffers {
             return Err(io::Error::last_os_error());
         }
         let entries = NonNull::new(mapped).ok_or(io::ErrorKind::OutOfMemory)?.cast::<BufRingEntry>();
-        let memory = vec![0; length * BUFFER_BYTES].into_boxed_slice();
-        let mut buffers = Self { ring: entries, length: length as u16, tail: 0, memory };
-        // SAFETY: the mapping is as long as told, and lives as long as the ring: both are the backend's.
+        let mut buffers = Self { ring: entries, length: length as u16, tail: 0, kernels: vec![None; length] };
+        // SAFETY: the mapping has room for `length` entries, and is unmapped only after the group was unregistered.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(entries.as_ptr() as u64, length as u16, group, 0)?;
         }
         for buffer in 0..length as u16 {
-            buffers.give_back(buffer);
+            buffers.give(buffer, vec![0; BUFFER_BYTES].into_boxed_slice());
         }
         Ok(buffers)
     }
 
-    /// The bytes that were received into a buffer.
-    pub fn filled(&self, buffer: u16, length: usize) -> &[u8] {
-        let start = usize::from(buffer) * BUFFER_BYTES;
-        &self.memory[start..start + length]
+    /// The bytes that the kernel has received into a buffer, which is the chunk's now.
+    pub fn take(&mut self, buffer: u16, length: usize) -> Option<Chunk> {
+        let memory = self.kernels.get_mut(usize::from(buffer))?.take()?;
+        // SAFETY: it was made by `Box::into_raw` in `give`, and taken out of the table here, so that it has one owner again. The
+        // kernel has used the buffer, and writes to it no more until `give` describes it again.
+        let memory = unsafe { Box::from_raw(memory.as_ptr()) };
+        Some(Chunk { memory, length, buffer })
     }
 
-    /// The kernel may use a buffer again.
-    pub fn give_back(&mut self, buffer: u16) {
+    /// Give a chunk's buffer to the kernel again.
+    pub fn give_back(&mut self, chunk: Chunk) {
+        self.give(chunk.buffer, chunk.memory);
+    }
+
+    /// Give a buffer back that the kernel has used and nobody has taken.
+    pub fn recycle(&mut self, buffer: u16) {
+        if let Some(Some(memory)) = self.kernels.get(usize::from(buffer)) {
+            self.describe(buffer, *memory);
+        }
+    }
+
+    /// The buffers stay allocated for ever: the kernel may still write to them.
+    pub fn leak(&mut self) {
+        self.kernels.clear();
+        self.length = 0;
+    }
+
+    /// Memory that is not this ring's, by its size or because the buffer has memory, is freed instead.
+    fn give(&mut self, buffer: u16, memory: Box<[u8]>) {
+        if let Some(place @ None) = self.kernels.get_mut(usize::from(buffer))
+            && let Ok(memory) = Box::<Memory>::try_from(memory)
+        {
+            let memory = NonNull::from(Box::leak(memory));
+            *place = Some(memory);
+            self.describe(buffer, memory);
+        }
+    }
+
+    fn describe(&mut self, buffer: u16, memory: NonNull<Memory>) {
         let place = usize::from(self.tail & (self.length - 1));
-        let start = usize::from(buffer) * BUFFER_BYTES;
-        // SAFETY: the place is within the ring, which the kernel reads only below the tail that is stored last; the tail lies in
-        // the first entry (`io_uring_buf_ring`), and is read by the kernel as it is written here: atomically.
+        // SAFETY: the place is within the ring, of which the kernel reads only what is below the tail, stored last. The tail
+        // lies in the first entry (`io_uring_buf_ring`), and both sides access it atomically.
         unsafe {
             let entry = &mut *self.ring.as_ptr().add(place);
-            entry.set_addr(self.memory.as_mut_ptr().add(start) as u64);
+            entry.set_addr(memory.as_ptr() as u64);
             entry.set_len(BUFFER_BYTES as u32);
             entry.set_bid(buffer);
             self.tail = self.tail.wrapping_add(1);
@@ -81,8 +117,13 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: mapped in `register`, as long as told; the ring of operations was dropped before (see the order of fields of
-        // the backend), so the kernel is done with it.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), usize::from(self.length) * size_of::<BufRingEntry>()) };
+        for memory in self.kernels.drain(..).flatten() {
+            // SAFETY: made by `Box::leak` in `give`, and owned by the table; the kernel is done with it.
+            drop(unsafe { Box::from_raw(memory.as_ptr()) });
+        }
+        if self.length > 0 {
+            // SAFETY: mapped in `register` with this length; the group was unregistered.
+            unsafe { libc::munmap(self.ring.as_ptr().cast(), usize::from(self.length) * size_of::<BufRingEntry>()) };
+        }
     }
 }

@@ -1,32 +1,32 @@
-//! One connection to the target: what it carries, what it reads, and what is to be written on it.
+//! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
 use redline_wire::Parser;
 
-use crate::flights::Line;
-use crate::outbox::{Next, Outbox, Tape};
+use super::flights::FlightQueue;
+use super::outbox::{Next, Outbox, Tape};
 
-/// How much is encrypted or framed at once.
+/// Bytes that are encrypted or framed at once.
 const SEALED_AT_ONCE: usize = 64 * 1024;
 
 /// A connection's memory, kept from one socket to the next. It is small, for there may be hundreds of thousands.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all their combinations occur")]
 pub struct Connection {
     /// The requests in flight on it.
-    pub line: Line,
+    pub queue: FlightQueue,
     pub outbox: Outbox,
-    /// Reads HTTP/1.1.
+    /// The parser of HTTP/1.1.
     pub parser: Parser,
-    /// What TLS and HTTP/2 need.
+    /// The state of TLS and HTTP/2.
     pub layers: Option<Box<Layers>>,
-    /// When the opening of the present socket began.
+    /// When the present socket began to be opened.
     pub opened_ns: u64,
-    /// Bytes that the kernel has been handed and has not told of.
-    pub in_hand: usize,
-    /// Requests that were put on the present socket.
+    /// Bytes of a write whose end the kernel has not reported.
+    pub submitted: usize,
+    /// Requests put on the present socket so far.
     pub carried: u32,
     /// The socket takes no more for now.
     pub full: bool,
-    /// No more requests are to be put on the present socket.
+    /// No more requests may be put on the present socket.
     pub closing: bool,
     /// The peer said by GOAWAY which requests on the present socket it processes, one at least: the rest it does not.
     pub is_leaving: bool,
@@ -36,26 +36,26 @@ pub struct Connection {
     pub answered: bool,
 }
 
-/// What lies between the requests and the socket.
+/// The layers between the requests and the socket.
 #[derive(Default)]
 pub struct Layers {
     pub tls: Option<redline_tls::Session>,
     pub http2: Option<redline_http2::Session>,
-    /// When the handshake began.
-    pub shaking_since_ns: u64,
-    /// What is ready for the socket.
+    /// When the TLS handshake began.
+    pub handshake_since_ns: u64,
+    /// The bytes for the socket.
     sealed: Outbox,
 }
 
 impl Connection {
     pub fn new() -> Self {
         Self {
-            line: Line::EMPTY,
+            queue: FlightQueue::EMPTY,
             outbox: Outbox::default(),
             parser: Parser::new(),
             layers: None,
             opened_ns: 0,
-            in_hand: 0,
+            submitted: 0,
             carried: 0,
             full: false,
             closing: false,
@@ -65,26 +65,41 @@ impl Connection {
         }
     }
 
-    /// A socket of it is being opened.
+    /// A new socket is being opened.
     pub fn begin(&mut self, now_ns: u64) {
         self.opened_ns = now_ns;
         self.answered = false;
     }
 
-    /// Forget the socket, and everything that came or was to go on it.
+    /// The socket was closed: drop all that arrived or was to be written on it.
     pub fn end(&mut self) {
         self.parser.reset();
         self.outbox.clear();
         self.layers = None;
-        self.in_hand = 0;
+        self.submitted = 0;
         self.carried = 0;
         self.full = false;
         self.closing = false;
         self.is_leaving = false;
     }
 
-    /// Whether requests that were put on it wait for the socket to take them, so that those after them would, too. Streams of
-    /// HTTP/2 do not wait for each other.
+    pub fn is_tls(&self) -> bool {
+        self.layers.as_deref().is_some_and(|layers| layers.tls.is_some())
+    }
+
+    /// Its HTTP/2 session; none in HTTP/1.1.
+    #[inline]
+    pub fn http2(&self) -> Option<&redline_http2::Session> {
+        self.layers.as_deref()?.http2.as_ref()
+    }
+
+    #[inline]
+    pub fn http2_mut(&mut self) -> Option<&mut redline_http2::Session> {
+        self.layers.as_deref_mut()?.http2.as_mut()
+    }
+
+    /// Whether the requests on it wait for the socket to take them, so that a later one would wait too. Streams of HTTP/2 do
+    /// not wait for each other.
     pub fn is_blocked(&self) -> bool {
         match self.layers.as_deref() {
             Some(layers) => layers.http2.is_none() && !(self.outbox.is_empty() && layers.sealed.is_empty()),
@@ -92,10 +107,10 @@ impl Connection {
         }
     }
 
-    /// The bytes that are to be written next. Nothing is in the kernel's hands.
+    /// The bytes to write next. No earlier write may be submitted and not ended.
     ///
     /// # Errors
-    /// Why a layer cannot go on.
+    /// When TLS cannot encrypt.
     #[inline]
     pub fn next_out<'a>(&'a mut self, tapes: &'a [Tape], plain: &mut Vec<u8>) -> Result<Option<Next<'a>>, String> {
         match &mut self.layers {
@@ -109,18 +124,18 @@ impl Connection {
         }
     }
 
-    /// So many of the bytes that were to be written next were taken.
+    /// The kernel took this many of the bytes of [`Self::next_out`].
     #[inline]
-    pub fn took(&mut self, bytes: usize) {
+    pub fn consume(&mut self, bytes: usize) {
         match &mut self.layers {
-            None => self.outbox.took(bytes),
-            Some(layers) => layers.sealed.took(bytes),
+            None => self.outbox.consume(bytes),
+            Some(layers) => layers.sealed.consume(bytes),
         }
     }
 }
 
 impl Layers {
-    /// Make more bytes ready for the socket.
+    /// Frame and encrypt more bytes for the socket.
     fn fill(&mut self, requests: &mut Outbox, tapes: &[Tape], plain: &mut Vec<u8>) -> Result<(), String> {
         let before = self.sealed.staged.len();
         let out = &mut self.sealed.staged;
@@ -159,7 +174,7 @@ fn seal_requests(
         };
         let length = next.bytes.len().min(SEALED_AT_ONCE);
         tls.seal(&next.bytes[..length], out)?;
-        requests.took(length);
+        requests.consume(length);
         sealed += length;
     }
     Ok(())

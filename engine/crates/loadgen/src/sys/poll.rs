@@ -1,9 +1,10 @@
-//! Waiting for sockets: edge-triggered epoll.
+//! Waiting for descriptors with edge-triggered epoll, and waking a thread that waits.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::sys::checked;
+use super::checked;
 
 /// What happened to a socket.
 #[derive(Clone, Copy)]
@@ -13,7 +14,7 @@ pub struct Ready(libc::epoll_event);
 impl Ready {
     pub const NOTHING: Self = Self(libc::epoll_event { events: 0, u64: 0 });
 
-    /// What the socket was registered as.
+    /// The token that the descriptor was registered with.
     pub fn token(self) -> u64 {
         self.0.u64
     }
@@ -26,7 +27,7 @@ impl Ready {
         self.has(libc::EPOLLIN) || self.ending()
     }
 
-    /// The peer sends no more, or the connection is broken.
+    /// The peer closed its side, or the connection failed.
     pub fn ending(self) -> bool {
         self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
@@ -43,17 +44,17 @@ pub struct Poll {
 
 impl Poll {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no memory is passed; the descriptor returned is ours alone.
+        // SAFETY: no memory is passed; the returned descriptor has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
         Ok(Self { fd })
     }
 
-    /// Register a socket once for all that may happen to it. Closing it takes it out.
+    /// Register a socket for all events. Closing it unregisters it.
     pub fn add_socket(&self, socket: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         self.add(socket, libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET, token)
     }
 
-    /// Register a waker or a timer: each time that it wakes is told once.
+    /// Register a waker or a timer: each wake-up is reported once.
     pub fn add_waker(&self, waker: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         self.add(waker, libc::EPOLLIN | libc::EPOLLET, token)
     }
@@ -66,7 +67,7 @@ impl Poll {
         checked(added).map(drop)
     }
 
-    /// Wait, if `sleeps`, until something happened; how many of `ready` were filled.
+    /// Fill `ready`, waiting for an event if `sleeps`; how many were filled.
     pub fn wait(&self, ready: &mut [Ready], sleeps: bool) -> io::Result<usize> {
         let forever_or_not = if sleeps { -1 } else { 0 };
         // SAFETY: `Ready` has the layout of `epoll_event`, and the kernel fills at most `ready.len()` of them.
@@ -79,4 +80,16 @@ impl Poll {
             other => other.map(|filled| filled as usize),
         }
     }
+}
+
+/// An event descriptor: a single write wakes every thread that waits for it.
+pub fn waker() -> io::Result<File> {
+    // SAFETY: no memory is passed; the returned descriptor has no other owner.
+    Ok(unsafe { File::from_raw_fd(checked(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?) })
+}
+
+/// Wake all that wait for this waker.
+pub fn wake(mut waker: &File) {
+    // It fails only after 2⁶⁴ − 2 calls, and then the waker is awake.
+    let _ = waker.write(&1_u64.to_ne_bytes());
 }

@@ -1,37 +1,39 @@
-//! Which connection is in which state, and in which order they came there.
+//! The state of each connection, and the order in which connections entered it.
 //!
-//! Six queues over one array of links: every move is O(1) and allocates nothing.
+//! Six queues over one array of links: every operation is O(1) and allocates nothing.
 
-const NONE: u32 = u32::MAX;
+use crate::ids::ConnectionId;
 
-/// The state of a connection. It is in the queue of its state, and in no other.
+const NONE: ConnectionId = ConnectionId(u32::MAX);
+
+/// The state of a connection, which is in the queue of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not wanted now: there are fewer users, or the pool has not grown so far.
+    /// Not needed: there are fewer users, or the pool has not grown so far.
     Parked,
-    /// Not open, and nobody is opening it.
+    /// To be opened.
     Down,
-    /// Being opened, its handshake included.
+    /// Being opened, including its TLS handshake.
     Opening,
     /// Open, without a request.
     Idle,
     /// Open, with requests in flight, and room for more.
     Busy,
-    /// Open, and no more requests can be put on it for now.
+    /// Open, without room for more requests.
     Full,
 }
 
 #[derive(Clone, Copy)]
 struct Links {
     state: State,
-    previous: u32,
-    next: u32,
+    previous: ConnectionId,
+    next: ConnectionId,
 }
 
 #[derive(Clone, Copy)]
 struct Queue {
-    front: u32,
-    back: u32,
+    front: ConnectionId,
+    back: ConnectionId,
     length: usize,
 }
 
@@ -45,58 +47,58 @@ impl ConnectionStates {
     /// `connections` connections, all parked.
     pub fn new(connections: usize) -> Self {
         let empty = Queue { front: NONE, back: NONE, length: 0 };
-        let mut roster = Self { links: Vec::with_capacity(connections), queues: [empty; 6] };
+        let mut states = Self { links: Vec::with_capacity(connections), queues: [empty; 6] };
         for connection in 0..connections {
-            roster.links.push(Links { state: State::Parked, previous: NONE, next: NONE });
-            roster.append(connection as u32, State::Parked);
+            states.links.push(Links { state: State::Parked, previous: NONE, next: NONE });
+            states.append(ConnectionId(connection as u32), State::Parked);
         }
-        roster
+        states
     }
 
-    pub fn state(&self, connection: u32) -> State {
-        self.links[connection as usize].state
+    pub fn state(&self, connection: ConnectionId) -> State {
+        self.links[connection.index()].state
     }
 
-    /// The one that has been in this state for the longest time.
-    pub fn front(&self, state: State) -> Option<u32> {
+    /// The connection that has been in this state for the longest time.
+    pub fn front(&self, state: State) -> Option<ConnectionId> {
         let front = self.queues[state as usize].front;
         (front != NONE).then_some(front)
     }
 
-    pub fn length(&self, state: State) -> usize {
+    pub fn count(&self, state: State) -> usize {
         self.queues[state as usize].length
     }
 
     /// Put a connection at the back of a state's queue.
-    pub fn change(&mut self, connection: u32, state: State) {
+    pub fn change(&mut self, connection: ConnectionId, state: State) {
         self.unlink(connection);
         self.append(connection, state);
     }
 
-    fn unlink(&mut self, connection: u32) {
-        let Links { state, previous, next } = self.links[connection as usize];
+    fn unlink(&mut self, connection: ConnectionId) {
+        let Links { state, previous, next } = self.links[connection.index()];
         let queue = &mut self.queues[state as usize];
         queue.length -= 1;
         match previous {
             NONE => queue.front = next,
-            previous => self.links[previous as usize].next = next,
+            previous => self.links[previous.index()].next = next,
         }
         match next {
             NONE => queue.back = previous,
-            next => self.links[next as usize].previous = previous,
+            next => self.links[next.index()].previous = previous,
         }
     }
 
-    fn append(&mut self, connection: u32, state: State) {
+    fn append(&mut self, connection: ConnectionId, state: State) {
         let queue = &mut self.queues[state as usize];
         let previous = queue.back;
         queue.back = connection;
         queue.length += 1;
         match previous {
             NONE => queue.front = connection,
-            previous => self.links[previous as usize].next = connection,
+            previous => self.links[previous.index()].next = connection,
         }
-        self.links[connection as usize] = Links { state, previous, next: NONE };
+        self.links[connection.index()] = Links { state, previous, next: NONE };
     }
 }
 
@@ -107,26 +109,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{ConnectionStates, State};
+    use crate::ids::ConnectionId;
 
     const STATES: [State; 6] = [State::Parked, State::Down, State::Opening, State::Idle, State::Busy, State::Full];
 
     proptest! {
         #[test]
         fn it_is_six_queues(moves in prop::collection::vec((0_u32..7, 0_usize..6), 0..200)) {
-            let mut roster = ConnectionStates::new(7);
+            let mut states = ConnectionStates::new(7);
             let mut queues: [VecDeque<u32>; 6] = Default::default();
             queues[0].extend(0..7);
             for (connection, to) in moves {
-                roster.change(connection, STATES[to]);
+                states.change(ConnectionId(connection), STATES[to]);
                 for queue in &mut queues {
                     queue.retain(|member| *member != connection);
                 }
                 queues[to].push_back(connection);
                 for (state, queue) in STATES.iter().zip(&queues) {
-                    prop_assert_eq!(roster.front(*state), queue.front().copied());
-                    prop_assert_eq!(roster.length(*state), queue.len());
+                    prop_assert_eq!(states.front(*state).map(|front| front.0), queue.front().copied());
+                    prop_assert_eq!(states.count(*state), queue.len());
                 }
-                prop_assert_eq!(roster.state(connection), STATES[to]);
+                prop_assert_eq!(states.state(ConnectionId(connection)), STATES[to]);
             }
         }
     }

@@ -1,16 +1,17 @@
-//! The requests of a job as one worker sends them: which is next, its bytes, and whether its answer is right.
+//! The requests of a job as one worker sends them: which is next, its bytes, and whether its answer is correct.
 
 use std::sync::Arc;
 
 use redline_pacing::uniform_between;
 use redline_wire::{Answer, Asked, Fields, Values, Verdict};
 
-use crate::connection::Connection;
+use super::connection::Connection;
+use super::outbox::Tape;
 use crate::demand::Task;
+use crate::ids::{FlightId, GlobalWorkerId, TapeId};
 use crate::job::Job;
-use crate::outbox::Tape;
 
-/// Tells the draws for placeholders from others of the same seed.
+/// Separates the draws for placeholders from others of the same seed.
 const SALT: u64 = 0x7069_636b_0000_0000;
 
 pub struct Scenario {
@@ -22,14 +23,14 @@ pub struct Scenario {
     fields: Fields,
 }
 
-/// Where the bytes of a request that do not vary lie, by the numbers of their tapes.
+/// The tapes of the parts of a request that do not vary.
 #[derive(Clone, Copy, Default)]
 struct Script {
-    whole: Option<u32>,
-    body: Option<u32>,
+    whole: Option<TapeId>,
+    body: Option<TapeId>,
 }
 
-/// What an answer is, and the server's clock that it tells, in nanoseconds since 1970.
+/// The verdict on an answer, and the server's clock that it contains, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct Judged {
     pub verdict: Verdict,
@@ -37,13 +38,12 @@ pub struct Judged {
 }
 
 impl Scenario {
-    /// The requests of the worker with this number among those of all processes.
-    pub fn new(job: &Arc<Job>, worker: u32) -> Self {
+    pub fn new(job: &Arc<Job>, worker: GlobalWorkerId) -> Self {
         let mut tapes = Vec::new();
         let mut tape = |bytes: Option<&Arc<[u8]>>| {
             bytes.map(|bytes| {
                 tapes.push(Tape::new(bytes));
-                (tapes.len() - 1) as u32
+                TapeId((tapes.len() - 1) as u32)
             })
         };
         let scripts = job
@@ -51,7 +51,7 @@ impl Scenario {
             .iter()
             .map(|request| Script { whole: tape(request.template.fixed()), body: tape(request.template.fixed_body()) });
         let scripts = scripts.collect();
-        let first = u64::from(worker);
+        let first = u64::from(worker.0);
         let step = u64::from(job.shard.all_workers);
         let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0 };
         Self { job: Arc::clone(job), tapes, scripts, draws, fields: Fields::new() }
@@ -61,7 +61,7 @@ impl Scenario {
         self.tapes.clone()
     }
 
-    /// Which request this is, and its number. One that is written again is the same as before.
+    /// Choose the request of a task, and number it. A task that is retried is the same request as before.
     #[inline]
     pub fn draw(&mut self, task: &mut Task) -> usize {
         if task.written_ns.is_none() {
@@ -78,17 +78,15 @@ impl Scenario {
     /// Put the bytes of a request on a connection.
     ///
     /// # Errors
-    /// Why HTTP/2 cannot carry it.
+    /// When the HTTP/2 session refuses it.
     #[inline]
-    pub fn write(&mut self, request: usize, flight: u32, connection: &mut Connection) -> Result<(), String> {
-        if let Some(layers) = connection.layers.as_deref_mut()
-            && let Some(http2) = &mut layers.http2
-        {
+    pub fn write(&mut self, request: usize, flight: FlightId, connection: &mut Connection) -> Result<(), String> {
+        if let Some(http2) = connection.http2_mut() {
             return self.open_stream(request, flight, http2);
         }
         let script = self.scripts[request];
         if let Some(whole) = script.whole {
-            connection.outbox.push_tape(whole, self.tapes[whole as usize].period());
+            connection.outbox.push_tape(whole, self.tapes[whole.index()].period());
             return Ok(());
         }
         let staged = &mut connection.outbox.staged;
@@ -97,28 +95,33 @@ impl Scenario {
         let length = staged.len() - before;
         connection.outbox.push_staged(length);
         if let Some(body) = script.body {
-            connection.outbox.push_tape(body, self.tapes[body as usize].period());
+            connection.outbox.push_tape(body, self.tapes[body.index()].period());
         }
         Ok(())
     }
 
-    fn open_stream(&mut self, request: usize, flight: u32, http2: &mut redline_http2::Session) -> Result<(), String> {
+    fn open_stream(
+        &mut self,
+        request: usize,
+        flight: FlightId,
+        http2: &mut redline_http2::Session,
+    ) -> Result<(), String> {
         let Asked { hash, keep, .. } = self.job.requests[request].asked;
         let asked = redline_http2::Asked { hash, keep };
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {
-            open(http2, fields, body, asked, flight)
+            open(http2, fields, body, asked, flight.0)
         } else {
             template.render_fields(&mut self.fields, &mut self.draws);
             let varying = self.fields.body();
             let body = body.or_else(|| (!varying.is_empty()).then(|| varying.into()));
-            open(http2, &self.fields, body, asked, flight)
+            open(http2, &self.fields, body, asked, flight.0)
         };
         opened.map_err(|error| error.to_string())
     }
 
-    /// Compare an answer with what is right.
+    /// Compare an answer with the expected one.
     #[inline]
     pub fn judge(&self, request: usize, answer: &Answer, body: &[u8]) -> Judged {
         let request = &self.job.requests[request];
@@ -153,14 +156,14 @@ fn open(
     http2.open(&few[..count], body, asked, token)
 }
 
-/// What placeholders are filled with: the same for the same seed and number of a request.
+/// The values of placeholders: the same for the same seed and number of a request.
 struct Draws {
     seed: u64,
-    /// The number of the present request among all of the job, and of the next one.
+    /// The numbers of the present request and of the next one, among all requests of the job.
     seq: u64,
     next: u64,
     step: u64,
-    /// How many values of the present one were drawn.
+    /// How many values were drawn for the present request.
     drawn: u64,
 }
 

@@ -1,12 +1,14 @@
-//! What of a connection's requests the kernel has not taken yet.
+//! The bytes of a connection that the kernel has not taken yet.
 //!
-//! Requests that never vary are not copied: the outbox says how much of them is left. What was rendered or encrypted for this
-//! connection alone lies in two buffers, because the one that the kernel may be reading must stay where it is.
+//! Requests that never vary are not copied: the outbox counts how many bytes of them are left. Bytes that were rendered or
+//! encrypted for this connection are in two buffers, because the one that the kernel may be reading must not move.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The bytes of a request that never varies, over and over, so that many of them are one write.
+use crate::ids::TapeId;
+
+/// The bytes of a request that never varies, repeated, so that many requests are one write.
 #[derive(Clone, Debug)]
 pub struct Tape {
     bytes: Arc<[u8]>,
@@ -14,7 +16,7 @@ pub struct Tape {
     period: usize,
 }
 
-/// How much of a tape is written out, so that a deep pipeline is one write.
+/// The length of a tape, at least one request: a deep pipeline is one write.
 const TAPE_BYTES: usize = 16 * 1024;
 
 impl Tape {
@@ -28,7 +30,7 @@ impl Tape {
         self.period
     }
 
-    /// The next bytes, when so many are left up to the end of a whole number of requests.
+    /// The next bytes when `left` bytes remain up to the end of a request.
     fn rest(&self, left: usize) -> &[u8] {
         let at = (self.period - left % self.period) % self.period;
         &self.bytes[at..self.bytes.len().min(at + left)]
@@ -36,26 +38,26 @@ impl Tape {
 }
 
 enum Piece {
-    /// So many bytes of a tape, up to the end of a request.
-    Tape { tape: u32, left: usize },
-    /// So many bytes of the buffers.
+    /// This many bytes of a tape, up to the end of a request.
+    Tape { tape: TapeId, left: usize },
+    /// This many bytes of the buffers.
     Own { left: usize },
 }
 
 #[derive(Default)]
 pub struct Outbox {
     pieces: VecDeque<Piece>,
-    /// Being written: it does not move.
+    /// Being written: it does not move meanwhile.
     writing: Vec<u8>,
     written: usize,
     /// To be written next.
     pub staged: Vec<u8>,
 }
 
-/// What is to be written next.
+/// The bytes to write next.
 pub struct Next<'a> {
     pub bytes: &'a [u8],
-    /// They belong to a tape, which lives as long as its worker.
+    /// They belong to a tape, which lives as long as the pool.
     pub is_tape: bool,
 }
 
@@ -64,9 +66,9 @@ impl Outbox {
         self.pieces.is_empty()
     }
 
-    /// One more request of a tape.
+    /// Append one request of a tape.
     #[inline]
-    pub fn push_tape(&mut self, tape: u32, length: usize) {
+    pub fn push_tape(&mut self, tape: TapeId, length: usize) {
         if let Some(Piece::Tape { tape: last, left }) = self.pieces.back_mut()
             && *last == tape
         {
@@ -76,7 +78,7 @@ impl Outbox {
         }
     }
 
-    /// So many bytes were appended to `staged`.
+    /// This many bytes were appended to `staged`.
     pub fn push_staged(&mut self, length: usize) {
         if length == 0 {
             return;
@@ -88,11 +90,11 @@ impl Outbox {
         }
     }
 
-    /// What is to be written next; nothing of it is in the kernel's hands.
+    /// The bytes to write next. The kernel reads none of this outbox during the call.
     #[inline]
     pub fn next<'a>(&'a mut self, tapes: &'a [Tape]) -> Option<Next<'a>> {
         match self.pieces.front()? {
-            Piece::Tape { tape, left } => Some(Next { bytes: tapes[*tape as usize].rest(*left), is_tape: true }),
+            Piece::Tape { tape, left } => Some(Next { bytes: tapes[tape.index()].rest(*left), is_tape: true }),
             Piece::Own { left } => {
                 if self.written == self.writing.len() {
                     self.writing.clear();
@@ -105,9 +107,9 @@ impl Outbox {
         }
     }
 
-    /// So many of the next bytes were taken.
+    /// The kernel took this many of the next bytes.
     #[inline]
-    pub fn took(&mut self, bytes: usize) {
+    pub fn consume(&mut self, bytes: usize) {
         let Some(front) = self.pieces.front_mut() else {
             return;
         };
@@ -124,7 +126,7 @@ impl Outbox {
         }
     }
 
-    /// Forget everything, and give memory back that is more than a little.
+    /// Drop everything, and free the memory.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -135,9 +137,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Outbox, Tape};
+    use crate::ids::TapeId;
 
     proptest! {
-        /// However it is filled and emptied, the bytes come out in the order of the requests.
+        /// However it is filled and emptied, the bytes leave in the order of the requests.
         #[test]
         fn bytes_leave_in_order(steps in prop::collection::vec((0_u8..4, 1_usize..50_000), 0..60)) {
             let tapes = [Tape::new(&(*b"one").into()), Tape::new(&vec![7_u8; 20_000].into())];
@@ -147,7 +150,7 @@ mod tests {
                     0 | 1 => {
                         let tape = &tapes[usize::from(step)];
                         expected.extend_from_slice(tape.rest(tape.period()));
-                        outbox.push_tape(step.into(), tape.period());
+                        outbox.push_tape(TapeId(step.into()), tape.period());
                     }
                     2 => {
                         let own = vec![size as u8; size % 1000];
@@ -159,7 +162,7 @@ mod tests {
                         if let Some(next) = outbox.next(&tapes) {
                             let taken = next.bytes.len().min(size);
                             out.extend_from_slice(&next.bytes[..taken]);
-                            outbox.took(taken);
+                            outbox.consume(taken);
                         }
                     }
                 }
@@ -167,7 +170,7 @@ mod tests {
             while let Some(next) = outbox.next(&tapes) {
                 let taken = next.bytes.len();
                 out.extend_from_slice(next.bytes);
-                outbox.took(taken);
+                outbox.consume(taken);
             }
             prop_assert!(outbox.is_empty());
             prop_assert!(out == expected);

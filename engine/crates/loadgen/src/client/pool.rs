@@ -1,0 +1,305 @@
+//! The connections of one worker: how many are needed, which has room, and writing on them.
+
+mod backoff;
+mod opening;
+mod states;
+
+use std::io;
+use std::net::SocketAddr;
+
+use redline_traffic::TlsInfo;
+
+use self::backoff::ConnectBackoff;
+pub use self::opening::{ConnectResult, Handshake, OpenError, Progress};
+use self::states::ConnectionStates;
+pub use self::states::State;
+use super::connection::Connection;
+use super::outbox::Tape;
+use crate::demand::NEVER;
+use crate::ids::ConnectionId;
+use crate::io::{Io, Sending};
+use crate::job::{Job, Target};
+use crate::sources::Sources;
+use crate::stop::Stop;
+use crate::sys::socket::{Address, new_socket};
+
+/// Fields are dropped in this order: the backend before the connections and tapes, whose bytes the kernel may be reading.
+pub struct Pool<I> {
+    pub io: I,
+    connections: Vec<Connection>,
+    states: ConnectionStates,
+    /// The result of the first TLS handshake.
+    tls: Option<TlsInfo>,
+    address: Address,
+    target: Target,
+    sources: Sources,
+    /// The number of connection 0 among those of all workers.
+    first: u32,
+    /// The most requests in flight on one connection.
+    depth: u32,
+    /// The most requests on one connection in all.
+    requests_per_connection: u32,
+    tapes: Vec<Tape>,
+    /// Bytes between the layers.
+    plain: Vec<u8>,
+    /// How many connections are to be parked as soon as they are idle.
+    surplus: usize,
+    backoff: ConnectBackoff,
+}
+
+impl<I: Io> Pool<I> {
+    /// A pool of at most this many connections, all parked.
+    pub fn new(
+        job: &Job,
+        tapes: Vec<Tape>,
+        target: SocketAddr,
+        first: u32,
+        connections: usize,
+        stop: &Stop,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            io: I::new(connections, stop.waker())?,
+            connections: (0..connections).map(|_| Connection::new()).collect(),
+            states: ConnectionStates::new(connections),
+            tls: None,
+            address: Address::new(target),
+            target: job.target.clone(),
+            sources: Sources::new(target, &job.target.sources, job.load.connections()),
+            first,
+            depth: job.load.depth,
+            requests_per_connection: job.load.requests_per_connection.unwrap_or(u32::MAX),
+            tapes,
+            plain: Vec::new(),
+            surplus: 0,
+            backoff: ConnectBackoff::default(),
+        })
+    }
+
+    #[inline]
+    pub fn connection(&self, connection: ConnectionId) -> &Connection {
+        &self.connections[connection.index()]
+    }
+
+    #[inline]
+    pub fn connection_mut(&mut self, connection: ConnectionId) -> &mut Connection {
+        &mut self.connections[connection.index()]
+    }
+
+    #[inline]
+    pub fn state(&self, connection: ConnectionId) -> State {
+        self.states.state(connection)
+    }
+
+    /// The connection that has been in this state for the longest time.
+    pub fn front(&self, state: State) -> Option<ConnectionId> {
+        self.states.front(state)
+    }
+
+    /// This many connections more are needed.
+    pub fn grow(&mut self, more: usize) {
+        let spared = more.min(self.surplus);
+        self.surplus -= spared;
+        for _ in spared..more {
+            if let Some(connection) = self.states.front(State::Parked) {
+                self.states.change(connection, State::Down);
+            }
+        }
+    }
+
+    /// One connection less is needed: one that is not open, or is idle, or the next that becomes idle.
+    pub fn shrink(&mut self) {
+        let spare = self.states.front(State::Down).or_else(|| self.states.front(State::Idle));
+        self.surplus += 1;
+        if let Some(connection) = spare {
+            self.drop_socket(connection, true);
+        }
+    }
+
+    /// Write the bytes of a connection, as far as the kernel takes them; how many it took.
+    #[inline]
+    pub fn flush(&mut self, connection: ConnectionId) -> io::Result<usize> {
+        let writer = &mut self.connections[connection.index()];
+        let mut written = 0;
+        while writer.submitted == 0 && !writer.full {
+            let one = writer.queue.len() <= 1;
+            let next = writer.next_out(&self.tapes, &mut self.plain).map_err(io::Error::other)?;
+            let Some(next) = next else {
+                break;
+            };
+            let (alone, length) = (one && next.is_tape, next.bytes.len());
+            // SAFETY: a write that is `alone` is of a tape. Tapes live as long as the pool, which drops its backend before them.
+            // Other bytes are in the part of an outbox that does not change until the connection consumes them (here, or in
+            // `sent`) or ends (in `drop_socket`, after the backend has closed the socket): while `submitted` is not 0, nothing
+            // calls `next_out`.
+            match unsafe { self.io.send(connection, next.bytes, alone) } {
+                Sending::Taken(bytes) => {
+                    writer.consume(bytes);
+                    written += bytes;
+                }
+                Sending::Full(bytes) => {
+                    writer.consume(bytes);
+                    writer.full = true;
+                    written += bytes;
+                }
+                Sending::Later => writer.submitted = length,
+                Sending::Broken(why) => return Err(why),
+            }
+        }
+        Ok(written)
+    }
+
+    /// The kernel took this many bytes of the submitted write, and has room; how many bytes it took in all, with those that
+    /// were written now.
+    pub fn sent(&mut self, connection: ConnectionId, bytes: usize) -> io::Result<usize> {
+        let writer = &mut self.connections[connection.index()];
+        writer.submitted = 0;
+        writer.full = false;
+        if bytes > 0 {
+            writer.consume(bytes);
+        }
+        Ok(bytes + self.flush(connection)?)
+    }
+
+    /// How many connections are open.
+    pub fn open(&self) -> usize {
+        self.states.count(State::Idle) + self.states.count(State::Busy) + self.states.count(State::Full)
+    }
+
+    #[inline]
+    pub fn is_open(&self, connection: ConnectionId) -> bool {
+        matches!(self.states.state(connection), State::Idle | State::Busy | State::Full)
+    }
+
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.states.count(State::Idle) + self.states.count(State::Busy) > 0
+    }
+
+    /// The connection for the next request: an idle one, or one with room.
+    #[inline]
+    pub fn next_with_room(&self) -> Option<ConnectionId> {
+        self.states.front(State::Idle).or_else(|| self.states.front(State::Busy))
+    }
+
+    /// How many more requests an open connection can take now.
+    #[inline]
+    pub fn room(&self, connection: ConnectionId) -> u32 {
+        let carrier = &self.connections[connection.index()];
+        // An answer may arrive before its request is written: then the rest of the request has to be written first.
+        if carrier.closing || carrier.queue.is_empty() && carrier.is_blocked() {
+            return 0;
+        }
+        let depth_left = self.depth.saturating_sub(carrier.queue.len());
+        let left = self.requests_per_connection.saturating_sub(carrier.carried);
+        depth_left.min(left).min(self.streams(connection))
+    }
+
+    /// How many more streams an HTTP/2 peer takes now.
+    #[inline]
+    fn streams(&self, connection: ConnectionId) -> u32 {
+        self.connections[connection.index()].http2().map_or(u32::MAX, redline_http2::Session::room)
+    }
+
+    /// Update the state of an open connection after its requests in flight have changed.
+    #[inline]
+    pub fn settle(&mut self, connection: ConnectionId) {
+        let carrier = &self.connections[connection.index()];
+        let (empty, blocked) = (carrier.queue.is_empty(), carrier.is_blocked());
+        let room = self.room(connection);
+        if empty && !blocked && (room == 0 || self.surplus > 0) {
+            // It has carried all that it may, or is not needed any more.
+            return self.drop_socket(connection, true);
+        }
+        let state = match (empty, room) {
+            (_, 0) => State::Full,
+            (true, _) => State::Idle,
+            (false, _) => State::Busy,
+        };
+        self.states.change(connection, state);
+    }
+
+    /// More requests wait than the connections can carry: the pool grows by one, if it may.
+    pub fn grow_for(&mut self, waiting: u64) {
+        let coming = self.states.count(State::Opening) + self.states.count(State::Down);
+        if self.states.count(State::Parked) > 0 && (coming as u64) < waiting {
+            self.grow(1);
+        }
+    }
+
+    /// When a connection that is down may be opened; [`NEVER`] when an event has to come first.
+    #[inline]
+    pub fn next_opening_ns(&self) -> u64 {
+        if self.states.count(State::Down) == 0 || self.states.count(State::Opening) >= self.backoff.concurrent() {
+            return NEVER;
+        }
+        self.backoff.until_ns()
+    }
+
+    /// Start to open the connection that has been down for the longest time.
+    ///
+    /// # Errors
+    /// The connection that could not be opened, and why.
+    pub fn begin_next(&mut self, now_ns: u64) -> Result<(), (ConnectionId, io::Error)> {
+        let Some(connection) = self.states.front(State::Down) else {
+            return Ok(());
+        };
+        // Whatever the result, it goes to the back of a queue: the others have their turn first.
+        self.states.change(connection, State::Down);
+        self.backoff.started(now_ns);
+        let source = self.sources.of(self.first + connection.0);
+        new_socket(&self.address, source, I::NONBLOCKING)
+            .and_then(|socket| self.io.connect(connection, socket, &self.address))
+            .map_err(|error| (connection, error))?;
+        self.connections[connection.index()].begin(now_ns);
+        self.states.change(connection, State::Opening);
+        Ok(())
+    }
+
+    /// A connection is open; whether it replaces an earlier one.
+    pub fn opened(&mut self, connection: ConnectionId, now_ns: u64) -> bool {
+        self.backoff.opened();
+        let was_open = std::mem::replace(&mut self.connections[connection.index()].was_open, true);
+        if self.streams(connection) == 0 {
+            // An HTTP/2 peer that takes no stream at all.
+            self.lost(connection, true, now_ns);
+        } else {
+            self.settle(connection);
+        }
+        was_open
+    }
+
+    /// An answer arrived.
+    #[inline]
+    pub fn answered(&mut self, connection: ConnectionId) {
+        if !std::mem::replace(&mut self.connections[connection.index()].answered, true) {
+            self.backoff.answered();
+        }
+    }
+
+    /// A connection could not be opened.
+    pub fn refused(&mut self, connection: ConnectionId, now_ns: u64) {
+        self.drop_socket(connection, true);
+        self.backoff.refused(now_ns);
+    }
+
+    /// An open connection has ended, or has to be ended because of what arrived on it. `reset` when something on it is
+    /// unanswered.
+    pub fn lost(&mut self, connection: ConnectionId, reset: bool, now_ns: u64) {
+        let ended = &self.connections[connection.index()];
+        if !ended.answered {
+            self.backoff.dropped(ended.opened_ns, now_ns);
+        }
+        self.drop_socket(connection, reset);
+    }
+
+    /// Close a connection, without slowing down the next. It carries no request any more.
+    pub fn drop_socket(&mut self, connection: ConnectionId, reset: bool) {
+        self.io.close(connection, reset);
+        let ended = &mut self.connections[connection.index()];
+        debug_assert!(ended.queue.is_empty());
+        ended.end();
+        let parked = self.surplus > 0;
+        self.surplus -= usize::from(parked);
+        self.states.change(connection, if parked { State::Parked } else { State::Down });
+    }
+}

@@ -1,0 +1,243 @@
+//! Opening connections: the socket, and the TLS and HTTP/2 handshakes before the first request.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use redline_traffic::TlsInfo;
+
+use super::Pool;
+use super::states::State;
+use crate::client::Activity;
+use crate::client::connection::Layers;
+use crate::failure_log::FailureKind;
+use crate::ids::ConnectionId;
+use crate::io::{Event, Io};
+use crate::job::Http;
+use crate::stop::Stop;
+use crate::sys::time::now_ns;
+
+/// How many connections are opened concurrently, so that a server's backlog does not overflow.
+pub const MOST_OPENING: usize = 128;
+
+/// The result of connecting before the load.
+pub struct ConnectResult {
+    /// Connections that are open.
+    pub open: usize,
+    /// The last reason why one could not be opened.
+    pub error: Option<OpenError>,
+    /// The result of the first TLS handshake.
+    pub tls: Option<TlsInfo>,
+}
+
+/// Why a connection could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    Connect(io::Error),
+    /// The TCP connection was open, and the handshake failed.
+    Tls(String),
+}
+
+impl OpenError {
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Connect(error) => FailureKind::of_connecting(error),
+            Self::Tls(_) => FailureKind::Tls,
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => error.fmt(f),
+            Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
+        }
+    }
+}
+
+/// A TLS handshake that succeeded.
+#[derive(Clone, Copy)]
+pub struct Handshake {
+    pub ns: u64,
+    pub resumed: bool,
+}
+
+/// The progress of an opening.
+pub enum Progress {
+    Pending,
+    /// The connection can carry requests.
+    Done,
+    Failed(OpenError),
+}
+
+impl<I: Io> Pool<I> {
+    /// Try each connection that is down once, for at most `limit_ns`. Those that are still being opened then continue.
+    pub fn open_all(&mut self, limit_ns: u64, stop: &Stop, activity: &mut Activity) -> io::Result<ConnectResult> {
+        let end_ns = now_ns().saturating_add(limit_ns);
+        let mut untried = self.states.count(State::Down);
+        let mut last = None;
+        while stop.code().is_none() {
+            while untried > 0 && self.states.count(State::Opening) < MOST_OPENING {
+                untried -= 1;
+                last = self.begin_next(now_ns()).err().map(|(_, error)| OpenError::Connect(error)).or(last);
+            }
+            if self.states.count(State::Opening) == 0 && untried == 0 || now_ns() >= end_ns {
+                break;
+            }
+            self.io.wait(end_ns)?;
+            while let Some(event) = self.io.next() {
+                last = self.first_progress(event, activity).or(last);
+            }
+        }
+        Ok(ConnectResult { open: self.open(), error: last, tls: self.tls.clone() })
+    }
+
+    /// An event while connecting before the load; why a connection could not be opened.
+    fn first_progress(&mut self, event: Event, activity: &mut Activity) -> Option<OpenError> {
+        let connection = event.connection()?;
+        match self.advance(connection, event, now_ns(), activity) {
+            Progress::Done if self.states.state(connection) == State::Opening => {
+                self.opened(connection, now_ns());
+                None
+            }
+            Progress::Failed(why) => {
+                self.drop_socket(connection, false);
+                Some(why)
+            }
+            _ => None,
+        }
+    }
+
+    /// Handle an event of a connection that is being opened, or was opened before the load began.
+    pub fn advance(
+        &mut self,
+        connection: ConnectionId,
+        event: Event,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Progress {
+        match event {
+            Event::Woken => Progress::Pending,
+            Event::Opened(_) => self.connected(connection, now_ns, activity),
+            Event::Refused(_, error) => Progress::Failed(OpenError::Connect(error)),
+            Event::Broken(_, error) | Event::Unwritable(_, error) => Progress::Failed(self.broke(connection, error)),
+            Event::Ended(_) => {
+                Progress::Failed(self.broke(connection, io::Error::new(ErrorKind::UnexpectedEof, "the peer closed it")))
+            }
+            Event::Sent(_, bytes) => match self.sent(connection, bytes) {
+                Ok(sent) => {
+                    activity.bytes_sent += sent;
+                    if self.is_open(connection) {
+                        // Its handshake is complete, and its last bytes are written now.
+                        self.settle(connection);
+                    }
+                    Progress::Pending
+                }
+                Err(error) => Progress::Failed(self.broke(connection, error)),
+            },
+            Event::Received { chunk, .. } => {
+                let progress = self.receive_handshake(connection, chunk.bytes(), now_ns, activity);
+                self.io.release(chunk);
+                progress
+            }
+        }
+    }
+
+    /// The error of a connection that ended while it was being opened.
+    fn broke(&self, connection: ConnectionId, error: io::Error) -> OpenError {
+        if self.connection(connection).is_tls() { OpenError::Tls(error.to_string()) } else { OpenError::Connect(error) }
+    }
+
+    /// The socket is connected: start the handshakes.
+    fn connected(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> Progress {
+        let mut layers = Layers::default();
+        layers.handshake_since_ns = now_ns;
+        if let Some(tls) = &self.target.tls {
+            match tls.client.connect() {
+                Ok(session) => layers.tls = Some(session),
+                Err(error) => return Progress::Failed(OpenError::Tls(error.to_string())),
+            }
+        }
+        if self.target.http == Http::V2 {
+            match redline_http2::Session::new() {
+                Ok(session) => layers.http2 = Some(session),
+                Err(error) => return Progress::Failed(OpenError::Connect(io::Error::other(error.to_string()))),
+            }
+        }
+        let has_tls = layers.tls.is_some();
+        if has_tls || layers.http2.is_some() {
+            self.connection_mut(connection).layers = Some(Box::new(layers));
+            match self.flush(connection) {
+                Ok(sent) => activity.bytes_sent += sent,
+                Err(error) => return Progress::Failed(OpenError::Connect(error)),
+            }
+        }
+        if has_tls { Progress::Pending } else { Progress::Done }
+    }
+
+    /// Bytes arrived on a connection that is being opened.
+    fn receive_handshake(
+        &mut self,
+        connection: ConnectionId,
+        bytes: &[u8],
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Progress {
+        activity.bytes_received += bytes.len();
+        match self.connection_mut(connection).layers.take() {
+            None => Progress::Failed(OpenError::Connect(io::Error::other("it spoke before a request came"))),
+            Some(mut layers) => {
+                let fed = self.feed(&mut layers, bytes, now_ns, activity);
+                self.connection_mut(connection).layers = Some(layers);
+                // Also after a failure: there is an alert for the peer.
+                let flushed = self.flush(connection).map_err(OpenError::Connect);
+                activity.bytes_sent += flushed.as_ref().unwrap_or(&0);
+                match fed.and_then(|done| flushed.map(|_| done)) {
+                    Ok(true) => Progress::Done,
+                    Ok(false) => Progress::Pending,
+                    Err(why) => Progress::Failed(why),
+                }
+            }
+        }
+    }
+
+    /// Whether the handshake is complete with these bytes.
+    fn feed(
+        &mut self,
+        layers: &mut Layers,
+        bytes: &[u8],
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Result<bool, OpenError> {
+        let malformed = |why: redline_http2::Error| OpenError::Connect(io::Error::other(why.to_string()));
+        let Some(tls) = &mut layers.tls else {
+            // The SETTINGS of HTTP/2 may arrive before the first request.
+            let fed = layers.http2.as_mut().map_or(Ok(()), |http2| http2.feed(bytes, &mut Vec::new()));
+            return fed.map(|()| false).map_err(malformed);
+        };
+        self.plain.clear();
+        let fed = tls.feed(bytes, &mut self.plain).map_err(|why| OpenError::Tls(why.to_string()))?;
+        if fed.closed {
+            return Err(OpenError::Tls("the peer closed it".to_owned()));
+        }
+        if fed.handshake_done_now {
+            if self.target.http == Http::V2 && tls.alpn() != Some(b"h2") {
+                return Err(OpenError::Tls("the server does not choose h2 by ALPN".to_owned()));
+            }
+            let insecure = self.target.tls.as_ref().is_some_and(|tls| tls.insecure);
+            self.tls.get_or_insert_with(|| TlsInfo {
+                version: tls.version().to_owned(),
+                cipher: tls.cipher(),
+                alpn: tls.alpn().map(|name| String::from_utf8_lossy(name).into_owned()),
+                insecure,
+            });
+            let ns = now_ns.saturating_sub(layers.handshake_since_ns);
+            activity.handshakes.push(Handshake { ns, resumed: tls.resumed() });
+        }
+        // SETTINGS may arrive with the last bytes of the handshake.
+        if let Some(http2) = &mut layers.http2 {
+            http2.feed(&self.plain, &mut Vec::new()).map_err(malformed)?;
+        }
+        Ok(fed.handshake_done_now)
+    }
+}

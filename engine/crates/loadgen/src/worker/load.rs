@@ -1,0 +1,278 @@
+//! A worker's share of a load: which requests are due, how requests end, and when the phases do.
+
+use redline_traffic::Outcome;
+
+use crate::client::{Activity, ClockReading, Completion, OpenFailure, RequestEvent};
+use crate::demand::{Demand, DueEvent, Task};
+use crate::failure_log::FailureKind;
+use crate::job::Job;
+use crate::tally::{Tally, Window};
+
+/// Requests that are due or wait, and the counts of those that ended. Times are nanoseconds of the monotonic clock.
+pub struct WorkerLoad {
+    demand: Demand,
+    tally: Tally,
+    /// How many more measured requests may fall due; the measurement ends with the last.
+    count: Option<u64>,
+    timeout_ns: u64,
+    drain_ns: u64,
+    measure_ns: u64,
+    end_ns: u64,
+    drain_end_ns: u64,
+    /// The measurement ended before its time.
+    was_cut: bool,
+}
+
+impl WorkerLoad {
+    /// `count` is how many measured requests may fall due in this worker.
+    pub fn new(demand: Demand, tally: Tally, count: Option<u64>, job: &Job) -> Self {
+        let Window { measure_ns, end_ns, .. } = tally.window();
+        let mut load = Self {
+            demand,
+            tally,
+            count,
+            timeout_ns: job.timeout_ns,
+            drain_ns: job.drain_ns,
+            measure_ns,
+            end_ns,
+            drain_end_ns: end_ns.saturating_add(job.drain_ns),
+            was_cut: false,
+        };
+        if count == Some(0) {
+            // Other workers have all the requests.
+            load.end_at(measure_ns);
+        }
+        load
+    }
+
+    /// Time has come this far: intervals end, and with them perhaps the warm-up.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64) {
+        if now_ns >= self.tally.interval_end_ns() {
+            self.end_intervals(now_ns);
+        }
+    }
+
+    #[cold]
+    fn end_intervals(&mut self, now_ns: u64) {
+        self.tally.advance(now_ns);
+        let Window { measure_ns, end_ns, .. } = self.tally.window();
+        if measure_ns < self.measure_ns {
+            self.measure_ns = measure_ns;
+            self.end_ns = self.end_ns.min(end_ns);
+            self.drain_end_ns = self.drain_end_ns.min(self.end_ns.saturating_add(self.drain_ns));
+            self.demand.cut(self.end_ns);
+            if self.count == Some(0) {
+                self.end_at(measure_ns);
+            }
+        }
+    }
+
+    /// Whether it would still run at this time.
+    pub fn outlasts(&self, at_ns: u64) -> bool {
+        at_ns < self.drain_end_ns
+    }
+
+    /// Stop at the time that was set for all workers. A worker that learns of it later has measured until now, and its window
+    /// ends now, so that its rates are over the time that it measured.
+    pub fn stop_at(&mut self, at_ns: u64, now_ns: u64) {
+        let at_ns = at_ns.max(now_ns);
+        self.end_at(at_ns);
+        self.drain_end_ns = self.drain_end_ns.min(at_ns);
+    }
+
+    /// The window ends at this time, before its planned end.
+    fn end_at(&mut self, at_ns: u64) {
+        self.was_cut = true;
+        self.end_ns = self.end_ns.min(at_ns);
+        self.drain_end_ns = self.drain_end_ns.min(self.end_ns.saturating_add(self.drain_ns));
+        self.demand.cut(at_ns);
+        self.tally.cut(at_ns);
+    }
+
+    /// When the measurement ended, if that was before its time.
+    pub fn cut_ns(&self) -> Option<u64> {
+        self.was_cut.then_some(self.end_ns)
+    }
+
+    /// `idle`: no request is in flight.
+    pub fn is_over(&self, idle: bool, now_ns: u64) -> bool {
+        now_ns >= self.drain_end_ns || now_ns >= self.end_ns && idle && self.demand.waiting() == 0
+    }
+
+    /// Whether connections may still be opened.
+    pub fn may_open(&self, now_ns: u64) -> bool {
+        now_ns < self.drain_end_ns
+    }
+
+    /// When the next request falls due, an interval ends, or a request has waited too long.
+    pub fn wake_ns(&self, now_ns: u64) -> u64 {
+        let end_ns = if now_ns < self.end_ns { self.end_ns } else { self.drain_end_ns };
+        end_ns
+            .min(self.demand.next_due_ns())
+            .min(self.tally.interval_end_ns())
+            .min(self.demand.oldest_due_ns().saturating_add(self.timeout_ns))
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.demand.is_open()
+    }
+
+    /// How many requests are due and not sent.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        self.demand.waiting()
+    }
+
+    /// Take the request that has waited longest.
+    #[inline]
+    pub fn take(&mut self) -> Option<Task> {
+        self.demand.take()
+    }
+
+    #[inline]
+    pub fn next_due_ns(&self) -> u64 {
+        self.demand.next_due_ns()
+    }
+
+    /// Take the next event of the schedule, which is due. A request that is due waits to be taken.
+    #[inline]
+    pub fn pop_due(&mut self, now_ns: u64) -> DueEvent {
+        let event = self.demand.pop_due();
+        if let DueEvent::Due(due_ns) = event {
+            self.tally.due(due_ns, now_ns);
+            self.count_down(due_ns, now_ns);
+        }
+        event
+    }
+
+    /// A request that is due found no connection with room. Whether a connection may be added for it: in an open load.
+    pub fn waits_for_connection(&mut self, due_ns: u64) -> bool {
+        if self.demand.is_open() {
+            self.tally.waited(due_ns);
+        }
+        self.demand.is_open()
+    }
+
+    /// A measured request fell due. The measurement ends with the last of those that may.
+    fn count_down(&mut self, due_ns: u64, now_ns: u64) {
+        if let Some(left) = &mut self.count
+            && due_ns >= self.measure_ns
+        {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.end_at(now_ns.max(due_ns + 1));
+                // Others may be due at the same moment: they are too many.
+                self.demand.cut(0);
+            }
+        }
+    }
+
+    /// The first byte of a request is about to be written. A retry counts once.
+    #[inline]
+    pub fn sent(&mut self, task: &Task) {
+        if task.written_ns.is_none() {
+            self.tally.sent(task.due_ns);
+        }
+    }
+
+    /// A request could not be encoded, so nothing of it was written now.
+    pub fn not_encoded(&mut self, task: Task, now_ns: u64) {
+        self.end_waiting(task, Outcome::Closed, now_ns);
+    }
+
+    /// Count what happened on the connections, and empty it.
+    #[inline]
+    pub fn apply(&mut self, activity: &mut Activity, now_ns: u64) {
+        self.tally.bytes_sent(std::mem::take(&mut activity.bytes_sent));
+        self.tally.bytes_received(std::mem::take(&mut activity.bytes_received));
+        for event in activity.requests.drain(..) {
+            match event {
+                RequestEvent::Ended(completion) => self.end(&completion, now_ns),
+                RequestEvent::Retry(task) => {
+                    self.tally.retried(task.due_ns);
+                    self.demand.give_back(task);
+                }
+                RequestEvent::Resend(task) => {
+                    self.tally.resent(task.due_ns);
+                    self.demand.give_back(task);
+                }
+            }
+        }
+        if activity.is_rare() {
+            self.apply_rare(activity, now_ns);
+        }
+    }
+
+    #[cold]
+    fn apply_rare(&mut self, activity: &mut Activity, now_ns: u64) {
+        for ClockReading { due_ns, to_server_ns, from_server_ns } in activity.clocks.drain(..) {
+            self.tally.one_way(due_ns, to_server_ns, from_server_ns);
+        }
+        for handshake in activity.handshakes.drain(..) {
+            self.tally.handshake(handshake.ns, handshake.resumed);
+        }
+        self.tally.reconnected(std::mem::take(&mut activity.reconnects));
+        for failure in activity.open_failures.drain(..) {
+            self.not_opened(&failure, now_ns);
+        }
+    }
+
+    /// A connection could not be opened. The request that has waited longest fails with it; all that wait fail when no
+    /// connection is open, for they cannot be sent.
+    fn not_opened(&mut self, failure: &OpenFailure, now_ns: u64) {
+        let waiting = self.demand.waiting();
+        let failed = if failure.none_open { waiting } else { waiting.min(1) };
+        for _ in 0..failed {
+            if failure.kind == FailureKind::Exhausted {
+                self.tally.exhausted(self.demand.oldest_due_ns());
+            }
+            self.end_oldest_waiting(
+                if failure.kind == FailureKind::Tls { Outcome::Tls } else { Outcome::Connect },
+                now_ns,
+            );
+        }
+    }
+
+    /// End the requests that have waited longer than the timeout.
+    pub fn expire_waiting(&mut self, now_ns: u64) {
+        while self.demand.oldest_due_ns().saturating_add(self.timeout_ns) <= now_ns {
+            self.end_oldest_waiting(Outcome::Timeout, now_ns);
+        }
+    }
+
+    fn end_oldest_waiting(&mut self, outcome: Outcome, now_ns: u64) {
+        if let Some(task) = self.demand.take() {
+            self.end_waiting(task, outcome, now_ns);
+        }
+    }
+
+    /// End a request that is not on a connection. It may have been, without an answer.
+    fn end_waiting(&mut self, task: Task, outcome: Outcome, now_ns: u64) {
+        self.end(&Completion { task, written_ns: task.written_ns, outcome, status: None }, now_ns);
+    }
+
+    /// A request has ended. In a closed load its user sends the next, now or later.
+    #[inline]
+    fn end(&mut self, completion: &Completion, now_ns: u64) {
+        self.tally.ended(completion, now_ns);
+        if let Some(due_ns) = self.demand.ended(completion.task, now_ns) {
+            // A request that fell due while its user waited for an answer is not late.
+            self.tally.due(due_ns, due_ns);
+            if due_ns < now_ns {
+                self.tally.waited(due_ns);
+            }
+            self.count_down(due_ns, now_ns);
+        }
+    }
+
+    /// End what waits, at its age, and the last interval. With a pace, each that ends makes another fall due that was due in
+    /// time.
+    pub fn finish(&mut self, now_ns: u64) {
+        while let Some(task) = self.demand.take() {
+            let outcome = if task.written_ns.is_some() { Outcome::InFlight } else { Outcome::Unsent };
+            self.end_waiting(task, outcome, now_ns);
+        }
+        self.tally.finish(now_ns);
+    }
+}

@@ -1,0 +1,310 @@
+//! The worker threads of this process: what each runs, and how the main thread conducts them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use redline_pacing::{Crowd, Schedule};
+use redline_traffic::{Connected, Ended, EngineError, ErrorKind, Slice};
+
+use crate::client::{Activity, Client, ConnectResult, OpenError};
+use crate::conductor::{Members, Report};
+use crate::demand::{Demand, Users};
+use crate::ids::{GlobalWorkerId, WorkerId};
+use crate::io::Io;
+use crate::io::epoll::Epoll;
+use crate::io::uring::Uring;
+use crate::job::{Backend, Job, Shape};
+use crate::measure_start::{IntervalGrid, MeasureStart};
+use crate::merge::Measured;
+use crate::protocol::listen_for_commands;
+use crate::shards::child::is_shard;
+use crate::stop::Stop;
+use crate::sys::process::{pin, precise_timers, shortest_slices};
+use crate::sys::time::thread_cpu_ns;
+use crate::tally::{IntervalSender, MemberInterval, SliceReturn, Tally, Window};
+use crate::worker::{Worker, WorkerLoad};
+
+/// All workers of this process, from the main thread's side.
+pub struct Workers {
+    job: Arc<Job>,
+    stop: Arc<Stop>,
+    target: SocketAddr,
+    handles: Vec<WorkerHandle>,
+    inbox: Receiver<Message>,
+    measure_start: Arc<MeasureStart>,
+    epoch_ns: u64,
+}
+
+struct WorkerHandle {
+    epoch: Sender<u64>,
+    spare: SliceReturn,
+}
+
+/// What a worker reports.
+enum Message {
+    /// It has tried to connect, with the backend of this name.
+    Connected(ConnectResult, &'static str),
+    Interval(WorkerId, MemberInterval),
+    /// When its measurement ended, if it was cut.
+    Finished {
+        worker: WorkerId,
+        cut_ns: Option<u64>,
+    },
+    Failed(io::Error),
+}
+
+impl Workers {
+    /// Start the threads, which connect at once.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(
+        job: &Arc<Job>,
+        target: SocketAddr,
+        stop: &Arc<Stop>,
+        measure_start: Arc<MeasureStart>,
+    ) -> Result<Self, EngineError> {
+        let (messages, inbox) = channel();
+        let handles = (0..job.workers).map(|number| {
+            let (epoch, epoch_inbox) = channel();
+            let (spare, returned) = channel();
+            let thread = WorkerThread {
+                worker: WorkerId(number),
+                job: Arc::clone(job),
+                stop: Arc::clone(stop),
+                target,
+                messages: messages.clone(),
+                epoch: epoch_inbox,
+                measure_start: Arc::clone(&measure_start),
+            };
+            thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+                let messages = thread.messages.clone();
+                if let Err(error) = thread.run(returned) {
+                    let _ = messages.send(Message::Failed(error));
+                }
+            })?;
+            Ok(WorkerHandle { epoch, spare })
+        });
+        let handles = handles.collect::<io::Result<Vec<_>>>().map_err(|error| internal(&error))?;
+        Ok(Self { job: Arc::clone(job), stop: Arc::clone(stop), target, handles, inbox, measure_start, epoch_ns: 0 })
+    }
+
+    fn receive(&self) -> Result<Message, EngineError> {
+        match self.inbox.recv() {
+            Ok(Message::Failed(error)) => Err(internal(&error)),
+            Ok(message) => Ok(message),
+            Err(error) => Err(internal(&io::Error::other(error))),
+        }
+    }
+
+    /// The measurement of a worker that has finished, in nanoseconds since the epoch. Its start is known by now.
+    fn measured(&self, cut_ns: Option<u64>) -> Measured {
+        let set_ns = self.measure_start.at_ns().map(|at_ns| at_ns - self.epoch_ns);
+        let start_ns = set_ns.unwrap_or(self.job.warmup_ns);
+        let planned_ns = start_ns + self.job.measure_ns;
+        let end_ns = cut_ns.map_or(planned_ns, |cut_ns| cut_ns.saturating_sub(self.epoch_ns).min(planned_ns));
+        let ended = if cut_ns.is_some() { self.stop.ended() } else { Ended::Complete };
+        Measured { ended, start_ns: start_ns.min(end_ns), end_ns }
+    }
+
+    /// That no connection could be opened, where some are needed at the start.
+    fn not_connected(&self, why: Option<&OpenError>) -> Option<EngineError> {
+        let needs_some = match &self.job.load.shape {
+            Shape::Closed { users, .. } => users.start() >= 1.0,
+            Shape::Open { .. } => true,
+        };
+        let hint = match why {
+            Some(OpenError::Tls(_)) => {
+                "check that the port speaks TLS, and the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
+            }
+            _ => "check that the server is running and listens on that address and port",
+        };
+        let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
+        needs_some.then(|| EngineError {
+            kind: ErrorKind::Connect,
+            message: format!("not one connection to {} could be opened: {why}", self.target),
+            hint: hint.to_owned(),
+        })
+    }
+}
+
+impl Members for Workers {
+    const NOTICE_NS: u64 = 1_000_000;
+
+    /// A coordinator waits for all its shards: where they share few cores, one that yields would delay the result.
+    fn yields_to_load(&self) -> bool {
+        !is_shard()
+    }
+
+    fn count(&self) -> usize {
+        self.handles.len()
+    }
+
+    fn workers_and_processes(&self) -> (u32, u32) {
+        (self.job.workers, 1)
+    }
+
+    fn connect(&mut self, stop: &Stop) -> Result<Option<Connected>, EngineError> {
+        let mut all = Connected { connections: 0, connect_ns: 0, backend: String::new(), tls: None, error: None };
+        let mut why = None;
+        for _ in &self.handles {
+            if let Message::Connected(result, backend) = self.receive()? {
+                all.connections += result.open as u64;
+                all.tls = all.tls.or(result.tls);
+                backend.clone_into(&mut all.backend);
+                why = result.error.or(why);
+            }
+        }
+        if all.connections == 0 {
+            all.error = self.not_connected(why.as_ref());
+        }
+        Ok(stop.code().is_none().then_some(all))
+    }
+
+    fn start(&mut self, epoch_ns: u64) {
+        self.epoch_ns = epoch_ns;
+        for worker in &self.handles {
+            // A worker that has ended has reported why.
+            let _ = worker.epoch.send(epoch_ns);
+        }
+    }
+
+    /// A command that came before the epoch waits to be read.
+    fn accept_commands(&mut self, grid: IntervalGrid) -> Result<(), EngineError> {
+        let measure_start = Arc::clone(&self.measure_start);
+        listen_for_commands(move || measure_start.set_next(grid)).map_err(|error| internal(&error))
+    }
+
+    fn next(&mut self) -> Result<Option<Report>, EngineError> {
+        Ok(match self.receive()? {
+            Message::Interval(worker, interval) => Some(Report::Interval { member: worker.index(), interval }),
+            Message::Finished { worker, cut_ns } => {
+                Some(Report::Finished { member: worker.index(), measured: self.measured(cut_ns) })
+            }
+            Message::Connected(..) | Message::Failed(_) => None,
+        })
+    }
+
+    fn give_back(&self, member: usize, slice: Box<Slice>) {
+        let _ = self.handles[member].spare.send(slice);
+    }
+
+    fn own_cpu_ns(&self) -> u64 {
+        thread_cpu_ns()
+    }
+}
+
+fn internal(error: &io::Error) -> EngineError {
+    EngineError {
+        kind: ErrorKind::Internal,
+        message: format!("the system refused what it never should: {error}"),
+        hint:
+            "look at the limits of this process (descriptors, threads, memory) and report it if they are not the cause"
+                .to_owned(),
+    }
+}
+
+/// What a worker's thread is given.
+struct WorkerThread {
+    worker: WorkerId,
+    job: Arc<Job>,
+    stop: Arc<Stop>,
+    target: SocketAddr,
+    messages: Sender<Message>,
+    epoch: Receiver<u64>,
+    measure_start: Arc<MeasureStart>,
+}
+
+impl WorkerThread {
+    /// Connect, wait for the epoch, and run this worker's share of the load.
+    fn run(self, returned: Receiver<Box<Slice>>) -> io::Result<()> {
+        precise_timers();
+        shortest_slices();
+        if !self.job.cpus.is_empty() {
+            pin(&[self.job.cpus[self.global().index() % self.job.cpus.len()]])?;
+        }
+        if self.job.backend != Backend::Epoll {
+            match self.client::<Uring>() {
+                Ok(client) => return self.run_with(client, returned),
+                // An older kernel, a sandbox, or a limit of locked memory.
+                Err(_) if self.job.backend == Backend::Auto => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let client = self.client::<Epoll>()?;
+        self.run_with(client, returned)
+    }
+
+    fn run_with<I: Io>(self, mut client: Client<I>, returned: Receiver<Box<Slice>>) -> io::Result<()> {
+        let mut activity = Activity::default();
+        let result = client.connect_first(self.connections_at_start(), &self.stop, &mut activity)?;
+        let _ = self.messages.send(Message::Connected(result, I::NAME));
+        let Ok(epoch_ns) = self.epoch.recv() else {
+            return Ok(());
+        };
+        let measure_ns = epoch_ns + self.job.warmup_ns;
+        let window = Window { epoch_ns, measure_ns, end_ns: measure_ns + self.job.measure_ns };
+        let (worker, messages) = (self.worker, self.messages.clone());
+        let send = Box::new(move |interval| {
+            let _ = messages.send(Message::Interval(worker, interval));
+        });
+        let mut tally = Tally::new(window, self.job.interval_ns, IntervalSender { send, spare: returned });
+        if self.job.commands {
+            tally.follow(Arc::clone(&self.measure_start));
+        }
+        let count = self.job.count.map(|count| self.job.share_of(count, worker));
+        let load = WorkerLoad::new(self.demand(window)?, tally, count, &self.job);
+        let mut worker = Worker::new(load, client, activity, self.stop, self.job.spin);
+        let cut_ns = worker.run()?;
+        // Before the connections are closed, which takes its time where there are many.
+        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns });
+        drop(worker);
+        Ok(())
+    }
+
+    /// This worker among those of all processes.
+    fn global(&self) -> GlobalWorkerId {
+        self.job.global(self.worker)
+    }
+
+    fn client<I: Io>(&self) -> io::Result<Client<I>> {
+        let all = u64::from(self.job.load.connections());
+        let mine = self.job.share_of(all, self.worker);
+        // Connections are numbered through all workers, so that their source addresses are spread evenly.
+        let first = all / u64::from(self.job.shard.all_workers) * u64::from(self.global().0);
+        Client::new(&self.job, self.global(), self.target, first as u32, mine as usize, &self.stop)
+    }
+
+    /// How many connections are opened before the epoch.
+    fn connections_at_start(&self) -> usize {
+        match &self.job.load.shape {
+            Shape::Closed { .. } => self.users().map_or(0, |users| users.at_start()),
+            Shape::Open { at_start, .. } => self.job.share_of(u64::from(*at_start), self.worker).max(1) as usize,
+        }
+    }
+
+    fn users(&self) -> Option<Users> {
+        let Shape::Closed { users, think, pace } = &self.job.load.shape else {
+            return None;
+        };
+        let (worker, workers) = (self.global().0, self.job.shard.all_workers);
+        let crowd = Crowd::new(users, worker, workers);
+        let (depth, seed) = (self.job.load.depth, self.job.seed);
+        Some(Users { crowd, think: *think, pace: *pace, depth, seed, worker, workers })
+    }
+
+    fn demand(&self, window: Window) -> io::Result<Demand> {
+        match (&self.job.load.shape, self.users()) {
+            (Shape::Open { rate_per_s, arrivals, .. }, _) => {
+                let (worker, workers) = (self.global().0, self.job.shard.all_workers);
+                let schedule = Schedule::new(rate_per_s, arrivals, self.job.seed, worker, workers);
+                Ok(Demand::open(schedule.map_err(io::Error::other)?, window.epoch_ns, window.end_ns))
+            }
+            (_, Some(users)) => Ok(Demand::closed(users, window.epoch_ns, window.end_ns)),
+            (_, None) => Err(io::Error::other("a closed load has users")),
+        }
+    }
+}
