@@ -20,7 +20,7 @@ impl<I: Io> Client<I> {
         self.http2_events = events;
         if let Some(Err(why)) = fed {
             self.failures.report(FailureKind::Malformed, &why);
-            // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), if the socket takes it now.
+            // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), unless the kernel still has other bytes in hand.
             activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
             return self.fail(connection, Outcome::Malformed, now_ns, activity);
         }

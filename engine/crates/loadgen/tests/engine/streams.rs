@@ -298,6 +298,8 @@ fn who_breaks_the_rules_of_a_connection_is_sent_a_goaway() {
         let server = Server::start(move |mut peer, _| {
             greet(&mut peer)?;
             let stream = next_stream(&mut peer)?;
+            peer.say_bytes(&ok(stream))?;
+            let stream = next_stream(&mut peer)?;
             // The answer, and once more after its end.
             peer.say_bytes(&[ok(stream), ok(stream)].concat())?;
             while let Ok(frame) = read_frame(&mut peer) {
@@ -305,10 +307,10 @@ fn who_breaks_the_rules_of_a_connection_is_sent_a_goaway() {
             }
             Ok(())
         });
-        let result = complete(&with(counted(server.port, 1, 20), "/backend", json!(backend)));
-        result.are_all("malformed");
-        // The last connection's may be under way when the engine has ended.
-        assert!((19..=20).contains(&goaways.load(SeqCst)), "{backend}: {goaways:?}");
+        let result = complete(&with(counted(server.port, 1, 40), "/backend", json!(backend)));
+        assert_eq!((result.outcome("ok"), result.outcome("malformed"), result.total()), (20, 20, 40));
+        // One is not sent while the kernel has other bytes in hand, and the last may be under way when the engine has ended.
+        assert!((15..=20).contains(&goaways.load(SeqCst)), "{backend}: {goaways:?}");
     }
 }
 
