@@ -35,7 +35,7 @@ impl<I: Io> Client<I> {
     /// A peer that takes no more requests on a connection without streams has ended it. If it answered none on it, the next
     /// connections are opened more slowly.
     fn settle_streams(&mut self, connection: ConnectionId, now_ns: u64) {
-        if self.pool.connection(connection).queue.is_empty() && self.pool.room(connection) == 0 {
+        if self.pool.connection(connection).queue.is_empty() && self.pool.has_served(connection) {
             return self.pool.lost(connection, true, now_ns);
         }
         self.pool.settle(connection);

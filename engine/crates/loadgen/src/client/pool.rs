@@ -200,16 +200,25 @@ impl<I: Io> Pool<I> {
         self.connections[connection.index()].http2().map_or(u32::MAX, redline_http2::Session::room)
     }
 
+    /// Whether no further request will ever be put on an open connection. An HTTP/2 peer that takes no stream now may take some
+    /// later.
+    #[inline]
+    pub fn has_served(&self, connection: ConnectionId) -> bool {
+        let carrier = &self.connections[connection.index()];
+        carrier.closing
+            || carrier.carried >= self.requests_per_connection
+            || carrier.http2().is_some_and(redline_http2::Session::is_finished)
+    }
+
     /// Update the state of an open connection after its requests in flight have changed.
     #[inline]
     pub fn settle(&mut self, connection: ConnectionId) {
         let carrier = &self.connections[connection.index()];
         let (empty, blocked) = (carrier.queue.is_empty(), carrier.is_blocked());
-        let room = self.room(connection);
-        if empty && !blocked && (room == 0 || self.surplus > 0) {
-            // It has carried all that it may, or is not needed any more.
+        if empty && !blocked && (self.has_served(connection) || self.surplus > 0) {
             return self.drop_socket(connection, true);
         }
+        let room = self.room(connection);
         let state = match (empty, room) {
             (_, 0) => State::Full,
             (true, _) => State::Idle,
@@ -259,8 +268,8 @@ impl<I: Io> Pool<I> {
     pub fn opened(&mut self, connection: ConnectionId, now_ns: u64) -> bool {
         self.backoff.opened();
         let was_open = std::mem::replace(&mut self.connections[connection.index()].was_open, true);
-        if self.streams(connection) == 0 {
-            // An HTTP/2 peer that takes no stream at all.
+        if self.has_served(connection) {
+            // An HTTP/2 peer whose first words are GOAWAY.
             self.lost(connection, true, now_ns);
         } else {
             self.settle(connection);

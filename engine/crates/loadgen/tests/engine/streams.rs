@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
 use std::time::Duration;
 
-use crate::support::http2::{Act, Asked, GOAWAY, Http2Server, frame, go_away, greet, next_stream, ok, read_frame};
-use crate::support::server::{HELLO, HELLO_SHA256, Server};
+use crate::support::http2::{
+    Act, Asked, GOAWAY, Http2Server, MAX_CONCURRENT_STREAMS, RST_STREAM, frame, go_away, greet, next_stream, ok,
+    read_frame, settings,
+};
+use crate::support::server::{HELLO, HELLO_SHA256, Peer, Server};
 use crate::support::{Engine, Outcome, complete, job, run, with};
 use h2::Reason;
 use h2::server::Builder;
@@ -216,6 +220,59 @@ fn a_server_that_allows_four_streams_gets_four() {
     result.are_all("ok");
     assert!((1..=4).contains(&server.most_open.load(SeqCst)));
     assert_eq!((server.accepted.load(SeqCst), result.count("reconnects")), (1, 0));
+}
+
+/// SETTINGS that allow no stream, and what was sent before they came is refused.
+fn allow_none(peer: &mut Peer) -> std::io::Result<()> {
+    peer.bytes(24)?;
+    peer.say_bytes(&settings(&[(MAX_CONCURRENT_STREAMS, 0)]))?;
+    let stream = next_stream(peer)?;
+    peer.say_bytes(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))
+}
+
+#[test]
+fn a_server_that_allows_no_stream_is_waited_for() {
+    let server = Server::start(|mut peer, _| {
+        allow_none(&mut peer)?;
+        thread::sleep(Duration::from_millis(100));
+        peer.say_bytes(&settings(&[(MAX_CONCURRENT_STREAMS, 2)]))?;
+        loop {
+            let stream = next_stream(&mut peer)?;
+            peer.say_bytes(&ok(stream))?;
+        }
+    });
+    let result = complete(&counted(server.port, 1, 50));
+    result.are_all("ok");
+    assert_eq!((server.accepted.load(SeqCst), result.count("reconnects"), result.count("retried")), (1, 0, 1));
+    assert!(result.histogram("response").max_ns() >= 100_000_000 - 100_000);
+}
+
+#[test]
+fn a_server_that_never_allows_a_stream_is_not_connected_to_again_and_again() {
+    // It refuses what was sent before its SETTINGS came, or answers that and waits.
+    let server = Server::start(|mut peer, number| {
+        if number % 2 == 0 {
+            allow_none(&mut peer)?;
+        } else {
+            peer.bytes(24)?;
+            peer.say_bytes(&settings(&[(MAX_CONCURRENT_STREAMS, 0)]))?;
+            let stream = next_stream(&mut peer)?;
+            peer.say_bytes(&ok(stream))?;
+        }
+        peer.stall();
+        Ok(())
+    });
+    let open =
+        json!({"rate_per_s": 200, "arrivals": "uniform", "connections": 4, "connections_at_start": 2, "depth": 4});
+    for load in [json!({"closed": {"users": 4, "depth": 1}}), json!({"open": open})] {
+        let before = server.accepted.load(SeqCst);
+        let job = with(with(streams(server.port, 1), "/load", load), "/timeout_ns", json!(100_000_000));
+        let job = with(job, "/requests/0/expect", json!({"status": 200}));
+        let result = complete(&job);
+        assert!(result.outcome("timeout") > 0, "{}", result.event["counts"]);
+        assert_eq!(of_outcomes(&result, &["ok", "refused", "timeout", "unsent", "in_flight"]), result.total());
+        assert_eq!((server.accepted.load(SeqCst) - before, result.count("reconnects")), (4, 0));
+    }
 }
 
 #[test]

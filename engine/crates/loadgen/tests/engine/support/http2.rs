@@ -147,9 +147,13 @@ async fn answer(
 }
 
 pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
 const PREFACE_BYTES: usize = 24;
+
+/// A setting (RFC 9113, section 6.5.2).
+pub const MAX_CONCURRENT_STREAMS: u16 = 3;
 
 /// A frame (RFC 9113, section 4.1).
 pub struct Frame {
@@ -178,6 +182,12 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 pub fn greet(peer: &mut Peer) -> io::Result<()> {
     peer.bytes(PREFACE_BYTES)?;
     peer.say_bytes(&frame(SETTINGS, 0, 0, &[]))
+}
+
+/// SETTINGS of these numbers and values.
+pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
+    let entries = entries.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat());
+    frame(SETTINGS, 0, 0, &entries.collect::<Vec<_>>())
 }
 
 /// Read to the next request; its stream.
