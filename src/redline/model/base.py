@@ -1,4 +1,4 @@
-"""What every word of the model shares: frozen, strict about unknown keys, JSON in and out."""
+"""The base of all model classes: frozen, strict about unknown keys, with a JSON form."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ class Frozen(BaseModel):
 
 
 def when_said(default: Any, **more: Any) -> Any:
-    """A field that is in the JSON form only when it differs from `default`; `more` is for pydantic's Field.
+    """A field that is in the JSON form only if it differs from `default`; `more` is for pydantic's Field.
 
-    What was saved before the word existed is then still of one form with what is saved now, and a cell that does not
-    use the word keeps its id.
+    So files from before the field existed have the same form as new ones, and a cell that does not use the field
+    keeps its id.
     """
     return Field(default=default, exclude_if=lambda value: bool(value == default), **more)

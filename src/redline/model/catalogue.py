@@ -14,12 +14,12 @@ OptionValue = str | int | bool
 
 
 def option_text(value: OptionValue) -> str:
-    """A value as slugs and servers have it: `on` and `off` for booleans."""
+    """A value as text for slugs and servers: `on` and `off` for booleans."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def slug_text(value: OptionValue) -> str:
-    """A value as a part of a file name; of a path its last name, and a hash so that two paths never are one."""
+    """A value as a part of a file name. A path becomes its last component and a hash, so that paths stay distinct."""
     text = option_text(value)
     if "/" not in text:
         return text
@@ -39,8 +39,8 @@ class Build(Frozen):
     """How a server is built; the content of `inputs` decides whether it has to be built again.
 
     `inputs` are globs, `outputs` paths of files or folders. Both are relative to `folder`, which is relative to the
-    family's folder. A `target` is appended to `run`; builds that have one, and the same `run` and `folder`, are done by
-    one command with all their targets.
+    family's folder. A `target` is appended to `run`. Builds with a target and the same `run` and `folder` share one
+    command with all their targets.
     """
 
     run: tuple[str, ...] = Field(min_length=1)
@@ -55,8 +55,8 @@ class Start(Frozen):
     """How a built server is started.
 
     In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the
-    value of option NAME, `{cpus}` the number of cores that it may use, `{scratch}` an empty folder of the trial's own
-    that is removed afterwards, `{java}` the `java` of the JDK that the option `jdk` asks for.
+    value of option NAME, `{cpus}` the number of cores that it may use, `{scratch}` an empty folder for the trial, which
+    is removed afterwards, `{java}` the `java` of the JDK that the option `jdk` names.
     """
 
     command: tuple[str, ...] = Field(min_length=1)
@@ -79,7 +79,7 @@ class Stop(Frozen):
 
 
 class Option(Frozen):
-    """What can be set on a server: the values that it takes and the one it has when nothing is said."""
+    """An option of a server: its possible values and its default."""
 
     about: str = ""
     values: tuple[OptionValue, ...] = Field(min_length=1)
@@ -98,8 +98,10 @@ class ServerEntry(Frozen):
     ready: Ready = Ready()
     stop: Stop = Stop()
     options: dict[str, Option] = {}
-    http: tuple[HttpVersion, ...] = when_said(("1.1",), min_length=1, description="the versions that it speaks")
-    tls: ServedTls | None = when_said(None, description="that it speaks TLS, and nothing else")
+    http: tuple[HttpVersion, ...] = when_said(
+        ("1.1",), min_length=1, description="the versions of HTTP that it supports"
+    )
+    tls: ServedTls | None = when_said(None, description="present if it serves TLS only")
 
     @property
     def build_folder(self) -> str:
@@ -109,28 +111,28 @@ class ServerEntry(Frozen):
     def takes(self, name: str, value: OptionValue) -> bool:
         """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home.
 
-        Whether that JDK is of a release that it runs on is seen when it is found.
+        Whether that JDK has a release that the server runs on is checked when it is found.
         """
         if name == JDK and name in self.options and isinstance(value, str):
             return value == ON_PATH or value.startswith("/")
-        # Compared with its type, for to Python `true` is 1.
+        # Types are compared too, because in Python True == 1.
         known = self.options[name].values if name in self.options else ()
         return any(type(value) is type(other) and value == other for other in known)
 
     def refusal(self, name: str, value: OptionValue) -> str:
-        """What is told where it does not take a value of one of its options."""
+        """The message for a value that one of its options does not have."""
         known = ", ".join(option_text(other) for other in self.options[name].values)
         return f"{self.name} does not take {name} {option_text(value)}, only {known}"
 
     @property
     def releases(self) -> tuple[int, ...]:
-        """The feature releases of the JDKs that it runs on, whichever way one is asked for; empty when any will do."""
+        """The feature releases of the JDKs that it runs on, however a JDK is named; empty if any will do."""
         known = self.options[JDK].values if JDK in self.options else ()
         return tuple(value for value in known if isinstance(value, int) and not isinstance(value, bool))
 
 
 class AttachedServer(Frozen):
-    """A server that somebody else built, started and will stop: only its address is known."""
+    """A server that was not started by Redline: only its address is known."""
 
     host: str
     port: int

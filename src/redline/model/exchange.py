@@ -1,4 +1,4 @@
-"""What is asked of a server and what it must answer: Scenario, Request, Expected."""
+"""Requests and their expected answers: Scenario, Request, Expected."""
 
 import hashlib
 import random
@@ -16,7 +16,7 @@ _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 class Body(Frozen):
     """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`.
 
-    It is built before any clock starts.
+    It is generated before any measurement starts.
     """
 
     text: str | None = None
@@ -46,47 +46,47 @@ class Body(Frozen):
 
 
 class Expected(Frozen):
-    """The answer that is right. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
+    """The expected answer. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Before the load all of it is compared. During the load `under_load` says how much of every response is: its status;
-    or its status, its `json_values` and its length or the SHA-256 of its body.
+    Before the load, everything is compared. During the load, `under_load` says what is compared of every response: its
+    status; or its status, its `json_values` and its length or the SHA-256 of its body.
     """
 
     status: int = Field(default=200, ge=200, le=599)
     body: str | None = None
     length: int | None = Field(default=None, ge=0)
-    sha256: str | None = when_said(None, pattern=r"^[0-9a-f]{64}$", description="of a body that is not told")
+    sha256: str | None = when_said(None, pattern=r"^[0-9a-f]{64}$", description="of a body whose text is not given")
     json_values: dict[str, JsonValue] = when_said({})
     under_load: Literal["status", "length", "hash"] = "length"
 
     @property
     def body_length(self) -> int | None:
-        """Bytes of the expected body, or None when any length is right."""
+        """Bytes of the expected body, or None if any length is right."""
         return len(self.body.encode()) if self.body is not None else self.length
 
     @property
     def body_sha256(self) -> str | None:
-        """Hex SHA-256 of the expected body, or None when its bytes are not known."""
+        """Hex SHA-256 of the expected body, or None if its bytes are not known."""
         return hashlib.sha256(self.body.encode()).hexdigest() if self.body is not None else self.sha256
 
 
 class Timestamp(Frozen):
-    """Where an answer tells the server's clock, as the time since 1970: at a JSON Pointer, or its whole body."""
+    """Where an answer contains the server's clock, as the time since 1970: at a JSON Pointer, or its entire body."""
 
     pointer: str | None = Field(default=None, pattern=POINTER)
     unit: Literal["s", "ms", "us", "ns"]
 
     @property
     def resolution_ns(self) -> int:
-        """As fine as its unit."""
+        """The resolution of its unit."""
         return _UNIT_NS[self.unit]
 
 
 class Request(Frozen):
     """One HTTP request and its expected answer.
 
-    Path, header values and a text body may hold placeholders; see `template`. A header that is sent several times has
-    several values.
+    Path, header values and a text body may hold placeholders; see `template`. A header with several values is
+    sent several times.
     """
 
     weight: int = when_said(1, ge=1, description="among the requests of the scenario")
@@ -102,31 +102,31 @@ class Request(Frozen):
         """Name and value of each header line."""
         return tuple(
             (name, value)
-            for name, told in self.headers.items()
-            for value in ((told,) if isinstance(told, str) else told)
+            for name, values in self.headers.items()
+            for value in ((values,) if isinstance(values, str) else values)
         )
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All that may hold placeholders."""
+        """All texts that may contain placeholders."""
         body = self.body.text if self.body and self.body.text is not None else ""
         return (self.path, *(value for _, value in self.header_lines), body)
 
 
 class Scenario(Frozen):
-    """An exchange with a name: one request, or several of which each is drawn by its weight.
+    """A named scenario: one request, or several that are drawn by weight.
 
-    `picks` are the entries of the files that `{pick:name}` names. `requires` names the server options without which it
+    `picks` are the lines of the files that `{pick:name}` names. `requires` are the server options without which it
     cannot be answered.
     """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     about: str = ""
     request: Request
-    others: tuple[Request, ...] = when_said((), description="beside the first one")
+    others: tuple[Request, ...] = when_said((), description="all but the first")
     picks: dict[str, tuple[str, ...]] = when_said({})
     requires: dict[str, str | int | bool] = {}
-    against: str | None = when_said(None, description="the scenario that its cost is told against, on the same server")
+    against: str | None = when_said(None, description="the scenario that this one is compared with, on the same server")
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":
@@ -138,14 +138,14 @@ class Scenario(Frozen):
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """All of them."""
+        """All requests."""
         return (self.request, *self.others)
 
     @property
     def clock_resolution_ns(self) -> int | None:
-        """How finely the server tells its clock, the coarsest of all requests; None when it does not."""
-        told = [one.timestamp.resolution_ns for one in self.requests if one.timestamp]
-        return max(told) if told else None
+        """The coarsest resolution of the timestamps in answers; None without timestamps."""
+        resolutions = [one.timestamp.resolution_ns for one in self.requests if one.timestamp]
+        return max(resolutions, default=None)
 
 
 def _picks(text: str) -> tuple[Pick, ...]:

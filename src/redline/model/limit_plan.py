@@ -1,4 +1,4 @@
-"""What a search of a suite was asked for."""
+"""The task of a search of a suite."""
 
 from typing import Literal
 
@@ -12,8 +12,8 @@ SEARCH_FORMAT: Literal["redline.search/1"] = "redline.search/1"
 class LimitPlan(Frozen):
     """`search.json`: written once, before the first cell. Its manifest's plan has a round for each fresh start.
 
-    `start_per_s` is the first rate of every cell, where it is not that of the cell's load. `trials` are the fresh
-    starts at the ends of each answer, `beyond` whether a load past the edge follows.
+    `start_per_s` is the first rate of every cell, if it is not that of the cell's load. `trials` are the fresh
+    starts at the ends of each limit, `beyond` whether an overload test follows.
     """
 
     format: Literal["redline.search/1"] = SEARCH_FORMAT

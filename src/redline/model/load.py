@@ -1,4 +1,4 @@
-"""How hard the load presses: Load, closed or open, constant or in stages."""
+"""Loads: closed or open, constant or in stages."""
 
 from typing import Annotated, Literal
 
@@ -10,9 +10,9 @@ Backend = Literal["auto", "epoll", "io_uring"]
 
 
 class EngineMode(Frozen):
-    """How the engine waits for its sockets. `auto` takes io_uring where the kernel has what it needs, else epoll.
+    """How the engine waits for its sockets. `auto` uses io_uring if the kernel supports it, else epoll.
 
-    With `spin` its workers poll in place of sleeping.
+    With `spin` its workers poll instead of sleeping.
     """
 
     backend: Backend = when_said("auto")
@@ -27,7 +27,7 @@ class Think(Frozen):
 
 
 class LoadStage(Frozen):
-    """From wherever the stage before left them, users (or the rate per second) go to `to` in a straight line."""
+    """A linear change of the users, or of the rate per second, from their value before the stage to `to`."""
 
     to: float = Field(ge=0)
     over_ns: int = Field(ge=0)
@@ -36,8 +36,8 @@ class LoadStage(Frozen):
 class Closed(Frozen):
     """`users` users, each with one connection and `depth` requests in flight on it.
 
-    They ask again when they are answered: at once, after a time to think, or at their own pace. With `stages` their
-    number changes from the beginning of the measurement on.
+    A user sends the next request after the answer: at once, after a think time, or at a pace of its own. With
+    `stages` the number of users changes from the beginning of the measurement on.
     """
 
     kind: Literal["closed"] = "closed"
@@ -51,30 +51,30 @@ class Closed(Frozen):
     @model_validator(mode="after")
     def _possible(self) -> "Closed":
         if self.think is not None and self.pace_per_s is not None:
-            raise ValueError("users think, or keep a pace: not both")
+            raise ValueError("a load has think times or a pace, not both")
         if self.pace_per_s is not None and self.depth > 1:
-            raise ValueError("users who keep a pace have one request in flight")
+            raise ValueError("with a pace, the depth has to be 1")
         if self.most_users == 0:
-            raise ValueError("a load without users asks for nothing")
+            raise ValueError("a load needs at least one user")
         return self
 
     @property
     def most_users(self) -> int:
-        """Users at their most."""
+        """The maximum number of users."""
         return int(max(self.users, *(stage.to for stage in self.stages))) if self.stages else self.users
 
     def mean_users(self, over_ns: int) -> float:
-        """Users on average over that long from the beginning of the measurement."""
+        """The mean number of users over this time from the beginning of the measurement."""
         return _mean(self.users, self.stages, over_ns)
 
 
 class Share(Frozen):
-    """A rate as a share of a capacity: what the weakest of a cell's group answered per second under the load `of`.
+    """A rate as a share of a capacity: the lowest throughput in a cell's group under the load `of`.
 
-    A group is a baseline, all that is compared with it, and with that: a chain gets one rate from end to end.
+    A group is a baseline, every server compared with it, and every server compared with those: an entire chain.
     """
 
-    share: float = Field(gt=0, description="0.8 is 80%; past 1 is overload")
+    share: float = Field(gt=0, description="0.8 is 80%; above 1 is overload")
     of: str = Field(description="a closed load of the same suite")
 
 
@@ -82,8 +82,8 @@ class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
 
     Either at `rate_per_s`, which `stages` may change from the beginning of the measurement on, or at the times of
-    `replayed_ns`, which count from there. A rate that comes from a `share` is not known before its capacity has been
-    measured: in a suite it is None, in a planned cell it is there.
+    `replayed_ns`, which count from there. A rate that is a `share` of a capacity is None in a suite, and
+    is set in a planned cell, when the capacity has been measured.
     """
 
     kind: Literal["open"] = "open"
@@ -91,11 +91,11 @@ class Open(Frozen):
     arrivals: Literal["uniform", "poisson", "replayed"] = "poisson"
     connections: int = Field(ge=1)
     replayed_ns: tuple[int, ...] = when_said((), description="due times, not decreasing")
-    connections_at_start: int | None = when_said(None, ge=1, description="all of them when not said")
-    depth: int = when_said(1, ge=1, description="the most requests in flight on one connection")
+    connections_at_start: int | None = when_said(None, ge=1, description="default: all of them")
+    depth: int = when_said(1, ge=1, description="maximum number of requests in flight on one connection")
     requests_per_connection: int | None = when_said(None, ge=1)
     stages: tuple[LoadStage, ...] = when_said(())
-    share: Share | None = when_said(None, description="where the rate comes from, when it is not a number of its own")
+    share: Share | None = when_said(None, description="the origin of the rate, if it is a share of a capacity")
 
     @model_validator(mode="after")
     def _possible(self) -> "Open":
@@ -105,20 +105,20 @@ class Open(Frozen):
                 raise ValueError("a share of a capacity is a constant rate")
             return self
         if replayed != bool(self.replayed_ns) or replayed != (self.rate_per_s is None):
-            raise ValueError("arrivals are replayed from times, without a rate, or fall due at a rate, without times")
+            raise ValueError("arrivals need either recorded times or a rate, not both")
         if replayed and self.stages:
             raise ValueError("replayed arrivals have no stages")
         if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
             raise ValueError("replayed times decrease")
         if not replayed and self.most_per_s == 0:
-            raise ValueError("a rate of 0 asks for nothing")
+            raise ValueError("a rate of 0 needs stages")
         if self.connections_at_start is not None and self.connections_at_start > self.connections:
-            raise ValueError("more connections at the start than at most")
+            raise ValueError("connections_at_start exceeds connections")
         return self
 
     @property
     def most_per_s(self) -> float:
-        """The rate at its highest; 0 when arrivals are replayed."""
+        """The maximum rate; 0 if arrivals are replayed."""
         return max(self.rate_per_s or 0.0, *(stage.to for stage in self.stages), 0.0)
 
 
@@ -132,17 +132,17 @@ class Load(Frozen):
 
     @property
     def connections(self) -> int:
-        """How many connections the load may hold at once."""
+        """The maximum number of connections."""
         return self.shape.most_users if isinstance(self.shape, Closed) else self.shape.connections
 
     @property
     def changes(self) -> bool:
-        """Whether it presses harder at one time of the measurement than at another, by design."""
+        """Whether the load changes during the measurement by design."""
         return bool(self.shape.stages) or (isinstance(self.shape, Open) and self.shape.arrivals == "replayed")
 
 
 def _mean(first: float, stages: tuple[LoadStage, ...], over_ns: int) -> float:
-    """The average of what goes from `first` through the stages, and then stays."""
+    """The mean of a value that begins at `first`, follows the stages, and then stays."""
     level, at_ns, area = first, 0, 0.0
     for stage in stages:
         taken_ns = min(stage.over_ns, over_ns - at_ns)

@@ -1,4 +1,4 @@
-"""From what was asked to what will be done: Variant, Cell, PlannedTrial, Plan and Suite."""
+"""From a suite to its plan: Variant, Suite, Cell, PlannedTrial and Plan."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 from redline.model.route import HttpVersion, Tls
 
-DETECTED = "`warmup_ns` is the most: the measurement begins as soon as the server is steady"
+DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
 
 
 class Variant(Frozen):
-    """A server with its options fixed, and how it is spoken to; `options` holds every option, defaults included."""
+    """A server with its options and protocol fixed; `options` holds every option, defaults included."""
 
     entry: ServerEntry | AttachedServer
     options: dict[str, OptionValue] = {}
@@ -71,26 +71,30 @@ class Objective(Frozen):
 
 
 class AutoTrials(Frozen):
-    """Trials until the main comparisons are known well enough: `Suite.trials` is then the most of each cell.
+    """Trials until the main comparisons are narrow enough: `Suite.trials` is then the maximum of each cell.
 
-    Each comparison with a baseline counts, or each cell that has none, in what its load tells of a server. `precision`
-    is the relative half width of its interval. Before `at_least` rounds nothing is decided.
+    Each comparison with a baseline counts, or each cell that has none, in the main metric of its load. `precision` is
+    the relative half width of its interval. Before `at_least` rounds nothing is decided.
     """
 
     precision: float = Field(gt=0, lt=1)
     at_least: int = Field(ge=2)
-    budget_ns: int | None = when_said(None, gt=0, description="no round is begun after that long in trials")
+    budget_ns: int | None = when_said(
+        None, gt=0, description="no further round begins once trials have taken this long"
+    )
 
 
 class Suite(Frozen):
-    """What the user asked for, validated and resolved against the catalogue."""
+    """A suite, validated and resolved against the catalogue."""
 
     name: str
     about: str = ""
     variants: tuple[Variant, ...]
     baseline: str | None = Field(default=None, description="slug of the variant that the others are compared with")
-    baselines: dict[str, str] = when_said({}, description="the baseline's slug by variant slug, where each has its own")
-    ceiling: Variant | None = Field(default=None, description="the do-nothing server that bounds this machine")
+    baselines: dict[str, str] = when_said(
+        {}, description="the baseline's slug by variant slug, if there are several baselines"
+    )
+    ceiling: Variant | None = Field(default=None, description="the server that shows the most this machine allows")
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
@@ -99,32 +103,32 @@ class Suite(Frozen):
     auto: AutoTrials | None = when_said(None)
     seed: int = 1
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
-    threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference worth acting on")
+    threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
     objective_sets: dict[str, tuple[Objective, ...]] = when_said(
-        {}, description="the same by name, where they have one"
+        {}, description="sets of objectives by name, if they have names"
     )
     engine: EngineMode = when_said(EngineMode())
 
     def baseline_of(self, slug: str) -> str | None:
-        """The slug of the variant that this one is compared with; None for one that stands alone or begins a chain."""
+        """The slug of the variant that this one is compared with; None at the bottom of a chain."""
         found = self.baselines.get(slug, self.baseline)
         return None if found == slug else found
 
     def chain_of(self, slug: str) -> tuple[str, ...]:
-        """The slugs from the one that its chain begins with, which is compared with nothing, to this one."""
+        """The slugs of its chain from the bottom, which is compared with nothing, to this one."""
         chain = [slug]
         while (baseline := self.baseline_of(chain[-1])) is not None and baseline not in chain:
             chain.append(baseline)
         return tuple(reversed(chain))
 
     def group_of(self, slug: str) -> str:
-        """What its chain begins with: a group is all that is compared with it, and with that, and so on."""
+        """The bottom of its chain, which identifies its group."""
         return self.chain_of(slug)[0]
 
 
 class Cell(Frozen):
-    """Variant x route x scenario x load: one thing to be measured."""
+    """Variant x route x scenario x load."""
 
     variant: Variant
     route: Literal["direct"] = "direct"
@@ -145,8 +149,8 @@ class Cell(Frozen):
     def id(self) -> str:
         """The slug and eight hex digits of the content, so that two cells of the same name but other content differ.
 
-        The content is what decides the measurement: the entry's name and options, how it is spoken to, the scenario,
-        the load, the warm-up, and how the engine is told to wait.
+        The content is everything that affects the measurement: the entry's name and options, the protocol, the
+        scenario, the load, the warm-up, and the engine's mode.
         """
         content = {
             "server": self.variant.entry.name,
@@ -173,14 +177,14 @@ class PlannedTrial(Frozen):
 
 
 class Skipped(Frozen):
-    """A cell that is not run, and why: said in every report, never silent."""
+    """A cell that is not run, and why. Every report shows it."""
 
     slug: str
     reason: str
 
 
 class Plan(Frozen):
-    """The trials in seeded, interleaved order: each round holds every cell once, in an order of its own."""
+    """The trials in seeded, interleaved order: each round holds every cell once, in its own order."""
 
     suite: Suite
     cells: dict[str, Cell] = Field(description="by cell id")

@@ -1,4 +1,4 @@
-"""The raw facts of one trial, saved as they were seen; nothing in here is a judgement."""
+"""The raw facts of one trial, without judgement."""
 
 from typing import Literal
 
@@ -15,23 +15,23 @@ Stage = Literal["launch", "verify", "load", "stop"]
 
 
 class Series(Frozen):
-    """What a probe saw of one subject over time.
+    """The values that a probe sampled of one subject over time.
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
     - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `preemptions` (the
-      involuntary ones of threads that do not give way to others), `run_delay_ns` (of the same threads; counters),
-      `processes_started`, `processes_ended` (since it was first looked at; counters),
-      `rss_bytes`, `threads`, `processes`, `processes_replaced` (those that were there at first and have ended, and in
-      whose place there are others of their name; gauges); where it began on some of the cores, `cores_busy_ns` (CPU
-      time of those that was not idle, whoever used it) and, where the kernel leaves it out of processes' times,
-      `cores_interrupts_ns` (the part of that in interrupts; counters); where a quota of CPU time holds for it,
+      involuntary ones of threads without idle priority), `run_delay_ns` (of the same threads; counters),
+      `processes_started`, `processes_ended` (since the first sample; counters),
+      `rss_bytes`, `threads`, `processes`, `processes_replaced` (those of the first sample that have ended while
+      others of the same name took their place; gauges); if it was pinned to some of the cores, `cores_busy_ns` (CPU
+      time of those that was not idle, of all processes) and, if the kernel leaves it out of processes' times,
+      `cores_interrupts_ns` (the part of that in interrupts; counters); if it has a CPU quota,
       `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),
-      and `interrupts_ns` where the kernel leaves it out of what it says of processes (part of `busy_ns`; counter);
-      of the network namespace of the server, or of the engine where no server is watched: `tcp_segments_sent`,
+      and `interrupts_ns` if the kernel leaves it out of processes' times (part of `busy_ns`; counter);
+      of the network namespace of the server, or of the engine if no server is watched: `tcp_segments_sent`,
       `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
-      `time_wait` (sockets; gauge), `local_ports` (how many there are to connect from; gauge); and where
+      `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); and if
       the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters) and
       `link_bits_per_s` (gauge).
     """
@@ -50,14 +50,14 @@ class Series(Frozen):
         return self
 
     def increase(self, start_unix_ns: int, end_unix_ns: int) -> float | None:
-        """By how much a counter grew between two instants, to the rate at which it grew between them.
+        """The increase of a counter over a window, extrapolated from the samples within it.
 
-        Samples within the window stand for the whole of it when they span half of it or more. Reading the counter at
-        the window's ends instead would take in what lies beyond: between the last sample under load and the first one
-        after it a server is idle. Fewer samples are interpolated; None when they cover less than 80% of the window.
+        Samples within the window represent all of it if they span half of it or more. Interpolating at the window's
+        ends instead would include time outside: between the last sample under load and the first one after it a
+        server is idle. Fewer samples are interpolated; None if they cover less than 80% of the window.
         """
         length = end_unix_ns - start_unix_ns
-        # Unix nanoseconds are too large for doubles to tell apart, so times count from the window's start.
+        # Doubles cannot represent Unix nanoseconds exactly, so times count from the window's start.
         times = np.array([at - start_unix_ns for at in self.times_unix_ns], dtype=np.float64)
         within = times[(times >= 0) & (times <= length)]
         if len(within) >= 2 and within[-1] - within[0] >= 0.5 * length:
@@ -71,20 +71,20 @@ class Series(Frozen):
 
 
 class ServerFacts(Frozen):
-    """The server as it was run."""
+    """The server's process."""
 
     pid: int
     command: tuple[str, ...]
     port: int
-    cpus: tuple[int, ...] = Field(default=(), description="the cores it was pinned to; empty when it was free to roam")
-    build: str = Field(description="content hash of what was built")
+    cpus: tuple[int, ...] = Field(default=(), description="the cores it was pinned to; empty if not pinned")
+    build: str = Field(description="content hash of the build")
     runtime_version: str = ""
     cgroup: bool = Field(default=False, description="whether it had a cgroup of its own")
     ready_ns: int = Field(description="from its start to its first right answer")
 
 
 class Failure(Frozen):
-    """Why a trial has no usable traffic, or why its server did not outlive the load."""
+    """Why a trial has no usable traffic, or why its server did not survive the load."""
 
     stage: Stage
     kind: FailureKind
@@ -109,7 +109,7 @@ class Recording(Frozen):
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
     log_bytes: int | None = when_said(
-        None, ge=0, description="what the server wrote to its output during the load, as far as that was kept"
+        None, ge=0, description="bytes of server output during the load, as far as they were kept"
     )
 
     def find(self, name: str, subject: Subject) -> Series | None:
@@ -117,7 +117,7 @@ class Recording(Frozen):
         return next((s for s in self.series if s.name == name and s.subject == subject), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
-        """By how much that counter grew over the measurement window; None when it is not known."""
+        """The increase of that counter over the measurement window; None if unknown."""
         series = self.find(name, subject)
         return (
             series.increase(*self.traffic.window_unix_ns) if series is not None and self.traffic is not None else None

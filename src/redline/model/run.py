@@ -1,4 +1,4 @@
-"""A stored plan with its recordings, and what says where it came from."""
+"""A stored plan with its recordings, and their origin."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ class Manifest(Frozen):
 
 
 class Enough(Frozen):
-    """`enough.json`: why a run that decides by itself made no more rounds, written after the last one of `rounds`."""
+    """`enough.json`: why a run with an open number of trials stopped after `rounds` rounds."""
 
     format: Literal["redline.enough/1"] = "redline.enough/1"
     rounds: int
@@ -40,7 +40,7 @@ class Run(Frozen):
 
     @property
     def wanted(self) -> tuple[PlannedTrial, ...]:
-        """The planned trials, without those of rounds that were found not to be needed."""
+        """The planned trials, without those of rounds that turned out not to be needed."""
         trials = self.manifest.plan.trials
         return trials if self.enough is None else tuple(one for one in trials if one.round < self.enough.rounds)
 

@@ -1,7 +1,7 @@
 """Placeholders of requests: `{seq}`, `{rand:a..b}`, `{pick:file}` in paths, header values and text bodies.
 
-Every other brace is sent as it is, so JSON needs no care. A placeholder that stands in double braces is sent with
-single ones, unfilled.
+Any other brace is sent as it is, so JSON needs no escaping. A placeholder in double braces is sent with single ones,
+unchanged.
 """
 
 import re
@@ -49,12 +49,12 @@ def parts(text: str) -> Iterator[str | Placeholder]:
 
 
 def placeholders(text: str) -> tuple[Placeholder, ...]:
-    """Those of a text, in order."""
+    """The placeholders of a text, in order."""
     return tuple(part for part in parts(text) if not isinstance(part, str))
 
 
 def malformed(text: str) -> str | None:
-    """What looks like a placeholder and is none, or cannot be filled; None when there is no such thing."""
+    """The first text that looks like a placeholder but is none, or cannot be filled; None if there is none."""
     for part in parts(text):
         if isinstance(part, str) and not _PART.fullmatch(f"{{{part}}}") and (found := _MEANT.search(part)):
             return found[0]
@@ -64,7 +64,7 @@ def malformed(text: str) -> str | None:
 
 
 def for_engine(text: str) -> str:
-    """The text with all literal braces doubled, as the engine's protocol wants them."""
+    """The text with all literal braces doubled, as the engine's protocol requires."""
     return for_each_literal(text, lambda literal: literal.replace("{", "{{").replace("}", "}}"))
 
 
@@ -74,7 +74,7 @@ def for_each_literal(text: str, change: Callable[[str], str]) -> str:
 
 
 def first_of(text: str, picks: Mapping[str, tuple[str, ...]]) -> str:
-    """The text as one request may have it: the first number, the lowest, the first entry."""
+    """The text of one possible request: with the first number, the lowest value, the first entry."""
 
     def value(placeholder: Placeholder) -> str:
         match placeholder:

@@ -13,7 +13,7 @@ Phase = Literal["warmup", "measure", "drain"]
 
 
 class Outcomes(Frozen):
-    """How requests ended, by kind: each request that fell due ends in exactly one."""
+    """The outcomes of requests, by kind: each request that fell due has exactly one."""
 
     ok: int = 0
     unexpected_status: int = 0
@@ -35,7 +35,7 @@ class Outcomes(Frozen):
 
     @property
     def errors(self) -> int:
-        """All that did not end as asked."""
+        """All that failed."""
         return self.total - self.ok
 
 
@@ -59,7 +59,7 @@ class Counts(Frozen):
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0
     bytes_received: int = 0
-    saturated: int = Field(default=0, description="durations past the histogram's range, recorded at its end")
+    saturated: int = Field(default=0, description="durations beyond the histogram's range, recorded at its end")
     exhausted: int = Field(
         default=0, description="part of outcomes.connect: no port, descriptor or memory left on the engine's side"
     )
@@ -87,7 +87,7 @@ class Signed(Frozen):
         return self.negative.count + self.positive.count
 
     def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
-        """The differences that shares (0 to 1) of the recorded ones do not exceed; 0 when there is none."""
+        """The differences at these quantiles (0 to 1); 0 if none was recorded."""
         below, below_counts = self.negative.buckets()
         above, above_counts = self.positive.buckets()
         values = np.concatenate((-below[::-1], above))
@@ -99,7 +99,7 @@ class Signed(Frozen):
 
 
 class OneWay(Frozen):
-    """The server's clock minus ours when the request was written; ours when the answer was whole minus the server's."""
+    """The server's clock minus ours at the time of writing; ours at the end of the answer minus the server's."""
 
     to_server: Signed
     from_server: Signed
@@ -107,12 +107,12 @@ class OneWay(Frozen):
     @classmethod
     def merged(cls, parts: Iterable["OneWay"]) -> Self | None:
         """The sum of the parts' counts; None for no parts."""
-        told = list(parts)
-        if not told:
+        given = list(parts)
+        if not given:
             return None
         return cls(
-            to_server=Signed.merged([part.to_server for part in told]),
-            from_server=Signed.merged([part.from_server for part in told]),
+            to_server=Signed.merged([part.to_server for part in given]),
+            from_server=Signed.merged([part.from_server for part in given]),
         )
 
 
@@ -128,7 +128,7 @@ class Interval(Frozen):
     service: Histogram
     lateness: Histogram
     handshake: Histogram | None = when_said(None, description="only with TLS")
-    one_way: OneWay | None = when_said(None, description="only where answers tell the server's clock")
+    one_way: OneWay | None = when_said(None, description="only if answers contain the server's clock")
     engine_cpu_ns: int
 
 
@@ -140,11 +140,11 @@ class Engine(Frozen):
     backend: str
     workers: int
     cpus: tuple[int, ...] = ()
-    processes: int = when_said(1, ge=1, description="several when one may not hold all connections")
+    processes: int = when_said(1, ge=1, description="several if one may not open all connections")
 
 
 class AgreedTls(Frozen):
-    """What the first handshake agreed on. `insecure`: the certificate was not checked."""
+    """What the first handshake negotiated. `insecure`: the certificate was not checked."""
 
     version: str
     cipher: str
@@ -153,9 +153,9 @@ class AgreedTls(Frozen):
 
 
 class Traffic(Frozen):
-    """All that the engine saw in one trial. The measured totals are the sums of the measure and drain intervals.
+    """What the engine saw in one trial. The measured totals are the sums of the measure and drain intervals.
 
-    Of the totals, `counts.due`, the sum of `counts.outcomes` and the count of `response` are equal, or it is refused.
+    `counts.due`, the sum of `counts.outcomes` and the count of `response` have to be equal.
     """
 
     engine: Engine
@@ -177,7 +177,7 @@ class Traffic(Frozen):
 
     @model_validator(mode="after")
     def _nothing_is_lost(self) -> "Traffic":
-        """Each request that fell due has one outcome and one response time; what breaks that is no measurement."""
+        """Each request that fell due has one outcome and one response time."""
         due, outcomes, responses = self.counts.due, self.counts.outcomes.total, self.response.count
         if not due == outcomes == responses:
             raise ValueError(
@@ -189,12 +189,12 @@ class Traffic(Frozen):
     @property
     def all_handshakes(self) -> Histogram | None:
         """Handshakes from the very first one on: most are over before the measurement. None without TLS."""
-        told = [each.handshake for each in self.intervals if each.handshake is not None]
-        return Histogram.merged(told) if told else self.handshake
+        found = [each.handshake for each in self.intervals if each.handshake is not None]
+        return Histogram.merged(found) if found else self.handshake
 
     @property
     def measured_one_way(self) -> OneWay | None:
-        """One-way times of the requests that were due in the measurement; None where answers tell no clock."""
+        """One-way times of the requests that were due in the measurement; None without timestamps in answers."""
         if self.one_way is not None:
             return self.one_way
         return OneWay.merged(each.one_way for each in self.intervals if each.one_way and each.phase != "warmup")
