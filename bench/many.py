@@ -66,7 +66,7 @@ def _kib(text: str, name: str) -> int:
 
 
 def job(port: int, users: int, pace_per_s: float, seconds: int, workers: int) -> dict[str, Any]:
-    """Users who each ask at their own pace; they may take `timeout_ns` to connect, so that is long."""
+    """A job of users with a pace of their own; they may take `timeout_ns` to connect, so that is long."""
     around_s = _CONNECT_S + _WARMUP_S + _DRAIN_S + 60
     return {
         "format": JOB_FORMAT,
@@ -84,14 +84,14 @@ def job(port: int, users: int, pace_per_s: float, seconds: int, workers: int) ->
     }
 
 
-def drive(told: dict[str, Any]) -> tuple[list[dict[str, Any]], Memory]:
+def drive(wanted: dict[str, Any]) -> tuple[list[dict[str, Any]], Memory]:
     """The engine's events, and its memory while it ran. Raises DriveError when there is no result."""
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [engine_binary()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
         with _watched(process.pid) as memory:
-            output = _ended(process, json.dumps(told), told["deadline_ns"] / 1e9 + 30)
+            output = _ended(process, json.dumps(wanted), wanted["deadline_ns"] / 1e9 + 30)
         log.seek(0)
         said = log.read()[-500:]
     events = [json.loads(row) for row in output.splitlines() if row.startswith("{")]
@@ -190,25 +190,25 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=0.1, help="requests per second of each (0.1)")
     parser.add_argument("--seconds", type=int, default=20, help="of the measurement (20)")
     parser.add_argument("--workers", type=int, default=1, help="of the engine, all its processes together (1)")
-    asked = parser.parse_args()
-    needed = asked.connections * _NEEDED_BYTES_EACH + _NEEDED_BYTES
+    flags = parser.parse_args()
+    needed = flags.connections * _NEEDED_BYTES_EACH + _NEEDED_BYTES
     available = psutil.virtual_memory().available
     if available < needed:
         raise UsageError(
-            f"{asked.connections:,} connections need about {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free",
+            f"{flags.connections:,} connections need about {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free",
             hint="--connections with fewer of them",
         )
     first = look()
     progress(first)
     with running(build_oracle(), "null", "--processes", str(SERVER_PROCESSES), ends_within_s=120) as oracle:
-        told = job(oracle.endpoint.port, asked.connections, asked.pace, asked.seconds, asked.workers)
-        events, memory = drive(told)
-    print(f"## {asked.connections:,} connections\n")
+        wanted = job(oracle.endpoint.port, flags.connections, flags.pace, flags.seconds, flags.workers)
+        events, memory = drive(wanted)
+    print(f"## {flags.connections:,} connections\n")
     print(
-        f"Each sends {asked.pace:g} requests a second; the server has {SERVER_PROCESSES} processes, nothing is pinned."
+        f"Each sends {flags.pace:g} requests a second; the server has {SERVER_PROCESSES} processes, nothing is pinned."
     )
     print(f"{machine()}; {engine_version()}. Before: {first}\n")
-    print(section(asked.connections, events, memory))
+    print(section(flags.connections, events, memory))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def machine() -> str:
 
 
 def engine_binary() -> Path:
-    """The engine that REDLINE_ENGINE names, else the one beside this Python or on the PATH. Raises DriveError."""
+    """The engine that REDLINE_ENGINE names, else the one next to this Python or on the PATH. Raises DriveError."""
     named = os.environ.get("REDLINE_ENGINE")
     return Path(named) if named else find_engine()
 
@@ -94,7 +94,7 @@ class Oracle:
 
     @property
     def url(self) -> str:
-        """Of what the benches ask for."""
+        """Where the benches send their requests."""
         return f"http://{self.endpoint.host}:{self.endpoint.port}{PATH}"
 
 
@@ -102,7 +102,7 @@ class Oracle:
 def running(
     binary: Path, *arguments: str, cpu: int | str | None = None, ends_within_s: float = 10.0
 ) -> Iterator[Oracle]:
-    """An oracle of that mode on a free port, on these cores when told any; stopped with SIGTERM at the end."""
+    """An oracle of that mode on a free port, on these cores when any are given; stopped with SIGTERM at the end."""
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     process = subprocess.Popen([*pinned, binary, *arguments, "--port", "0"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.cost.cases import CASES
 from bench.cost.pairs import progress
 from bench.cost.peers import version
-from bench.cost.place import Place, Use, look, told
+from bench.cost.place import Place, Use, busy_line, look
 from bench.cost.table import Outcome, table
 from bench.rig import build_oracle, engine_version, machine
 from redline.errors import RedlineError, UsageError
@@ -21,8 +21,8 @@ _PEERS = ("wrk", "wrk2", "h2load", "oha", "k6")
 
 
 def main() -> None:
-    """Run what was asked for."""
-    asked = _arguments()
+    """Run the chosen cases."""
+    flags = _arguments()
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise UsageError("server and client need a core each, and there is one", hint="use a machine with two cores")
@@ -30,10 +30,10 @@ def main() -> None:
     progress(first)
     before = Use.now()
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(tuple(cores), build_oracle(), Path(folder), asked.pairs, asked.seconds)
+        place = Place(tuple(cores), build_oracle(), Path(folder), flags.pairs, flags.seconds)
         heading = _heading(place)
-        found = list(_all(asked.case or CASES, place))
-    busy = [f"Before: {first}", f"During the bench: {told(before, Use.now())}", ""]
+        found = list(_all(flags.case or CASES, place))
+    busy = [f"Before: {first}", f"During the bench: {busy_line(before, Use.now())}", ""]
     print("\n".join([*heading, *busy, *table([row for each in found for row in each.rows])]))
     for paragraph in (paragraph for each in found for paragraph in each.below):
         print(f"\n{paragraph}")
@@ -58,7 +58,7 @@ def _one(name: str, place: Place) -> Outcome:
 
 
 def _heading(place: Place) -> list[str]:
-    """Made before the first run: who cannot be asked for a version is found out at once."""
+    """Made before the first run: who cannot be flags for a version is found out at once."""
     how = (
         f"{place.pairs} rounds of {place.seconds} s, order alternating;"
         f" server on core {place.server_core}, client on core {place.client_core}."
@@ -73,10 +73,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=10, help="rounds; an interval needs two at least (10)")
     parser.add_argument("--seconds", type=int, default=4, help="length of a run (4)")
     parser.add_argument("--case", action="append", choices=[*CASES], help="only this one; may be given several times")
-    asked = parser.parse_args()
-    if asked.pairs < 1 or asked.seconds < 1:
+    flags = parser.parse_args()
+    if flags.pairs < 1 or flags.seconds < 1:
         raise UsageError("there has to be one round of a second at least", hint="--pairs 10 --seconds 4")
-    return asked
+    return flags
 
 
 if __name__ == "__main__":

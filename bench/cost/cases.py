@@ -1,4 +1,4 @@
-"""What is compared: each case starts its server, asks engine and peers in rounds, and gives rows."""
+"""What is compared: each case starts its server, runs engine and peers in rounds, and gives rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -111,12 +111,12 @@ def upload(place: Place) -> Outcome:
         exchange = Exchange(oracle.endpoint.port, body=b"x" * UPLOAD_BYTES, answer_length=answer)
         subjects = _engines(place, exchange, closed(UPLOAD_CONNECTIONS))
         rows, samples = compare("5 MB uploads", place, subjects, [Against("wrk", wrk, 1.0)])
-    told = [
+    per_cpu_second = [
         f"{name} {UPLOAD_BYTES / samples.mean(name, lambda sample: sample.cpu_us_per_request):,.0f} MB"
         for name, runs in samples.of.items()
         if runs
     ]
-    return Outcome(rows, [f"Uploaded per CPU second: {', '.join(told)}."])
+    return Outcome(rows, [f"Uploaded per CPU second: {', '.join(per_cpu_second)}."])
 
 
 def workers(place: Place) -> Outcome:

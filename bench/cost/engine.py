@@ -24,7 +24,7 @@ _AROUND_S = 20
 class Exchange:
     """Where requests go and what they are; `tls` are the versions that may be agreed on, none for a plain connection.
 
-    Nobody in this bench checks a certificate: the peers cannot be told to, or not all of them.
+    Nobody in this bench checks a certificate: not all peers can.
     """
 
     port: int
@@ -51,7 +51,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Work:
-    """A load on an exchange for some seconds, warm-up included, with what else the engine is told."""
+    """A load on an exchange for some seconds, warm-up included, with the engine's cores and workers."""
 
     exchange: Exchange
     load: dict[str, Any]
@@ -60,7 +60,7 @@ class Work:
     workers: int = 1
 
     def job(self, backend: str) -> dict[str, Any]:
-        """The whole job."""
+        """The job."""
         measure_ns = round(self.seconds * _SECOND_NS) - WARMUP_NS
         return {
             "format": JOB_FORMAT,
@@ -98,10 +98,10 @@ def run(work: Work, backend: str) -> Ran:
     """One run. Raises DriveError when there is no result."""
     cores = ",".join(str(core) for core in work.cores)
     command = ["taskset", "--cpu-list", cores, str(engine_binary())]
-    return read(ask(command, work.job(backend), work.seconds + 2 * _AROUND_S), backend)
+    return read(events_of(command, work.job(backend), work.seconds + 2 * _AROUND_S), backend)
 
 
-def ask(command: list[str], job: dict[str, Any], at_most_s: float) -> list[dict[str, Any]]:
+def events_of(command: list[str], job: dict[str, Any], at_most_s: float) -> list[dict[str, Any]]:
     """The engine's events. Raises DriveError for an `error` event or none that is a result."""
     try:
         done = subprocess.run(
@@ -127,17 +127,17 @@ def read(events: list[dict[str, Any]], backend: str) -> Ran:
     result = events[-1]
     window_s = (result["measure_end_ns"] - result["measure_start_ns"]) / 1e9
     faults = {kind: n for kind, n in result["counts"]["outcomes"].items() if n and kind != "ok"}
-    told = [f"{n} {kind}" for kind, n in faults.items()]
+    faults_text = [f"{n} {kind}" for kind, n in faults.items()]
     if result["ended"] != "complete":
-        told.append(f"ended by {result['ended']}")
+        faults_text.append(f"ended by {result['ended']}")
     if started["engine"].get("backend") != backend:
-        told.append(f"used {started['engine'].get('backend')}")
+        faults_text.append(f"used {started['engine'].get('backend')}")
     response = Histogram.decode(result["response"])
     p50, p99 = (response.quantile_ns(q) / 1000 if response.count else math.nan for q in (0.5, 0.99))
     return Ran(
         requests=sum(each["counts"]["completed"] for each in intervals),
         rate_per_s=result["counts"]["completed"] / window_s,
-        faults=", ".join(told),
+        faults=", ".join(faults_text),
         p50_us=p50,
         p99_us=p99,
         note=_agreed(started.get("tls")),

@@ -1,4 +1,4 @@
-"""Runs of several clients in alternating order, and the ratios of those that stood beside each other."""
+"""Runs of several clients in alternating order, and the ratios of pairs of the same round."""
 
 import math
 import resource
@@ -38,7 +38,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Client:
-    """Somebody who can make one run."""
+    """A program that can make one run."""
 
     name: str
     run: Callable[[], Ran]
@@ -46,7 +46,7 @@ class Client:
 
 @dataclass
 class Samples:
-    """The runs of each client, in order of the rounds; who failed once is asked no more, and why stands in `failed`."""
+    """The runs of each client, in order of the rounds; a client that failed runs no more; `failed` says why."""
 
     of: dict[str, list[Sample]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -127,11 +127,11 @@ def in_rounds(
                 say(f"  {client.name}: not run: {samples.failed[client.name]}")
                 continue
             samples.of[client.name].append(one)
-            say(f"  round {number + 1}/{rounds}: {told(client.name, one)}")
+            say(f"  round {number + 1}/{rounds}: {progress_line(client.name, one)}")
     return samples
 
 
-def told(name: str, one: Sample) -> str:
+def progress_line(name: str, one: Sample) -> str:
     """A line of progress."""
     faults = f", {one.ran.faults}" if one.ran.faults else ""
     return f"{name}: {one.cpu_us_per_request:.2f} us/request, {one.ran.rate_per_s:,.0f}/s{faults}"

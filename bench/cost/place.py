@@ -55,12 +55,12 @@ class Use:
 
     def others_since(self, before: "Use") -> tuple[float, float]:
         """Shares of all cores' time that others used and that the hypervisor took."""
-        whole = max((self.at_s - before.at_s) * self.cores, 1e-9)
+        total = max((self.at_s - before.at_s) * self.cores, 1e-9)
         others = (self.busy_s - before.busy_s) - (self.ours_s - before.ours_s)
-        return max(0.0, others / whole), (self.stolen_s - before.stolen_s) / whole
+        return max(0.0, others / total), (self.stolen_s - before.stolen_s) / total
 
 
-def told(before: Use, after: Use) -> str:
+def busy_line(before: Use, after: Use) -> str:
     """One line; it warns where others used more than a twentieth."""
     others, stolen = after.others_since(before)
     warning = " **The machine is busy: do not keep these figures.**" if others + stolen > _BUSY_SHARE else ""
@@ -78,7 +78,7 @@ def look() -> str:
     busiest = ", ".join(f"{name} {share:.0%}" for share, name in sorted(used, reverse=True)[:_NAMED] if share > 0.01)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     by = f" (of one core: {busiest})" if busiest else ""
-    return f"load average {load}; over one second {told(before, after)}{by}"
+    return f"load average {load}; over one second {busy_line(before, after)}{by}"
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -79,13 +79,13 @@ def row(case: str, ours: str, theirs: str, goal: float | None, samples: Samples)
 
 
 def order(subjects: Sequence[Client], peers: Iterable[Client]) -> list[Client]:
-    """First subject, first peer, second subject, the rest: so that the peer with the goal stands beside both."""
+    """First subject, first peer, second subject, the rest: so that the peer with the goal runs next to both."""
     first, *others = [*peers, None]
     return [client for client in (*subjects[:1], first, *subjects[1:], *others) if client is not None]
 
 
 def number(value: float, form: str = ",.2f") -> str:
-    """As told, or a dash where it is not known."""
+    """In that format, or a dash where it is not known."""
     return format(value, form) if math.isfinite(value) else "-"
 
 

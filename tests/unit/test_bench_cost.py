@@ -10,7 +10,7 @@ from bench.cost.engine import read
 from bench.cost.pairs import Client, Interval, Ran, Sample, Samples, difference, in_rounds, ratio
 from bench.cost.pairs import sample as measured
 from bench.cost.peers import find, pipelining, ran, version
-from bench.cost.place import Use, told
+from bench.cost.place import Use, busy_line
 from bench.cost.scaling import linear
 from bench.cost.table import Row, order, row, table
 from redline.errors import DriveError
@@ -202,9 +202,9 @@ def test_others_are_what_is_not_ours() -> None:
     quiet = Use(busy_s=108.0, stolen_s=1.0, ours_s=12.9, at_s=5.0, cores=2)
     busy = Use(busy_s=109.0, stolen_s=1.0, ours_s=6.0, at_s=5.0, cores=2)
     assert quiet.others_since(before)[0] == pytest.approx(0.01)
-    assert "busy" not in told(before, quiet)
+    assert "busy" not in busy_line(before, quiet)
     assert busy.others_since(before)[0] == pytest.approx(0.8)
-    assert "do not keep" in told(before, busy)
+    assert "do not keep" in busy_line(before, busy)
 
 
 def test_wrks_script_asks_so_many_at_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Why a probe tells nothing of the server: what the load generator lacked, or the host took. Pure."""
+"""Why a probe shows nothing about the server: what the load generator lacked, or the host took. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ FAILING = 0.05
 _FEWEST_TIMES = 50
 _LATENCY = {**QUANTILES, "max": 1.0}
 LACKED = 0.001
-"""Of the requests that fell due, that the engine's own side could not connect for: a server never heard of them."""
+"""Of the requests that fell due, that the engine's own side could not connect for: they never reached a server."""
 
 
 def lacking(traffic: Traffic) -> str:
@@ -57,7 +57,7 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
 def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
     """Whether the server was slower than when it is calm.
 
-    What was due before the window may have been all that was sent in it. Then the answers that came tell the mean time
+    What was due before the window may have been all that was sent in it. Then the answers that came give the mean time
     of service, by Little's law, since there was always as much under way as there is room for. A mean may be twice a
     median. Where nothing came, the server was.
     """
@@ -93,14 +93,14 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
 
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
     """Says that the host took much, or `some`, of the CPU time of a load; empty when it did not."""
-    told = [each for each in findings if each.kind is FindingKind.CPU_STEAL and (some or each.grade is not Grade.NOTE)]
-    return told[0].message[:1].lower() + told[0].message[1:].rstrip(".") if told else ""
+    steal = [each for each in findings if each.kind is FindingKind.CPU_STEAL and (some or each.grade is not Grade.NOTE)]
+    return steal[0].message[:1].lower() + steal[0].message[1:].rstrip(".") if steal else ""
 
 
 def disturbed(
     evidence: Evidence, findings: Sequence[Finding], objectives: Sequence[Objective], *, patient: bool = False
 ) -> Evidence:
-    """The same, or that it tells nothing: the host took much of the CPU time, and something may have been missed.
+    """The evidence, marked as void where the host took much of the CPU time, and an objective was not surely met.
 
     What is taken only ever adds to a response time: what is met is met in spite of it. `patient`: the probe can be made
     again, so that some is enough, unless its backlog grew without bound: that is not of a few stalls. Where the load

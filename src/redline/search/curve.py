@@ -17,13 +17,13 @@ from redline.model.limits import CurvePoint, Knee, LimitProbe
 from redline.search.evidence import Floats
 
 FEWEST_BEYOND = 10
-"""Responses that have to lie beyond a percentile before it is told."""
+"""Responses that have to lie beyond a percentile before it is reported."""
 
 FEWEST_POINTS = 3
 """Rates at which the server kept up, before a knee is looked for."""
 
 FLAT = 0.95
-"""Of the highest power: what is as high is not told from it."""
+"""Of the highest power: what is as high cannot be distinguished from it."""
 
 SHARES = (0.25, 0.5, 0.75)
 """Of the highest rate that it kept up with: where the curve wants points."""
@@ -41,13 +41,13 @@ def quantile_known(response: Histogram, q: float) -> int | None:
 
 
 def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
-    """The points of the curve, by ascending rate. Probes whose limit was the client tell nothing of the server.
+    """The points of the curve, by ascending rate. Probes that the client limited are left out.
 
     Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
     """
-    told = [each for each in probes if not each.client and each.seconds > 0 and each.response.count]
+    usable = [each for each in probes if not each.client and each.seconds > 0 and each.response.count]
     groups: list[list[LimitProbe]] = []
-    for each in sorted(told, key=lambda one: (one.overloaded, one.rate_per_s)):
+    for each in sorted(usable, key=lambda one: (one.overloaded, one.rate_per_s)):
         last = groups[-1][0] if groups else None
         if last and last.overloaded == each.overloaded and each.rate_per_s <= last.rate_per_s * _SAME_RATE:
             groups[-1].append(each)
@@ -92,7 +92,7 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
 
 
 def _serves(point: CurvePoint) -> bool:
-    """Whether a point tells how long a request takes that is served: a refusal is fast, and no speed."""
+    """Whether a point shows how long a served request takes: a refusal is fast, and no speed."""
     return not point.overloaded and point.answered_per_s > 0 and point.errors < point.answered_per_s * point.seconds
 
 
@@ -116,7 +116,7 @@ def _highest(rates: Floats, speeds: Floats, past: float | None) -> Knee | str:
 
 
 def _weights(points: Sequence[CurvePoint]) -> Floats:
-    """What 1 / mean of a queue tells, watched for so long: its variance is 4 rate / seconds, wherever it is.
+    """Weights of 1 / mean of a queue observed for so long: its variance is 4 rate / seconds, wherever it is.
 
     The relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
     """
@@ -140,7 +140,7 @@ def _falling(values: Floats, weights: Floats) -> Floats:
 
 
 def rates_for_curve(points: Sequence[CurvePoint], least_per_s: float) -> tuple[float, ...]:
-    """Rates worth a probe each so that the curve is whole, ascending: a search looks near the edge only.
+    """Rates worth a probe each so that the curve has no gaps, ascending: a search probes near the limit only.
 
     Shares of the highest rate at which the server kept up that no probe was near; none below `least_per_s`.
     """

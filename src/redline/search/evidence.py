@@ -48,7 +48,7 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One probe: a rate that was asked for, and what was seen.
+    """One probe: the rate that was set, and what was observed.
 
     `hopeless`: it was ended early, because the backlog grew without bound. `client`: why not the server was the limit
     but the load generator, or the host, so that what is missing may be their fault; empty when they were not.
@@ -80,7 +80,7 @@ class Evidence:
 
     @property
     def offered_per_s(self) -> float:
-        """What really fell due per second: with Poisson arrivals not quite what was asked for."""
+        """What really fell due per second: with Poisson arrivals not quite the rate that was set."""
         return self.due / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -114,10 +114,10 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a server answered per second while more was asked of it than it can do, with two standard deviations.
+    """What a server answered per second while it was overloaded, with two standard deviations.
 
     One is chance. The other is a tolerance: a server may be a little faster or slower when it is overloaded than just
-    before, and the more so the more was asked.
+    before, and the more so the larger the overload.
     """
 
     per_s: float
@@ -224,7 +224,7 @@ def _rises(slices: Sequence[Slice]) -> bool:
 
 @lru_cache(maxsize=256)
 def overloaded(evidence: Evidence) -> bool:
-    """The same of a whole probe, or that it was ended early for it."""
+    """Whether the backlog of a probe grew without bound, or the probe was ended early for that."""
     return evidence.hopeless or hopeless(evidence.timed)
 
 

@@ -31,7 +31,7 @@ _WORTH = 6
 
 @dataclass(frozen=True)
 class BetweenStarts:
-    """The edge of the typical start, all of them weighing the same, and half the width of its interval."""
+    """The limit of the typical start, each start with the same weight, and half the width of its interval."""
 
     limit_per_s: float
     half_per_s: float
@@ -42,8 +42,8 @@ def between_starts(
 ) -> BetweenStarts | None:
     """The answer where starts differ by more than chance does; None where they do not.
 
-    `whole` is the model through all points, `tail` the share below the upper end. What each start says alone is told
-    by leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
+    `whole` is the model through all points, `tail` the share below the upper end. What each start says alone follows
+    from leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
     *t*.
     Source: Busing, Meijer and van der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
     """
@@ -54,7 +54,7 @@ def between_starts(
     for start in starts:
         rest = [point for point in points if point.start != start]
         found = fit(rest, known, aim)
-        if found is not None:  # few probes at two rates may make no model: then the other starts have to tell
+        if found is not None:  # few probes at two rates may make no model: then the other starts decide
             weight = len(points) / (len(points) - len(rest))
             alone.append(weight * whole.limit_per_s - (weight - 1) * found.limit_per_s)
     if len(alone) < FEWEST_STARTS:
@@ -94,8 +94,8 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     low, high = bounds(tried)
     if objective.metric not in QUANTILES:
         return Bounds(low, high, modelled=False, fit=None, steps=tried)
-    told = sorted((each for each in evidence if _tells(each)), key=lambda each: each.rate_per_s)
-    points = [ProbePoint.of(each) for each in told]
+    usable = sorted((each for each in evidence if _is_usable(each)), key=lambda each: each.rate_per_s)
+    points = [ProbePoint.of(each) for each in usable]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
     found = _near(points, best_capacity(evidence), aim) if points else None
     if found is None:
@@ -131,7 +131,7 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
     return Capacity(per_s, sum(weights) ** -0.5, max(each.tolerance_per_s for each in near))
 
 
-def _tells(evidence: Evidence) -> bool:
+def _is_usable(evidence: Evidence) -> bool:
     ended = any(each.ended for each in evidence.timed)
     return ended and not overloaded(evidence) and not evidence.client and evidence.response.count > 0
 
@@ -139,7 +139,7 @@ def _tells(evidence: Evidence) -> bool:
 def _near(
     points: Sequence[ProbePoint], capacity: Capacity | None, aim: Aim
 ) -> tuple[QueueFit, list[ProbePoint], Known] | None:
-    """The model through the probes near the edge, where a line is nearly straight whatever the server.
+    """The model through the probes near the limit, where a line is nearly straight whatever the server.
 
     Where it is bent all the same, without what an overload showed.
     """
@@ -173,7 +173,7 @@ def _interval(
     Student's t, with the scatter of the probes and with what chance alone would do to a queue.
 
     Few probes agree by luck now and then, or differ by luck: unless they differ by more than chance allows, the two are
-    taken together, and never less than chance. Probes that differ by more speak for themselves.
+    taken together, and never less than chance. Probes that differ by more are taken at their own scatter.
     Where starts of the server differ by more than chance, they are what was drawn, and not the probes.
     What errs are distances to the root, by a factor: so the lower side is the longer one.
     """
@@ -184,12 +184,12 @@ def _interval(
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
-    starts, edge = between_starts(points, known, aim, found, tail), found.limit_per_s
+    starts, limit = between_starts(points, known, aim, found, tail), found.limit_per_s
     differ = starts is not None and starts.half_per_s > half
     if starts is not None and differ:
-        edge, half = starts.limit_per_s, starts.half_per_s
+        limit, half = starts.limit_per_s, starts.half_per_s
     skew = min(half / found.typical_gap_per_s, 1.0) / 2
-    return edge - half * (1 + skew), edge + half, differ
+    return limit - half * (1 + skew), limit + half, differ
 
 
 def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
@@ -217,7 +217,7 @@ def implies(strict: Objective, loose: Objective) -> bool:
 
 
 def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
-    """The bounds of each condition, by its text, as the others allow them.
+    """The bounds of each condition, by its text, tightened by those of the other conditions.
 
     What passed a stricter condition passed this one, and what failed a looser one failed this one. Bounds that
     contradict each other stay as they are, and so do those that come from single rates: there that is so already.
@@ -226,9 +226,9 @@ def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bou
 
 
 def _allowed(condition: Objective, bounds: Bounds, found: Sequence[tuple[Objective, Bounds]]) -> Bounds:
-    told = [(other, each) for other, each in found if each.modelled]
-    lows = [each.low_per_s for other, each in told if implies(other, condition) and each.low_per_s is not None]
-    highs = [each.high_per_s for other, each in told if implies(condition, other) and each.high_per_s is not None]
+    modelled = [(other, each) for other, each in found if each.modelled]
+    lows = [each.low_per_s for other, each in modelled if implies(other, condition) and each.low_per_s is not None]
+    highs = [each.high_per_s for other, each in modelled if implies(condition, other) and each.high_per_s is not None]
     if not bounds.modelled or max(lows) >= min(highs):
         return bounds
     return replace(bounds, low_per_s=max(lows), high_per_s=min(highs))
@@ -247,13 +247,13 @@ def texts(conditions: Sequence[Objective]) -> str:
 
 
 def fits(known: Mapping[str, Bounds]) -> list[QueueFit]:
-    """The models that may tell where the set fails: not those that see their edge where it is known to have failed."""
+    """The models that may show where the set fails: not those whose limit lies where it is known to have failed."""
     high = min(high_of(each) for each in known.values())
     return [each.fit for each in known.values() if each.fit is not None and each.fit.limit_per_s <= high]
 
 
 def plausible(found: QueueFit, low: float | None, high: float | None) -> bool:
-    """Whether the model's edge lies about where the answer is open."""
+    """Whether the model's limit lies about where the answer is open."""
     above_low = low is None or found.limit_per_s >= (1 - NEAR_SHARE) * low
     return above_low and (high is None or found.limit_per_s <= high)
 

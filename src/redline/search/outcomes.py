@@ -1,4 +1,4 @@
-"""What a search says: try this next, or an answer for each set, or why there is none."""
+"""What a search proposes or concludes: a rate to try next, an answer for each set, or why there is none."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class Limit:
     """Of one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
 
     `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
-    `decided` when it is as narrow as was asked. `binding` is the condition that fails first. `reason` says why the set
+    `decided` when it is as narrow as was wanted. `binding` is the condition that fails first. `reason` says why the set
     has no better answer, where more probes would not give one. `starts_differ`: by more than chance; the interval is by
     how they do, and they are few.
     """
@@ -64,7 +64,7 @@ class Limit:
 class Converged:
     """The search is over; a limit that is not `decided` is as narrow as the probes allowed, or has its reason.
 
-    `confirmed`: all are decided, and fresh probes at their ends did not speak against them.
+    `confirmed`: all are decided, and fresh probes at their ends did not contradict them.
     """
 
     limits: tuple[Limit, ...]

@@ -43,7 +43,7 @@ COLLAPSED = 0.5
 SLOWER = 2.0
 """Times the p99 before: what is less may be chance."""
 BORNE = 0.97
-"""Of what was asked in overload: a server that answers as much was not overloaded."""
+"""Of what fell due in overload: a server that answers as much was not overloaded."""
 ANSWERED = 0.9
 """Of what falls due late after the overload: a server that answers less has not come back."""
 _LEAST_MARGIN = 0.05
@@ -71,7 +71,7 @@ class OverloadPlan:
 
     @property
     def seconds(self) -> float:
-        """The whole of it, without a warm-up at the calm rate."""
+        """The total length, without a warm-up at the calm rate."""
         return self.before_s + self.overload_s + self.after_s
 
     def shape(self, probes: Open) -> Open:
@@ -89,7 +89,7 @@ class OverloadPlan:
 def overload_plan(
     ends: Sequence[tuple[float | None, float | None]], answered_per_s: float, probe_s: float
 ) -> OverloadPlan:
-    """What to try past the edge, from the answers' ends and the most that any probe saw answered per second.
+    """The overload test for a search, from the ends of its answers and the most that any probe saw answered per second.
 
     Where no rate passed, half of what was answered is taken for calm.
     """
@@ -188,7 +188,7 @@ def _recovery(seen: "_Seen", gone_s: float | None, died: str, stopped: str, clie
 
 
 def _unknown(seen: "_Seen", gone_s: float | None) -> str:
-    """Why the slices do not tell whether it came back; empty when they do."""
+    """Why the slices do not show whether it recovered; empty when they do."""
     if not seen.whole():
         return "the load ended before its time"
     if seen.response(seen.stage("before")).count == 0:
@@ -206,7 +206,7 @@ def _quantile(response: Histogram, q: float) -> int | None:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The slices of the load, all of which have a length, beside its plan."""
+    """The slices of the load, all of which have a length, and its plan."""
 
     plan: OverloadPlan
     slices: tuple[Slice, ...]
@@ -262,7 +262,7 @@ class _Seen:
         return Histogram.merged(each.response for each, taken in zip(self.slices, which, strict=True) if taken)
 
     def borne(self) -> bool:
-        """Whether it answered what was asked in overload."""
+        """Whether it answered what fell due in overload."""
         settled = self._settled()
         return bool(self.answered[settled].sum() >= BORNE * self.due[settled].sum())
 
@@ -305,7 +305,7 @@ class _Seen:
         return max(0.0, float(self.ends_s[found[0]]) - end_s) if len(found) else None
 
     def back_s(self) -> float | None:
-        """The same until, with the backlog gone, what ended in one slice took no longer than before by a factor."""
+        """The same until, with the backlog gone, p99 of one slice was at most `SLOWER` times that before."""
         gone_s, before = self.gone_s(), self.response(self.stage("before"))
         if gone_s is None or not before.count:
             return None

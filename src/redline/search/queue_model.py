@@ -6,8 +6,8 @@ distribution at every rate (Kingman's heavy traffic, 1962; for M/M/1 exactly so,
     1 / (percentile - base)  is a straight line in the rate, and falls to 0 at the root, the capacity,
 
 where `base` is the part of a response time that no load changes. The line is fitted to a percentile that a few seconds
-can tell (p90 at most). How far out the wanted percentile lies is taken from all probes together: their histograms, each
-scaled by its distance from the root, are merged (merge histograms, never percentiles). What an overloaded probe
+can measure (p90 at most). How far out the wanted percentile lies is taken from all probes together: their histograms,
+each scaled by its distance from the root, are merged (merge histograms, never percentiles). What an overloaded probe
 answered per second is one more point on the line, at 0.
 """
 
@@ -24,7 +24,7 @@ WELL_KNOWN = 0.9
 """The deepest percentile that the line is fitted to."""
 
 SETTLED = 32.0
-"""A probe counts when its queue forgets itself so many times over, in units of rate * c / gap^2; see `unsettled_per_s`.
+"""A probe counts when its queue relaxes so many times over, in units of rate * c / gap^2; see `unsettled_per_s`.
 
 The relaxation time of a queue is about 4 rate c / gap^2 (c is 1 for M/M/1, 1/2 for M/D/1), so that is 8 of those.
 """
@@ -33,7 +33,7 @@ BASE = 0.01
 """Nobody is faster than the first percentile of the calmest probe."""
 
 CALM = 0.7
-"""Of the root: below it a probe tells the part of the response time that is not waiting."""
+"""Of the root: below it a probe shows the part of the response time that is not waiting."""
 
 _DILUTED = 5.0
 _SPREADS = (0.05, 20.0)
@@ -78,7 +78,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known beside the probes near the edge: the calmest probe of all, and what an overloaded one answered."""
+    """Besides the probes near the limit: the calmest probe of all, and what an overloaded one answered."""
 
     calmest: ProbePoint
     capacity: Capacity | None = None
@@ -86,10 +86,10 @@ class Known:
 
 @dataclass(frozen=True)
 class QueueFit:
-    """The model's answer: the edge (where the percentile reaches its limit), the root, and where queues do not settle.
+    """The model's answer: the rate at which the percentile reaches its limit, and the root, where queues do not settle.
 
-    `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: it says how much the
-    queue varies. `chance_per_s` is the standard deviation of the edge that chance alone gives such a queue.
+    `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: a measure of how
+    much the queue varies. `chance_per_s` is the standard deviation of `limit_per_s` by chance alone.
     `typical_gap_per_s` is how far the points are from the root; `used` are the indices of those that counted. `bent`:
     they do not lie on a line.
     """
@@ -104,11 +104,11 @@ class QueueFit:
 
     @property
     def gap_per_s(self) -> float:
-        """From the edge to the root."""
+        """From the limit to the root."""
         return self.root_per_s - self.limit_per_s
 
     def unsettled_per_s(self, seconds: float) -> float:
-        """How near to the root a probe of that length says nothing any more: its queue has not settled."""
+        """How near to the root the queue of a probe of that length has not settled, so that the probe shows nothing."""
         return float(np.sqrt(SETTLED * max(self.root_per_s, 0.0) * self.spread / seconds))
 
 
@@ -144,16 +144,16 @@ def _fitted(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | 
     deep = np.array([point.quantile_s(aim.q) for point in points])
     for _ in range(_TURNS):
         # The nearer to the root, and the more of the time is not waiting, the more a probe's tail is left to chance.
-        tell = gaps / _diluted(deep, base_s)
-        stretch = _stretch(points, base_s, gaps, tell, aim.q)
+        signal = gaps / _diluted(deep, base_s)
+        stretch = _stretch(points, base_s, gaps, signal, aim.q)
         base_s = _base_s(known.calmest, aim.q, stretch, line.root_per_s, least_s)
     if aim.below_s <= base_s:
         return None
-    edge = line.root_per_s - stretch / (aim.below_s - base_s)
-    tail = _tail_chance(points, aim.q, tell, line) * (line.root_per_s - edge)
-    chance = line.chance_at(edge) + tail  # not their hypotenuse: what stretches a tail lifts the line as well
+    limit = line.root_per_s - stretch / (aim.below_s - base_s)
+    tail = _tail_chance(points, aim.q, signal, line) * (line.root_per_s - limit)
+    chance = line.chance_at(limit) + tail  # not their hypotenuse: what stretches a tail lifts the line as well
     bent = _bent(line.x, line.y, line.weights)
-    return QueueFit(edge, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
+    return QueueFit(limit, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
 
 
 @dataclass(frozen=True)
@@ -212,25 +212,25 @@ def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, le
 
 
 def _diluted(quantiles_s: Floats, base_s: float) -> Floats:
-    """A whole time over its part that is waiting: so much larger is that part's relative error."""
+    """The total time over its part that is waiting: by this factor that part's relative error is larger."""
     return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
 
 
-def _tail_chance(points: Sequence[ProbePoint], q: float, tell: Floats, line: _Line) -> float:
-    """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions tell it."""
+def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _Line) -> float:
+    """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions reach it."""
     factor = max(0.3, (1.2 + 0.2 * np.log(1 / (1 - q))) ** 2 - 2)
     seconds = np.array([point.seconds for point in points])
     at = line.x[: len(points)]
-    return float(np.sqrt(factor / (seconds * tell**2 / (2 * line.spread * at)).sum()))
+    return float(np.sqrt(factor / (seconds * signal**2 / (2 * line.spread * at)).sum()))
 
 
-def _stretch(points: Sequence[ProbePoint], base_s: float, gaps: Floats, tell: Floats, q: float) -> float:
+def _stretch(points: Sequence[ProbePoint], base_s: float, gaps: Floats, signal: Floats, q: float) -> float:
     """The quantile of all response times past the base, each times its probe's distance from the root.
 
-    Merged with weights, since not all probes tell it equally well.
+    Merged with weights, since not all probes determine it equally well.
     """
     values = np.concatenate([(p.values_s - base_s) * gap for p, gap in zip(points, gaps, strict=True)])
-    weights = np.concatenate([p.shares * p.seconds * each**2 for p, each in zip(points, tell, strict=True)])
+    weights = np.concatenate([p.shares * p.seconds * each**2 for p, each in zip(points, signal, strict=True)])
     order = np.argsort(values, kind="stable")  # runs that are sorted already
     reached = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(reached, q * reached[-1]), len(order) - 1)])
@@ -263,12 +263,12 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
 
 
 def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:
-    """The standard error of the edge, by leaving out one probe at a time (the jackknife); infinite if none is left."""
-    edges: list[float] = []
+    """The standard error of the limit, by leaving out one probe at a time (the jackknife); infinite if none is left."""
+    limits: list[float] = []
     for i in range(len(points)):
         found = fit([*points[:i], *points[i + 1 :]], known, aim)
         if found is None:
             return float("inf")
-        edges.append(found.limit_per_s)
-    left = np.array(edges)
+        limits.append(found.limit_per_s)
+    left = np.array(limits)
     return float(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum()))

@@ -90,7 +90,7 @@ class Checks:
 
     @property
     def _last_start(self) -> int:
-        """The one that was begun last: none is gone back to."""
+        """The latest one: the search never returns to an earlier start."""
         return max((each.start for each in self.made), default=min(self.starts, 1))
 
     def _lacks(self, end: End, had: Collection[tuple[str, Side]]) -> bool:
@@ -158,12 +158,12 @@ class Search:
 
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set."""
-        told = self._told(name)
-        failed = [rate for rate, verdict in told if verdict == "failed"]
-        if failed and len(failed) == len(told) and min(failed) <= self.settings.lowest_per_s:
+        tried = self._tried(name)
+        failed = [rate for rate, verdict in tried if verdict == "failed"]
+        if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
             return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
-        if told and not failed and told[-1][0] >= self.settings.highest_per_s:
-            return f"even {told[-1][0]:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
+        if tried and not failed and tried[-1][0] >= self.settings.highest_per_s:
+            return f"even {tried[-1][0]:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
         return None
 
     def client_limited(self, rate_per_s: float) -> Evidence | None:
@@ -176,7 +176,7 @@ class Search:
         """The probes at about this rate."""
         return [each for each in self.evidence if _SAME_RATE <= each.rate_per_s / rate_per_s <= 1 / _SAME_RATE]
 
-    def _told(self, name: str) -> list[tuple[float, Verdict]]:
+    def _tried(self, name: str) -> list[tuple[float, Verdict]]:
         """The rates that were tried, ascending, and whether each meets the whole set."""
         of_each = zip(*(steps(self.evidence, each) for each in self.sets[name]), strict=True)
         return [(one[0].rate_per_s, all_of([step.verdict for step in one])) for one in of_each]
@@ -192,15 +192,15 @@ class Search:
 
     def _bracket(self, name: str) -> Proposal | None:
         """Double until something fails, halve until something does not; None when both are known."""
-        told = self._told(name)
-        if not told:
+        tried = self._tried(name)
+        if not tried:
             return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
-        failed = [rate for rate, verdict in told if verdict == "failed"]
-        kept_up = [rate for rate, verdict in told if verdict != "failed"]
+        failed = [rate for rate, verdict in tried if verdict == "failed"]
+        kept_up = [rate for rate, verdict in tried if verdict != "failed"]
         if not failed:
             return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
         highest = self.settings.highest_per_s
-        if highest > max((rate for rate, verdict in told if verdict == "passed"), default=0.0) > max(failed):
+        if highest > max((rate for rate, verdict in tried if verdict == "passed"), default=0.0) > max(failed):
             return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
         if kept_up:
             return None
@@ -217,7 +217,7 @@ class Search:
         return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
 
     def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """One probe far below the edge: what of a response time is not waiting."""
+        """One probe far below the limit: what of a response time is not waiting."""
         fitted = [each.fit for each in known.values() if each.fit is not None]
         if not fitted:
             return None
@@ -262,7 +262,7 @@ class Search:
         rate = min(found.limit_per_s - offset * apart, nearest)
         if not _tried_least(self.evidence) * 0.5 < rate < found.root_per_s:
             return self._bisect(binding, low, high)
-        return Proposal(self._within(rate), "near where the model sees the edge")
+        return Proposal(self._within(rate), "near where the model sees the limit")
 
     def _bisect(self, binding: Bounds, low: float | None, high: float | None) -> Proposal:
         """The middle of what is open; a rate in it that is unclear is repeated first, until it is undecidable."""
@@ -285,12 +285,12 @@ class Search:
         return Proposal(self._within(check.end.rate_per_s), "fresh, at an end of the answer", fresh_start=check.start)
 
     def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
-        """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than asked."""
+        """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than wanted."""
         found = {name: each for name, each in known.items() if self.settings.trials or self._decided(each)}
         return [End(name, side, rate) for name, each in found.items() for side, rate in ends_of(each)]
 
     def _stands(self, check: EndCheck) -> bool:
-        """Whether the fresh probe does not speak against the end that it was made for."""
+        """Whether the fresh probe does not contradict the end that it was made for."""
         fresh = self.evidence[check.probe]
         verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.end.name]])
         return not fresh.client and verdict != ("failed" if check.end.side == "low" else "passed")

@@ -24,7 +24,7 @@ _FAR = 4.0
 
 @dataclass(frozen=True)
 class TriedRate:
-    """What the probes of one rate say together."""
+    """The joint verdict of the probes of one rate."""
 
     rate_per_s: float
     verdict: Verdict
@@ -32,7 +32,7 @@ class TriedRate:
 
 
 def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[TriedRate, ...]:
-    """The rates that were tried, ascending, each with the verdict of its probes; a saturated engine tells nothing."""
+    """The rates that were tried, ascending, each with the verdict of those probes that the client did not limit."""
     groups: list[list[Evidence]] = []
     for each in sorted((one for one in evidence if not one.client), key=lambda one: one.rate_per_s):
         if groups and each.rate_per_s <= groups[-1][0].rate_per_s * _SAME_RATE:
@@ -157,7 +157,7 @@ def _slow(response: Histogram, limit_ns: float) -> float:
 def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: float) -> float:
     """Of a share of `allowed` among so many requests, so that none seen is not taken for sure.
 
-    Slow requests come in clusters: how large, the probe's own slowest tenth tells, by the variance of its counts.
+    Slow requests come in clusters: how large, shows in the variance of the counts of the probe's own slowest tenth.
     """
     requests = max(1, sum(each.due for each in probes))
     clusters = 1.0

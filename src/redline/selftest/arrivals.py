@@ -12,26 +12,26 @@ _TERMS = 100
 
 
 @dataclass(frozen=True)
-class Fit:
-    """The largest distance between what was seen and the law, what chance exceeds with probability ALPHA, and p."""
+class UniformFit:
+    """The largest distance between what was observed and the law, what chance exceeds with probability ALPHA, and p."""
 
     distance: float
     critical: float
     p_value: float
 
 
-def against_uniform(shares: Floats) -> Fit:
+def against_uniform(shares: Floats) -> UniformFit:
     """How well numbers between 0 and 1 fit the uniform law; none at all do not."""
     ordered = np.sort(shares)
     n = len(ordered)
     if n == 0:
-        return Fit(1.0, 0.0, 0.0)
+        return UniformFit(1.0, 0.0, 0.0)
     steps = np.arange(n + 1) / n
     distance = float(max(np.max(steps[1:] - ordered), np.max(ordered - steps[:-1])))
-    return Fit(distance, _critical(n), kolmogorov(_scaled(distance, n)))
+    return UniformFit(distance, _critical(n), kolmogorov(_scaled(distance, n)))
 
 
-def exponential_gaps(arrivals_s: Floats, rate_per_s: float) -> Fit:
+def exponential_gaps(arrivals_s: Floats, rate_per_s: float) -> UniformFit:
     """How well the gaps fit those of a Poisson process: exponential with its rate."""
     return against_uniform(-np.expm1(-rate_per_s * np.diff(np.sort(arrivals_s))))
 
@@ -39,7 +39,7 @@ def exponential_gaps(arrivals_s: Floats, rate_per_s: float) -> Fit:
 def even_lateness(arrivals_s: Floats, rate_per_s: float) -> Floats:
     """How far each arrival is behind an even schedule, in seconds, counted from the least late one.
 
-    The schedule's origin is not known to who receives, so a constant delay cannot be seen.
+    The schedule's origin is not known to the receiver, so a constant delay cannot be seen.
     """
     ordered = np.sort(arrivals_s)
     behind = ordered - np.arange(len(ordered)) / rate_per_s

@@ -62,7 +62,7 @@ class Case:
 
 
 def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
-    """All of them, each as long as it needs, or as long as told."""
+    """All of them, each as long as it needs, or that long."""
     return (
         _null(seconds or 4),
         _fixed(seconds or 4),

@@ -14,13 +14,13 @@ _SHARED_CORES = 2
 
 
 def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
-    """Those that a selftest speaks of."""
+    """Those that a selftest reports."""
     values = histogram.quantiles_ns(QUANTILES)
     return tuple(Quantile(q=q, ns=ns) for q, ns in zip(QUANTILES, values, strict=True))
 
 
 def at(found: tuple[Quantile, ...], q: float) -> float:
-    """The nanoseconds at q; 0 where nothing is told."""
+    """The nanoseconds at q; 0 where it is not reported."""
     return next((each.ns for each in found if each.q == q), 0.0)
 
 
@@ -85,7 +85,7 @@ def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, .
 def lost_share(seen: Noise, spreads: float) -> float:
     """Of the time, in which engine or server had no core, times how much longer a queue takes to catch up.
 
-    Steal is told for all cores together: what matters is what hit the two that engine and server run on. Of an engine
+    Steal is known for all cores together: what matters is what hit the two that engine and server run on. Of an engine
     that never waited, the probe, which gives way to it, was itself kept from looking: then the pressure stands for it.
     """
     lost = _SHARED_CORES * (seen.stolen_share or 0.0)

@@ -14,7 +14,7 @@ from redline.selftest.results import Quantile
 from redline.suite import load_catalogue
 
 _ENTRY = "oracle.null"
-_TOLD = {0.5: "late_p50_ns", 0.9: "late_p90_ns", 0.99: "late_p99_ns", 0.999: "late_p999_ns", 1.0: "late_max_ns"}
+_KEYS = {0.5: "late_p50_ns", 0.9: "late_p90_ns", 0.99: "late_p99_ns", 0.999: "late_p999_ns", 1.0: "late_max_ns"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,6 @@ def own_lateness(log: Path) -> tuple[Quantile, ...]:
     """What an oracle that has ended said of its own lateness; nothing for one that answers at once."""
     for line in reversed(log.read_text(errors="replace").splitlines()):
         if line.startswith("{"):
-            told = json.loads(line)
-            return tuple(Quantile(q=q, ns=told[name]) for q, name in _TOLD.items() if name in told)
+            lateness = json.loads(line)
+            return tuple(Quantile(q=q, ns=lateness[name]) for q, name in _KEYS.items() if name in lateness)
     return ()

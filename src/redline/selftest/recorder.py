@@ -1,8 +1,8 @@
 """A server that writes down when requests came, in a process of its own: `python -m redline.selftest.recorder`.
 
-It is no part of the engine's workspace, so that the engine's arrivals are seen by somebody else. It says its port,
-answers every request with `path0`, and ends when its standard input does: then it prints the instants, in Unix
-nanoseconds, one a line.
+It is no part of the engine's workspace, so that an independent program observes the engine's arrivals. It prints
+its port, answers every request with `path0`, and ends when its standard input does: then it prints the instants, in
+Unix nanoseconds, one a line.
 """
 
 import gc
@@ -41,14 +41,14 @@ def serve() -> list[int]:
 def _answer(connection: socket.socket, came_ns: list[int]) -> bool:
     """Read what is there and answer it; False when the connection has ended."""
     try:
-        asked = connection.recv(65536).count(b"\r\n\r\n")
+        requests = connection.recv(65536).count(b"\r\n\r\n")
         now_ns = time.time_ns()
-        if asked:
-            connection.sendall(_ANSWER * asked)
+        if requests:
+            connection.sendall(_ANSWER * requests)
     except OSError:
         return False
-    came_ns.extend([now_ns] * asked)
-    return asked > 0
+    came_ns.extend([now_ns] * requests)
+    return requests > 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One load on one server, and all that was seen of it: the only part of the selftest that measures."""
+"""One load on one server, and all that was observed of it: the only part of the selftest that measures."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ _ENDS_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen of one load: by the engine and the probes, by the server of itself, and how long it was stopped."""
+    """One load, as engine and probes recorded it, the server's own lateness, and how long the server was stopped."""
 
     recording: Recording
     traffic: Traffic
@@ -58,7 +58,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Rig:
-    """What a selftest measures with. `scratch` is a folder for logs, `watch` is told how each load goes."""
+    """What a selftest measures with. `scratch` is a folder for logs, `watch` is called with each interval."""
 
     oracle: Oracle
     driver: EngineDriver
@@ -140,7 +140,7 @@ class Rig:
 
 
 class Stopper:
-    """Stops a process once, when it is told that enough has been measured, and lets it go on `stop_s` later.
+    """Stops a process once, when enough has been measured, and resumes it `stop_s` later.
 
     In a thread of its own that does not give way: it has to be on time. `lasted_s` is how long it really was.
     """

@@ -45,7 +45,7 @@ _PEER_AROUND_S = 1.0
 
 
 @dataclass(frozen=True)
-class Order:
+class SelftestPlan:
     """What to run: cases, whether arrivals are tested, which peers, and how long what is no case may take."""
 
     cases: tuple[Case, ...]
@@ -64,13 +64,13 @@ class Order:
         loads += [self.length(ROUND_TRIP_S)] * 4 + [self.length(_BURST_S)]
         loads += [self.length(ARRIVALS_S)] * (2 if self.arrivals else 0)
         compared = [case.seconds for case in self.cases if compares(case)]
-        asked = [seconds + peer.adapter.settles_s for seconds in compared for peer in self.peers]
+        with_peers = [seconds + peer.adapter.settles_s for seconds in compared for peer in self.peers]
         slept = 2 * self.length(_SLEPT_S)
-        return slept + sum(loads) + _AROUND_S * len(loads) + sum(asked) + _PEER_AROUND_S * len(asked)
+        return slept + sum(loads) + _AROUND_S * len(loads) + sum(with_peers) + _PEER_AROUND_S * len(with_peers)
 
 
 def compares(case: Case) -> bool:
-    """Whether peers can be asked the same: none of them has Poisson arrivals."""
+    """Whether peers can run the same load: none of them has Poisson arrivals."""
     return case.load.arrivals == "uniform"
 
 
@@ -83,22 +83,22 @@ class _Run:
     peers: tuple[PeerAnswer, ...]
 
 
-def run(order: Order, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
-    """All of it; `begin` is told what comes next. Raises BuildError, LaunchError and DriveError."""
+def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
+    """All of it; `begin` is called with what comes next. Raises BuildError, LaunchError and DriveError."""
     cpus = rig.oracle.placement.engine_cpus[:1]
     begin("the round trip")
-    slept = wake_ups(order.length(_SLEPT_S), cpus)
-    before = _round_trips(order, rig)
-    each_ns = _burst(order, rig)
+    slept = wake_ups(plan.length(_SLEPT_S), cpus)
+    before = _round_trips(plan, rig)
+    each_ns = _burst(plan, rig)
     runs = []
-    for case in order.cases:
+    for case in plan.cases:
         begin(case.name)
         observed = rig.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
-        runs.append(_Run(case, observed, _peer_answers(order.peers, case, rig, begin)))
-    seen = _record_arrivals(order, rig, begin)
+        runs.append(_Run(case, observed, _peer_answers(plan.peers, case, rig, begin)))
+    seen = _record_arrivals(plan, rig, begin)
     begin("the round trip, again")
-    awake, resting = (Way(*both) for both in zip(before, _round_trips(order, rig), strict=True))
-    ground = Ground(awake, resting, Histogram.merged((slept, wake_ups(order.length(_SLEPT_S), cpus))))
+    awake, resting = (Way(*both) for both in zip(before, _round_trips(plan, rig), strict=True))
+    ground = Ground(awake, resting, Histogram.merged((slept, wake_ups(plan.length(_SLEPT_S), cpus))))
     cases = [_judged(each, ground, each_ns) for each in runs] + _judged_arrivals(seen, ground)
     judgements = [point.judgement for case in cases for point in case.points]
     judgements += [check.judgement for case in cases for check in case.checks]
@@ -114,16 +114,16 @@ def run(order: Order, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
     )
 
 
-def _round_trips(order: Order, rig: Rig) -> tuple[Histogram, Histogram]:
+def _round_trips(plan: SelftestPlan, rig: Rig) -> tuple[Histogram, Histogram]:
     """Awake and resting."""
     shapes = (Closed(users=1), Closed(users=1, think=Think(mean_ns=_RESTS_NS)))
-    awake, resting = (rig.observe(("null",), shape, order.length(ROUND_TRIP_S)) for shape in shapes)
+    awake, resting = (rig.observe(("null",), shape, plan.length(ROUND_TRIP_S)) for shape in shapes)
     return awake.traffic.response, resting.traffic.response
 
 
-def _burst(order: Order, rig: Rig) -> float:
+def _burst(plan: SelftestPlan, rig: Rig) -> float:
     """What one of many requests that are answered together takes, in nanoseconds."""
-    traffic = rig.observe(("null",), Closed(users=_BURST_USERS), order.length(_BURST_S)).traffic
+    traffic = rig.observe(("null",), Closed(users=_BURST_USERS), plan.length(_BURST_S)).traffic
     return 1e9 / traffic.rate_per_s if traffic.rate_per_s > 0 else 0.0
 
 
@@ -213,14 +213,14 @@ def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
 
 
 def _record_arrivals(
-    order: Order, rig: Rig, begin: Callable[[str], None]
+    plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]
 ) -> tuple[tuple[Open, Observed, tuple[int, ...]], ...]:
-    if not order.arrivals:
+    if not plan.arrivals:
         return ()
     found = []
     for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)):
         begin(f"{ARRIVALS}, {shape.arrivals}")
-        observed, came = rig.record_arrivals(shape, order.length(ARRIVALS_S))
+        observed, came = rig.record_arrivals(shape, plan.length(ARRIVALS_S))
         found.append((shape, observed, came))
     return tuple(found)
 
@@ -229,8 +229,8 @@ def _judged_arrivals(seen: tuple[tuple[Open, Observed, tuple[int, ...]], ...], g
     results = []
     for shape, observed, came in seen:
         traffic = observed.traffic
-        told = evidence.noise(observed.recording, traffic, (), os.cpu_count() or 1)
-        measured = Measured(traffic.response, traffic.lateness, (), told, 1.0, 0.0, {})
+        noise = evidence.noise(observed.recording, traffic, (), os.cpu_count() or 1)
+        measured = Measured(traffic.response, traffic.lateness, (), noise, 1.0, 0.0, {})
         machine = measured.machine(ground, 0.99)
         fits = _fits(shape, observed, came)
         gap_ns = 1e9 / _ARRIVALS_PER_S
@@ -249,13 +249,13 @@ def _judged_arrivals(seen: tuple[tuple[Open, Observed, tuple[int, ...]], ...], g
                 requests=traffic.counts.due,
                 points=(),
                 checks=tuple(checks),
-                noise=told,
+                noise=noise,
             )
         )
     return results
 
 
-def _fits(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...]) -> dict[str, arrivals.Fit]:
+def _fits(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...]) -> dict[str, arrivals.UniformFit]:
     times_s = _within(observed, came_unix_ns)
     start_s, end_s = _edges_s(observed)
     fits = {"times of arrival": arrivals.against_uniform((times_s - start_s) / (end_s - start_s))}

@@ -22,7 +22,7 @@ from redline.selftest.cases import ARRIVALS, known_cases
 from redline.selftest.oracle import build_oracle
 from redline.selftest.results import SelftestResult
 from redline.selftest.rig import Rig
-from redline.selftest.run import Order, run
+from redline.selftest.run import SelftestPlan, run
 
 _SHORTEST_S, _LONGEST_S = 0.5, 600.0
 _OURS = Path(__file__)
@@ -42,7 +42,7 @@ def selftest(peers: bool, seconds: float | None, case: list[str] | None, json: b
         raise typer.Exit(exits.COULD_NOT_RUN)
 
 
-def _order(seconds: float | None, wanted: list[str], peers: bool) -> Order:
+def _order(seconds: float | None, wanted: list[str], peers: bool) -> SelftestPlan:
     """What to run. Raises UsageError for a case that there is not, and for a length that makes no sense."""
     if seconds is not None and not _SHORTEST_S <= seconds <= _LONGEST_S:
         raise UsageError(
@@ -53,7 +53,7 @@ def _order(seconds: float | None, wanted: list[str], peers: bool) -> Order:
     for name in wanted:
         if name not in names:
             raise UsageError(f"--case {name}: there is no such case", hint=f"the cases are {', '.join(names)}")
-    return Order(
+    return SelftestPlan(
         cases=tuple(known for known in cases if not wanted or known.name in wanted),
         arrivals=not wanted or ARRIVALS in wanted,
         peers=find_peers() if peers else (),
@@ -61,7 +61,7 @@ def _order(seconds: float | None, wanted: list[str], peers: bool) -> Order:
     )
 
 
-def _run(order: Order, console: Console) -> SelftestResult:
+def _run(order: SelftestPlan, console: Console) -> SelftestResult:
     """Say how long it takes, build, and run; one line shows how it goes."""
     placement = plan_placement()
     driver = EngineDriver(find_engine())
