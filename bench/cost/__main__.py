@@ -58,7 +58,7 @@ def _one(name: str, place: Place) -> Outcome:
 
 
 def _heading(place: Place) -> list[str]:
-    """Made before the first run: who cannot be flags for a version is found out at once."""
+    """Made before the first run, so that a program without a version fails at once."""
     how = (
         f"{place.pairs} rounds of {place.seconds} s, order alternating;"
         f" server on core {place.server_core}, client on core {place.client_core}."
