@@ -1,19 +1,21 @@
 """What the flags of `redline load` mean, and what is said of those that mean nothing."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from redline.cli.command_line import Arrivals
-from redline.cli.load_shape import Pressure, read_load
+from redline.cli.command_line import Arrivals, app
+from redline.cli.load_shape import LoadFlags, read_load
 from redline.cli.load_target import read_picks, read_request, read_tls, read_url
 from redline.errors import UsageError
 from redline.model import Closed, LoadStage, Open, Think, Tls
 
 S = 1_000_000_000
-PLAIN = Pressure(connections=64, duration_ns=60 * S)
+PLAIN = LoadFlags(connections=64, duration="60s")
 STAGES = (LoadStage(to=1000, over_ns=10 * S), LoadStage(to=0, over_ns=0))
 
 
@@ -49,27 +51,30 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"connections": 1_000_001}, "-c 1000001: "),
         ({"rate": "1", "connections": 0}, "-c 0: "),
         ({"rate": "0"}, "-R 0: a rate of 0"),
+        ({"duration": "0s"}, "-d 0s: must be at least 1ms"),
+        ({"duration": "25"}, "-d 25: `25` has no unit"),
         ({"rate": "fast"}, "-R fast: `fast` is not a rate"),
         ({"rate": "1000000000000"}, "-R 1000000000000: "),
         ({"rate": "5", "think": "1s"}, "--think 1s: only users"),
         ({"rate": "5", "pace": "1"}, "--pace 1: only users"),
-        ({"think": "1s", "pace": "1"}, "think, or keep a pace"),
+        ({"think": "1s", "pace": "1"}, "--pace 1: users have a think time or a pace, not both"),
         ({"think": "exp:soon"}, "--think exp:soon: `soon` is not a duration"),
         ({"think": "exp"}, "--think exp: "),
         ({"depth": 0}, "--depth 0: "),
-        ({"pace": "1", "depth": 2}, "one request in flight"),
+        ({"pace": "1", "depth": 2}, "--depth 2: users with a pace have one request in flight"),
         ({"count": 0}, "--count 0: "),
         ({"requests_per_connection": 0}, "--requests-per-connection 0: "),
         ({"stages": ("1000",)}, "--stage 1000 is not a stage"),
         ({"stages": ("1.5:10s",)}, "--stage 1.5:10s is not a stage"),
-        ({"stages": ("10:long",)}, "--stage: `long` is not a duration"),
-        ({"stages": ("10:2m",)}, "stages take longer"),
+        ({"stages": ("10:long",)}, "--stage 10:long: `long` is not a duration"),
+        ({"stages": ("10:2m",)}, "-d 60s: the stages take 120s, longer than the measurement"),
         ({"replay": Path("none.txt")}, "there is no file none.txt"),
-        ({"replay": Path("none.txt"), "rate": "5"}, "have times, and no rate"),
+        ({"replay": Path("none.txt"), "rate": "5"}, "-R 5: replayed arrivals have times, and no rate"),
+        ({"replay": Path("/dev/zero")}, "/dev/zero is not a regular file"),
         ({"replay": Path("none.txt"), "think": "1s"}, "--think 1s: only users"),
         ({"replay": Path("none.txt"), "arrivals": Arrivals.UNIFORM}, "--arrivals uniform: --replay says when"),
-        ({"arrivals": Arrivals.UNIFORM}, "--arrivals uniform: users of a closed load"),
-        ({"arrivals": Arrivals.POISSON}, "--arrivals poisson: users of a closed load"),
+        ({"arrivals": Arrivals.UNIFORM}, "--arrivals uniform: in a closed load, requests follow the answers"),
+        ({"arrivals": Arrivals.POISSON}, "--arrivals poisson: in a closed load, requests follow the answers"),
     ],
 )
 def test_loads_that_cannot_be(asked: dict[str, object], says: str) -> None:
@@ -81,11 +86,11 @@ def test_loads_that_cannot_be(asked: dict[str, object], says: str) -> None:
     assert not re.search(r"`(users|connections|rate|ramp|stages?|think|pace|depth|for)\b", told), told
 
 
-def test_hints_name_flags() -> None:
+def test_hints_say_what_to_change() -> None:
     for asked, hint in (
-        ({"connections": 0}, "write -c 64, or add a --stage"),
-        ({"think": "1s", "pace": "1"}, "remove --think or --pace"),
-        ({"stages": ("10:2m",)}, "write a longer -d"),
+        ({"connections": 0}, "give at least 1, or a stage to more"),
+        ({"think": "1s", "pace": "1"}, "leave out the think time or the pace"),
+        ({"stages": ("10:2m",)}, "measure for 120s or longer"),
         ({"replay": Path("none.txt"), "think": "1s"}, "leave out --replay or --think"),
     ):
         with pytest.raises(UsageError) as caught:
@@ -141,3 +146,65 @@ def test_placeholders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_request("/", None, ["X: {rand:9..1}"], None, 200)
     with pytest.raises(UsageError, match="there is no file"):
         read_picks(read_request("/{pick:none.txt}", None, [], None, 200))
+
+
+URL = "http://127.0.0.1:1/"
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ([URL, "--seed", "-1"], "--seed -1 is not possible"),
+        ([URL, "--seed", "9007199254740992"], "--seed 9007199254740992 is not possible"),
+        ([URL, "-H", "Content-Length: 5"], "-H 'Content-Length: 5': the engine sets `Content-Length`"),
+        ([URL, "-H", "a b: v"], "-H 'a b: v': `a b` is not a header name"),
+        ([URL, "-H", "a: b\r\nc: d"], "-H 'a: b\\r\\nc: d': a header's value is one line"),
+        ([URL, "-H", "a: b\n"], "-H 'a: b\\n': a header's value is one line"),
+        ([URL, "-H", "a\r\nb: c"], "-H 'a\\r\\nb: c': `a  b` is not a header name"),
+        ([URL, "-H", "Upgrade: h2c", "--http2"], "-H 'Upgrade: h2c': HTTP/2 forbids `Upgrade`"),
+        ([URL, "-X", "CONNECT"], "-X CONNECT: "),
+        ([URL, "-X", "GE T"], "-X 'GE T': is not a method"),
+        ([URL, "-X", ""], "-X '': is not a method"),
+        (["http://a b/"], "http://a b/: `a b` is not a host name"),
+        (["http://exämple.org/"], "`exämple.org` is not a host name"),
+        (["http://127.0.0.1:1/a\r\nb"], "a URL is one line"),
+        (["http://me:secret@127.0.0.1:1/"], "the URL of 127.0.0.1 holds a user or a password"),
+        ([URL, "--body", "@/dev/zero"], "--body @/dev/zero: /dev/zero is not a regular file"),
+        ([URL, "--body", "@/none"], "--body @/none: there is no file /none"),
+        ([URL, "-t", "9", "-c", "4"], "-t 9 is more than the 4 connections"),
+        ([URL, "-t", "2000", "-c", "4000"], "-t 2000 is more than 1024 workers"),
+        ([URL, "-t", "0"], "-t 0 is not possible"),
+        ([URL, "--timeout", "2h"], "--timeout 2h is too long"),
+        ([URL, "--status", "100"], "--status 100: must be at least 200, not `100`"),
+    ],
+)
+@pytest.mark.parametrize("command", [["load"], ["limit", "--objective", "p99 < 1s"]], ids=["load", "limit"])
+def test_a_wrong_flag_is_refused_before_the_engine_starts(command: list[str], args: list[str], says: str) -> None:
+    error = CliRunner().invoke(app, [*command, *args]).exception
+    assert isinstance(error, UsageError), error
+    assert error.exit_code == 2
+    assert says in str(error)
+    assert error.hint
+    assert "secret" not in str(error)
+
+
+def test_a_body_has_a_limit(tmp_path: Path) -> None:
+    with (tmp_path / "body").open("wb") as file:
+        file.truncate(64 * 1024 * 1024 + 1)
+    with pytest.raises(UsageError, match="body is longer than 64 MiB"):
+        read_request("/", None, [], f"@{tmp_path / 'body'}", 200)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="pipe is not a regular file"):
+        read_request("/", None, [], f"@{tmp_path / 'pipe'}", 200)
+    with pytest.raises(UsageError, match="pipe is not a regular file"):
+        read_load(replace(PLAIN, replay=tmp_path / "pipe"))
+
+
+def test_an_entry_that_cannot_be_picked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ids.txt").write_text("1\na b\n")
+    with pytest.raises(UsageError, match=r"`a b` of ids.txt cannot stand in a path"):
+        read_picks(read_request("/{pick:ids.txt}", None, [], None, 200))

@@ -120,35 +120,66 @@ def test_a_file_of_times_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "says", "hint"),
+    ("written", "says", "hint", "field"),
     [
-        ("closed: {users: 1, think: 1s, pace: 2/s}", "think, or keep a pace", "remove `think` or `pace`"),
-        ("closed: {users: 1, depth: 2, pace: 2/s}", "have one request in flight", "remove `depth` or `pace`"),
-        ("closed: {users: 1, depth: 0}", "at least 1", "in flight"),
-        ("closed: {users: 1, think: 0s}", "at least 1ns", "do not think"),
-        ("closed: {users: 1, think: {exponential: 5}}", "`5` has no unit", "`25s`"),
-        ("closed: {users: 1, think: {exponental: 5s}}", "unknown key `exponental`", "did you mean `exponential`?"),
-        ("closed: {users: 1, pace: 0}", "a rate of 0", "5000/s"),
-        ("closed: {users: 0, ramp: {to: 0, over: 1s}}", "without users", "ramp"),
-        ("closed: {users: 1, ramp: {to: 2}}", "`over` is missing", "`over: 10s`"),
-        ("closed: {users: 1, ramp: {to: 1.5, over: 1s}}", "a whole number", "users in the end"),
-        ("closed: {users: 1, ramp: {to: 2, over: 1s}, stages: [{to: 2, over: 1s}]}", "not both", "first of the stages"),
-        ("closed: {users: 1, ramp: {to: 2, over: 3m}}", "take longer than it is measured", "longer `for`"),
-        ("closed: {users: 1}, count: 0", "at least 1", "fallen due"),
-        ("open: {}", "`rate` is missing", "`rate: 5000`"),
-        ("open: {rate: 0}", "a rate of 0", "`ramp`"),
-        ("open: {rate: 0, stages: [{to: 0, over: 1s}]}", "a rate of 0", "`ramp`"),
-        ("open: {rate: 1, ramp: {to: x, over: 1s}}", "`x` is not a rate", "5000/s"),
-        ("open: {rate: 1, arrivals: {replay: f}}", "have times, and no rate", "remove `rate`"),
-        ("open: {rate: 1, arrivals: {repaly: f}}", "unknown key `repaly`", "did you mean `replay`?"),
-        ("open: {rate: 1, connections: 2, connections_at_start: 3}", "more than `connections`", "write less"),
-        ("open: {rate: 1, requests_per_connection: 0}", "at least 1", "replaced"),
+        ("closed: {users: 1, think: 1s, pace: 2/s}", "a think time or a pace, not both", "leave out", "closed.pace"),
+        (
+            "closed: {users: 1, depth: 2, pace: 2/s}",
+            "have one request in flight",
+            "leave out the depth or the pace",
+            "closed.depth",
+        ),
+        ("closed: {users: 1, depth: 0}", "at least 1", "in flight", "closed.depth"),
+        ("closed: {users: 1, think: 0s}", "at least 1ns", "do not think", "closed.think"),
+        ("closed: {users: 1, think: {exponential: 5}}", "`5` has no unit", "`25s`", "closed.think.exponential"),
+        (
+            "closed: {users: 1, think: {exponental: 5s}}",
+            "unknown key `exponental`",
+            "did you mean `exponential`?",
+            "closed.think.exponental",
+        ),
+        ("closed: {users: 1, pace: 0}", "a rate of 0", "5000/s", "closed.pace"),
+        ("closed: {users: 0, ramp: {to: 0, over: 1s}}", "without users", "a stage to more", "closed.users"),
+        ("closed: {users: 1, ramp: {to: 2}}", "`over` is missing", "`over: 10s`", "closed.ramp.over"),
+        ("closed: {users: 1, ramp: {to: 1.5, over: 1s}}", "a whole number", "users at the end", "closed.ramp.to"),
+        (
+            "closed: {users: 1, ramp: {to: 2, over: 1s}, stages: [{to: 2, over: 1s}]}",
+            "not both",
+            "first of the stages",
+            "closed.stages",
+        ),
+        (
+            "closed: {users: 1, ramp: {to: 2, over: 3m}}",
+            "the stages take 180s, longer than the",
+            "180s or longer",
+            "for",
+        ),
+        ("closed: {users: 1}, count: 0", "at least 1", "were due", "count"),
+        ("open: {}", "`rate` is missing", "`rate: 5000`", "open"),
+        ("open: {rate: 0}", "a rate of 0", "or a stage to one", "open.rate"),
+        ("open: {rate: 0, stages: [{to: 0, over: 1s}]}", "a rate of 0", "or a stage to one", "open.rate"),
+        ("open: {rate: 1, ramp: {to: x, over: 1s}}", "`x` is not a rate", "5000/s", "open.ramp.to"),
+        ("open: {rate: 1, arrivals: {replay: f}}", "have times, and no rate", "leave out the rate", "open.rate"),
+        (
+            "open: {rate: 1, arrivals: {repaly: f}}",
+            "unknown key `repaly`",
+            "did you mean `replay`?",
+            "open.arrivals.repaly",
+        ),
+        (
+            "open: {rate: 1, connections: 2, connections_at_start: 3}",
+            "at most the number of connections, 2",
+            "fewer",
+            "open.connections_at_start",
+        ),
+        ("open: {rate: 1, requests_per_connection: 0}", "at least 1", "replace", "open.requests_per_connection"),
     ],
 )
-def test_what_cannot_be_said(tmp_path: Path, written: str, says: str, hint: str) -> None:
+def test_what_cannot_be_said(tmp_path: Path, written: str, says: str, hint: str, field: str) -> None:
     text = SUITE.replace(LOAD, f"{{{written}, for: 2m}}")
     problems = problems_of(tmp_path, text)
-    assert any(says in problem.message and hint in problem.hint for problem in problems), problems
+    found = [problem for problem in problems if says in problem.message and hint in problem.hint]
+    assert [one.place and one.place.field for one in found] == [f"loads.saturate.{field}"], problems
 
 
 def test_overrides_leave_stages_alone(tmp_path: Path) -> None:

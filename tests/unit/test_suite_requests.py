@@ -212,3 +212,29 @@ def test_the_catalogue_knows_what_its_scenarios_are_told_against(tmp_path: Path)
         load_catalogue(folder)
     (problem,) = caught.value.problems
     assert (problem.message, problem.hint) == ("there is no scenario `Gett` to tell it against", "did you mean `Get`?")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "field"),
+    [
+        ("[Get]", "[{name: M, get: /, headers: {Content-Length: '5'}}]", "the engine sets", "headers.Content-Length"),
+        ("[Get]", "[{name: M, get: /, headers: {a b: v}}]", "`a b` is not a header name", "headers.a b"),
+        ("[Get]", '[{name: M, get: /, headers: {A: "b\\r\\nC: d"}}]', "one line of ASCII", "headers.A"),
+        ("[Get]", "[{name: M, connect: /}]", "unknown key `connect`", "connect"),
+        ("fam.layered]", "{use: fam.layered, tls: {server_name: a b}}]", "`a b` has a form", "tls.server_name"),
+        ("[Get]", "[{name: M, get: /, headers: {Upgrade: h2c}}]", "HTTP/2 forbids `Upgrade`", "headers.Upgrade"),
+    ],
+)
+def test_what_the_engine_would_refuse_is_refused_in_the_suite(
+    tmp_path: Path, old: str, new: str, says: str, field: str
+) -> None:
+    servers = "[{use: fam.plain, http: 2}, fam.layered]".replace(old, new)
+    file = tmp_path / "some.yaml"
+    file.write_text(SUITE.replace("[fam.plain, fam.layered]", servers).replace(old, new))
+    with pytest.raises(UsageError) as caught:
+        load_suite(file, load_catalogue(write_catalogue(tmp_path / "catalogue", fam=TLS_FAMILY)))
+    problem = next(problem for problem in caught.value.problems if says in problem.message)
+    assert problem.hint
+    assert problem.place is not None
+    assert problem.place.line is not None
+    assert str(problem.place.field).endswith(field)

@@ -205,7 +205,7 @@ def test_rates_and_shares_of_a_capacity(text: str | float, rate: float | Share) 
         ("50% of", "not a share of a load"),
         ("50% of one or another", "not a share of a load"),
         ("-50% of saturate", "not a share of a load"),
-        ("0% of saturate", "asks for nothing"),
+        ("0% of saturate", "sends nothing"),
         ("1000.1% of saturate", "more than 1000%"),
         ("fast", "not a rate"),
     ],

@@ -2,6 +2,10 @@
 
 from redline.errors import UsageError
 from redline.suite import Overrides, WrongValueError, parse_duration
+from redline.suite.schema.suite import HIGHEST_SEED
+from redline.suite.schema.types import LONGEST_TIMEOUT_NS
+
+MOST_WORKERS = 1024  # of the engine, as docs/reference/engine-protocol.md says
 
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
@@ -29,17 +33,18 @@ def read_overrides(
         users=users,
         duration_ns=None if duration is None else duration_ns("-d", duration),
         trials=trials,
-        seed=seed,
+        seed=None if seed is None else read_seed(seed),
         quick=quick,
         warmup_ns=None if warmup in (None, DETECTED) else duration_ns("--warmup", warmup, least_ns=0),
         warmup_detect=warmup == DETECTED,
     )
 
 
-def at_least_one(flag: str, number: int) -> int:
-    """The number. Raises UsageError for one below 1."""
-    if number < 1:
-        raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1")
+def at_least_one(flag: str, number: int, most: int | None = None) -> int:
+    """The number. Raises UsageError for one below 1, or above the most that is allowed."""
+    if number < 1 or (most is not None and number > most):
+        upto = "" if most is None else f" to {most}"
+        raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1{upto}")
     return number
 
 
@@ -52,6 +57,34 @@ def duration_ns(flag: str, text: str, *, least_ns: int = 1) -> int:
     if found_ns < least_ns:
         raise UsageError(f"{flag} {text} is too short", hint="write it like 25s, 250ms or 1m30s")
     return found_ns
+
+
+def read_seed(number: int) -> int:
+    """The seed. Raises UsageError for one that JSON would not keep."""
+    if not 0 <= number <= HIGHEST_SEED:
+        raise UsageError(
+            f"--seed {number} is not possible", hint=f"give --seed a whole number from 0 to {HIGHEST_SEED}"
+        )
+    return number
+
+
+def read_timeout(text: str) -> int:
+    """When a request is given up, in nanoseconds. Raises UsageError."""
+    found_ns = duration_ns("--timeout", text)
+    if found_ns > LONGEST_TIMEOUT_NS:
+        raise UsageError(f"--timeout {text} is too long", hint="give at most 1h")
+    return found_ns
+
+
+def read_workers(threads: int, connections: int) -> int:
+    """Workers of the engine, each with a connection of its own at least. Raises UsageError."""
+    most = min(connections, MOST_WORKERS)
+    if at_least_one("-t", threads) > most:
+        message = f"-t {threads} is more than the {connections} connections, and each worker needs one"
+        if most < connections:
+            message = f"-t {threads} is more than {most} workers"
+        raise UsageError(message, hint=f"give -t {most} or fewer")
+    return threads
 
 
 def _option(written: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from redline.analysis.limits import Subject, cell_limit, probe
 from redline.cli import exits
 from redline.cli.beforehand import load_what_judges
 from redline.cli.command_line import Arrivals
-from redline.cli.flags import DETECTED, at_least_one, duration_ns
+from redline.cli.flags import DETECTED, at_least_one, duration_ns, read_seed, read_timeout, read_workers
 from redline.cli.limit_asked import Asked, load_told, probe_ns, read_sets, within_timeout
 from redline.cli.limit_view import Broken, Ended, answers, ending, probe_line, wait_line, warm_line
 from redline.cli.load_target import read_picks, read_request, read_server, read_tls, read_url
@@ -38,6 +38,7 @@ from redline.running.steal_retry import Patience
 from redline.search import Converged, Evidence, Proposal, Search
 from redline.search.client import disturbed
 from redline.suite import DETECTION_NS
+from redline.suite.schema.load import MOST_CONNECTIONS
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ def limit_url(asked: Asked, over: Over) -> None:
     if not asked.objectives:
         raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
     sets = read_sets(asked.objectives)
-    cell, seed = _cell(asked, over), 1 if asked.seed is None else asked.seed
+    cell, seed = _cell(asked, over), 1 if asked.seed is None else read_seed(asked.seed)
     within_timeout(sets, cell.timeout_ns, f"--timeout {over.timeout or '5s'}")
     search = Search(sets, asked.settings(cell.load.duration_ns, asked.start_per_s or 1000.0))
-    workers = min(at_least_one("-t", over.threads or 1), cell.load.connections)
+    workers = read_workers(1 if over.threads is None else over.threads, cell.load.connections)
     driver, console, started_unix_ns = EngineDriver(find_engine()), Console(stderr=True), time.time_ns()
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     load_what_judges()
@@ -109,11 +110,10 @@ def _cell(asked: Asked, over: Over) -> Cell:
     """What is asked of whom, with a load that lacks but its rate. Raises UsageError."""
     endpoint, path = read_url(asked.target)
     tls = read_tls(asked.target, over.cacert, insecure=over.insecure)
-    request = read_request(
-        path, over.method, over.headers or [], over.body, 200 if over.status is None else over.status
-    )
+    status = 200 if over.status is None else over.status
+    request = read_request(path, over.method, over.headers or [], over.body, status, http2=over.http2)
     detected = asked.warmup == DETECTED
-    connections = 256 if over.connections is None else at_least_one("-c", over.connections)
+    connections = 256 if over.connections is None else at_least_one("-c", over.connections, MOST_CONNECTIONS)
     shape = Open(rate_per_s=1.0, arrivals=(over.arrivals or Arrivals.POISSON).value, connections=connections)
     return Cell(
         variant=read_server(endpoint, tls, http2=over.http2),
@@ -121,7 +121,7 @@ def _cell(asked: Asked, over: Over) -> Cell:
         load=Load(name="probe", shape=shape, duration_ns=probe_ns("-d", asked.duration or "5s")),
         warmup_ns=DETECTION_NS if detected else duration_ns("--warmup", asked.warmup or "1s", least_ns=0),
         warmup_detect=detected,
-        timeout_ns=duration_ns("--timeout", over.timeout or "5s"),
+        timeout_ns=read_timeout(over.timeout or "5s"),
     )
 
 

@@ -1,41 +1,36 @@
-"""How hard `redline load` presses: its flags are the words of a suite's load, and are held to the same rules."""
+"""How hard `redline load` loads: its flags are values of a suite's load, and the same schema checks them."""
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from redline.cli.command_line import Arrivals
 from redline.errors import UsageError
 from redline.model import Load
-from redline.suite import WrongValueError, read_data, read_times
-from redline.suite.schema.load import WrittenLoad
+from redline.suite import read_data, read_times
+from redline.suite.schema.load import (
+    ClosedSchema,
+    LoadSchema,
+    OpenSchema,
+    RateStageSchema,
+    ReplaySchema,
+    ThinkSchema,
+    UserStageSchema,
+)
+from redline.suite.validate.checking import first_mistake
 
-_FLAGS = {
-    "users": "-c",
-    "connections": "-c",
-    "for": "-d",
-    "rate": "-R",
-    "depth": "--depth",
-    "think": "--think",
-    "pace": "--pace",
-    "stages": "--stage",
-    "requests_per_connection": "--requests-per-connection",
-    "count": "--count",
-    "arrivals": "--replay",
-}
-_KEY = re.compile(rf"`({'|'.join((*_FLAGS, 'ramp'))})(?:: ([^`]*))?`")
-_HINT = "`redline load --help` shows each flag"
+S = TypeVar("S", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Pressure:
-    """The flags as they were given; closed without a rate and a file to replay."""
+class LoadFlags:
+    """The flags as they were given. The load is open with a rate or a file to replay, else closed."""
 
-    connections: int
-    duration_ns: int
+    connections: int = 64
+    duration: str = "10s"
     rate: str | None = None
     arrivals: Arrivals | None = None
     replay: Path | None = None
@@ -46,87 +41,108 @@ class Pressure:
     requests_per_connection: int | None = None
     count: int | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are due by a schedule, and not by the answers before them."""
+        return self.rate is not None or self.replay is not None
 
-def read_load(asked: Pressure) -> Load:
-    """The load of the flags. Raises UsageError, naming the flag."""
-    is_open = asked.rate is not None or asked.replay is not None
-    _check_arrivals(asked)
-    shape: dict[str, Any] = {
-        "depth": asked.depth,
-        "requests_per_connection": asked.requests_per_connection,
-        "stages": [_stage(text, whole=not is_open) for text in asked.stages],
-        "think": _think(asked.think),
-        "pace": asked.pace,
-    }
-    if is_open:
-        shape |= {"rate": asked.rate, "connections": asked.connections, "arrivals": _arrivals(asked)}
-    else:
-        shape["users"] = asked.connections
-    told = {key: value for key, value in shape.items() if value is not None}
-    whole = {"open" if is_open else "closed": told, "for": f"{asked.duration_ns}ns", "count": asked.count}
-    try:
-        written = WrittenLoad.model_validate(whole)
-    except ValidationError as error:
-        raise _told(error, asked) from None
-    replayed_ns = () if asked.replay is None else read_times(read_data(asked.replay), str(asked.replay))
-    return written.load("load", replayed_ns)
+    @property
+    def given(self) -> dict[str, str]:
+        """By the key of a suite that has its value: the flag, with the value that it was given."""
+        connections = f"-c {self.connections}"
+        return {
+            "users": connections,
+            "connections": connections,
+            "for": f"-d {self.duration}",
+            "rate": f"-R {self.rate}",
+            "arrivals": f"--replay {self.replay}",
+            "depth": f"--depth {self.depth}",
+            "think": f"--think {self.think}",
+            "pace": f"--pace {self.pace}",
+            "stages": f"--stage {' --stage '.join(self.stages)}",
+            "requests_per_connection": f"--requests-per-connection {self.requests_per_connection}",
+            "count": f"--count {self.count}",
+        }
 
 
-def _stage(text: str, *, whole: bool) -> dict[str, Any]:
+def read_load(flags: LoadFlags) -> Load:
+    """The load of the flags. Raises UsageError, which names the flag."""
+    _check_combination(flags)
+    shape = {"open": _open(flags)} if flags.is_open else {"closed": _closed(flags)}
+    schema = _read(LoadSchema, flags.given, **shape, **{"for": flags.duration}, count=flags.count)
+    replayed_ns = () if flags.replay is None else read_times(read_data(flags.replay), str(flags.replay))
+    return schema.load("load", replayed_ns)
+
+
+def _closed(flags: LoadFlags) -> ClosedSchema:
+    return _read(
+        ClosedSchema,
+        flags.given,
+        users=flags.connections,
+        depth=flags.depth,
+        think=_think(flags),
+        pace=flags.pace,
+        requests_per_connection=flags.requests_per_connection,
+        stages=[_stage(UserStageSchema, text) for text in flags.stages],
+    )
+
+
+def _open(flags: LoadFlags) -> OpenSchema:
+    replayed = None if flags.replay is None else ReplaySchema(replay=str(flags.replay))
+    return _read(
+        OpenSchema,
+        flags.given,
+        rate=flags.rate,
+        connections=flags.connections,
+        arrivals=replayed or (flags.arrivals or Arrivals.POISSON).value,
+        depth=flags.depth,
+        requests_per_connection=flags.requests_per_connection,
+        stages=[_stage(RateStageSchema, text) for text in flags.stages],
+    )
+
+
+def _think(flags: LoadFlags) -> ThinkSchema | str | None:
+    kind, colon, mean = (flags.think or "").partition(":")
+    return (
+        _read(ThinkSchema, {"exponential": f"--think {flags.think}"}, exponential=mean)
+        if (colon and kind == "exp")
+        else flags.think
+    )
+
+
+def _stage(kind: type[S], text: str) -> S:
     to, colon, over = text.rpartition(":")
-    if not colon or not to or (whole and not to.isdecimal()):
-        what = "users" if whole else "requests per second"
+    in_users = kind is UserStageSchema
+    if not colon or not to or (in_users and not to.isdecimal()):
+        what = "users" if in_users else "requests per second"
         raise UsageError(f"--stage {text} is not a stage", hint=f"write {what} and how long: --stage 1000:10s")
-    return {"to": int(to) if whole else to, "over": over}
+    flag = f"--stage {text}"
+    return _read(kind, {"to": flag, "over": flag}, to=int(to) if in_users else to, over=over)
 
 
-def _think(text: str | None) -> object:
-    kind, colon, mean = (text or "").partition(":")
-    return {"exponential": mean} if colon and kind == "exp" else text
+def _read(kind: type[S], given: Mapping[str, str], **values: Any) -> S:
+    """The values as a schema. Raises UsageError, which names the flag that is wrong."""
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        mistake = first_mistake(error, kind)
+        flag = next(given[str(step)] for step in reversed(mistake.path) if str(step) in given)
+        hint = mistake.hint or "`redline load --help` shows each flag"
+        raise UsageError(f"{flag}: {mistake.message}", hint=hint) from None
 
 
-def _arrivals(asked: Pressure) -> object:
-    return {"replay": str(asked.replay)} if asked.replay else (asked.arrivals or Arrivals.POISSON).value
-
-
-def _check_arrivals(asked: Pressure) -> None:
-    told = f"--arrivals {asked.arrivals}"
-    if asked.arrivals is not None and asked.replay is not None:
-        raise UsageError(f"{told}: --replay says when requests fall due", hint="leave out --arrivals or --replay")
-    if asked.arrivals is not None and asked.rate is None:
-        message = f"{told}: users of a closed load ask when they are answered"
+def _check_combination(flags: LoadFlags) -> None:
+    """Raises UsageError for a flag of closed loads with an open one, and the other way round."""
+    if flags.arrivals is not None and flags.replay is not None:
+        raise UsageError(
+            f"--arrivals {flags.arrivals}: --replay says when requests are due", hint="leave out --arrivals or --replay"
+        )
+    if flags.arrivals is not None and flags.rate is None:
+        message = f"--arrivals {flags.arrivals}: in a closed load, requests follow the answers"
         raise UsageError(message, hint="add a rate, such as -R 5000, or leave out --arrivals")
-
-
-def _told(error: ValidationError, asked: Pressure) -> UsageError:
-    """The first problem, at its flag."""
-    first = error.errors()[0]
-    steps = [str(step) for step in first["loc"]]
-    flag = next((_FLAGS[step] for step in steps if step in _FLAGS), None)
-    given: dict[str, object] = {
-        "-c": asked.connections,
-        "-R": asked.rate,
-        "--depth": asked.depth,
-        "--count": asked.count,
-    }
-    given |= {"--think": asked.think, "--pace": asked.pace, "--replay": asked.replay}
-    given |= {"--requests-per-connection": asked.requests_per_connection}
-    named = flag if given.get(flag or "") is None else f"{flag} {given[flag or '']}"
-    cause = first.get("ctx", {}).get("error")
-    if first["type"] == "extra_forbidden":
-        opens = "--replay" if asked.rate is None else "-R"
-        return UsageError(f"{named}: only users of a closed load have that", hint=f"leave out {opens} or {flag}")
-    if isinstance(cause, WrongValueError):
-        message = _in_flags(cause.message)
-        return UsageError(f"{named}: {message}" if named else message, hint=_in_flags(cause.hint))
-    return UsageError(f"{named or 'the load'}: {first['msg']}", hint=_HINT)
-
-
-def _in_flags(text: str) -> str:
-    """What was said of a suite's keys, said of the flags: `ramp` is --stage, `users: 64` is -c 64."""
-
-    def flag(key: re.Match[str]) -> str:
-        value = f" {key[2]}" if key[2] else ""
-        return _FLAGS.get(key[1], "--stage") + value
-
-    return _KEY.sub(flag, text)
+    for flag, value in (("--think", flags.think), ("--pace", flags.pace)):
+        if value is not None and flags.is_open:
+            opens = "--replay" if flags.rate is None else "-R"
+            raise UsageError(
+                f"{flag} {value}: only users of a closed load have that", hint=f"leave out {opens} or {flag}"
+            )

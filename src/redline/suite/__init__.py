@@ -1,7 +1,7 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
 from redline.suite.catalogue import Catalogue
-from redline.suite.loading import files_beside, load_catalogue, load_suite, read_data, read_text
+from redline.suite.loading import files_beside, load_catalogue, load_suite, read_body, read_data, read_text
 from redline.suite.planning import expected_length_ns, expected_trial_ns, make_capacity_plan, make_plan
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.schema.units import (
@@ -39,6 +39,7 @@ __all__ = [
     "parse_rate",
     "parse_share",
     "parse_size",
+    "read_body",
     "read_data",
     "read_entries",
     "read_suite",

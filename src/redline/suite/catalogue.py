@@ -13,16 +13,16 @@ from redline.errors import Problem, UsageError
 from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
 from redline.model.placeholders import FILLED_BY_THE_LAB, JDK, ON_PATH, placeholders
 from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.scenario import ScenariosFile
+from redline.suite.schema.scenario import ScenariosSchema
 from redline.suite.schema.server import (
-    FamilyFile,
-    WrittenEntry,
-    WrittenOption,
-    WrittenServedTls,
-    WrittenShared,
-    WrittenTool,
+    EntrySchema,
+    FamilySchema,
+    OptionSchema,
+    ServedTlsSchema,
+    SharedSchema,
+    ToolSchema,
 )
-from redline.suite.schema.types import Written
+from redline.suite.schema.types import Schema
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import Files, no_files, picks_of
@@ -49,10 +49,10 @@ def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, Ser
     `family_folder` is the folder that holds the file; its last part is the family's name.
     """
     try:
-        sheet = Sheet(parse_document(text, file), FamilyFile, _REFERENCE)
+        sheet = Sheet(parse_document(text, file), FamilySchema, _REFERENCE)
     except UsageError as error:
         return {}, list(error.problems)
-    sheet.read(FamilyFile)
+    sheet.read(FamilySchema)
     family_name = PurePosixPath(family_folder).name
     if not _FAMILY_NAME.fullmatch(family_name):
         sheet.wrong(
@@ -61,7 +61,7 @@ def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, Ser
     shared = _shared(sheet)
     entries = {}
     for path in sheet.items(("servers",)):
-        written = sheet.sound(WrittenEntry, path)
+        written = sheet.sound(EntrySchema, path)
         entry = _Family(sheet, family_folder, shared).entry(path, written) if shared and written else None
         if entry:
             entries[entry.name] = entry
@@ -71,10 +71,10 @@ def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, Ser
 def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[str, Scenario], list[Problem]]:
     """The scenarios of `scenarios.yaml`, by name; and everything that is wrong with the file."""
     try:
-        sheet = Sheet(parse_document(text, file), ScenariosFile, _REFERENCE)
+        sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE)
     except UsageError as error:
         return {}, list(error.problems)
-    whole = sheet.read(ScenariosFile)
+    whole = sheet.read(ScenariosSchema)
     found = {}
     for name, written in whole.scenarios.items() if whole else ():
         picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
@@ -93,16 +93,16 @@ def check_against(sheet: Sheet, path: Path, name: str, against: str | None, know
         sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to tell it against", hint)
 
 
-def _shared(sheet: Sheet) -> WrittenShared | None:
+def _shared(sheet: Sheet) -> SharedSchema | None:
     """What stands at the top of the file for all servers; None when that is wrong itself."""
     content = sheet.document.value
     top = (
-        {key: value for key, value in content.items() if key in WrittenShared.model_fields}
+        {key: value for key, value in content.items() if key in SharedSchema.model_fields}
         if isinstance(content, dict)
         else None
     )
     try:
-        return WrittenShared.model_validate(top)
+        return SharedSchema.model_validate(top)
     except ValidationError:
         return None
 
@@ -113,9 +113,9 @@ class _Family:
 
     sheet: Sheet
     folder: str
-    shared: WrittenShared
+    shared: SharedSchema
 
-    def entry(self, path: Path, written: WrittenEntry) -> ServerEntry | None:
+    def entry(self, path: Path, written: EntrySchema) -> ServerEntry | None:
         """A server with what it takes from its family; None after noting what is wrong."""
         known_before = len(self.sheet.problems)
         build = _merged(self.shared.build, written.build)
@@ -150,7 +150,7 @@ class _Family:
             hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
             self.sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
 
-    def _check_readiness(self, path: Path, written: WrittenEntry, http: tuple[str, ...]) -> None:
+    def _check_readiness(self, path: Path, written: EntrySchema, http: tuple[str, ...]) -> None:
         where = (*path, "http") if written.http else ("http",)
         if "1.1" not in http and all(
             problem.place != self.sheet.document.place(where) for problem in self.sheet.problems
@@ -159,18 +159,18 @@ class _Family:
             self.sheet.wrong(where, message, "let it speak 1.1 too: [1.1, 2]")
 
 
-def _served_tls(written: WrittenServedTls | None) -> ServedTls | None:
+def _served_tls(written: ServedTlsSchema | None) -> ServedTls | None:
     return ServedTls(ca=written.ca, server_name=written.server_name) if written else None
 
 
-def _options(written: Mapping[str, WrittenOption]) -> dict[str, Option]:
+def _options(written: Mapping[str, OptionSchema]) -> dict[str, Option]:
     return {
         name: Option(about=told.about, values=tuple(told.values), default=told.default)
         for name, told in written.items()
     }
 
 
-def _merged(shared: Written | None, own: Written | None) -> dict[str, Any]:
+def _merged(shared: Schema | None, own: Schema | None) -> dict[str, Any]:
     """The keys that are said, a server's own before its family's."""
     parts = [part for part in (shared, own) if part is not None]
     return {key: value for part in parts for key, value in part if value is not None}
@@ -181,11 +181,11 @@ def _renamed(written: dict[str, Any]) -> dict[str, Any]:
     return {("within_ns" if key == "within" else key): value for key, value in written.items()}
 
 
-def _tools(written: list[WrittenTool]) -> tuple[Tool, ...]:
+def _tools(written: list[ToolSchema]) -> tuple[Tool, ...]:
     return tuple(Tool(command=tool.command, version=tuple(tool.version), hint=tool.hint) for tool in written)
 
 
-def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], written: WrittenEntry) -> None:
+def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], written: EntrySchema) -> None:
     for name, option in options.items():
         if not is_among(option.default, option.values):
             where = (*path, "options", name, "default") if name in written.options else ("options", name, "default")
@@ -195,7 +195,7 @@ def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], writte
                 sheet.wrong(where, message, f"choose one of: {values}")
 
 
-def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options: dict[str, Option]) -> None:
+def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options: dict[str, Option]) -> None:
     known = (*FILLED_BY_THE_LAB, *options)
     texts: list[tuple[Path, str]] = [
         ((*path, "start", "command", i), text) for i, text in enumerate(written.start.command)
@@ -219,7 +219,7 @@ def _check_placeholders(sheet: Sheet, path: Path, written: WrittenEntry, options
 
 
 def _check_jdk(
-    sheet: Sheet, path: Path, options: dict[str, Option], written: WrittenEntry, used: AbstractSet[str]
+    sheet: Sheet, path: Path, options: dict[str, Option], written: EntrySchema, used: AbstractSet[str]
 ) -> None:
     """`{java}` and the option `jdk` go together: the one is made of the other."""
     option = options.get(JDK)

@@ -1,6 +1,7 @@
 """Suites and catalogues from the disk. The only module of `redline.suite` that reads a file."""
 
 from pathlib import Path
+from stat import S_ISREG
 
 from redline.errors import Place, Problem, UsageError
 from redline.model import Scenario, ServerEntry, Suite
@@ -13,6 +14,7 @@ from redline.suite.validate.resolve import read_suite
 
 MOST_BYTES = 256 * 1024
 MOST_DATA_BYTES = 4 * 1024 * 1024
+MOST_BODY_BYTES = 64 * 1024 * 1024
 AS_WRITTEN = Overrides()
 _YAML = (".yaml", ".yml")
 
@@ -59,15 +61,32 @@ def load_catalogue(folder: Path) -> Catalogue:
 
 def read_text(path: Path) -> str:
     """A file of YAML. Raises UsageError when it is not there, not a file, longer than 256 KiB, or not UTF-8."""
-    return _text(path, MOST_BYTES, "256 KiB", "give a YAML file that a person wrote")
+    return _text(path, _content(path, MOST_BYTES, "256 KiB", "give a YAML file that a person wrote"))
 
 
 def read_data(path: Path) -> str:
-    """A file that a suite names. Raises UsageError as `read_text` does; it may have 4 MiB."""
-    return _text(path, MOST_DATA_BYTES, "4 MiB", "give a part of it")
+    """A text file that a suite or a flag names, of at most 4 MiB. Raises UsageError as `read_text` does."""
+    _check_regular(path)
+    return _text(path, _content(path, MOST_DATA_BYTES, "4 MiB", "give a part of it"))
 
 
-def _text(path: Path, most_bytes: int, most: str, too_long_hint: str) -> str:
+def read_body(path: Path) -> bytes:
+    """A file to send as it is, of at most 64 MiB. Raises UsageError as `read_text` does."""
+    _check_regular(path)
+    return _content(path, MOST_BODY_BYTES, "64 MiB", "send less")
+
+
+def _check_regular(path: Path) -> None:
+    """Raises UsageError for a device or a pipe: reading one may take forever."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # reading it says why
+    if not S_ISREG(mode) and not path.is_dir():
+        raise UsageError(f"{path} is not a regular file", hint="save its content to a file, and name that")
+
+
+def _content(path: Path, most_bytes: int, most: str, too_long_hint: str) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
@@ -80,6 +99,10 @@ def _text(path: Path, most_bytes: int, most: str, too_long_hint: str) -> str:
         raise UsageError(f"{path} cannot be read: {reason}", hint="check the path and who may read it") from None
     if len(content) > most_bytes:
         raise UsageError(f"{path} is longer than {most}", hint=too_long_hint)
+    return content
+
+
+def _text(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -11,8 +11,8 @@ from rich.text import Text
 from redline.cli import exits
 from redline.cli.beforehand import load_what_judges
 from redline.cli.command_line import Arrivals, Backends
-from redline.cli.flags import DETECTED, at_least_one, duration_ns
-from redline.cli.load_shape import Pressure, read_load
+from redline.cli.flags import DETECTED, duration_ns, read_seed, read_timeout, read_workers
+from redline.cli.load_shape import LoadFlags, read_load
 from redline.cli.load_target import read_picks, read_request, read_server, read_tls, read_url
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
@@ -54,14 +54,14 @@ def load(
     """Load a running server: closed with -c users, or open at -R requests per second."""
     endpoint, path = read_url(url)
     tls = read_tls(url, cacert, insecure=insecure)
-    request = read_request(path, method, headers or [], body, status)
+    request = read_request(path, method, headers or [], body, status, http2=http2)
     cell = Cell(
         variant=read_server(endpoint, tls, http2=http2),
         scenario=Scenario(name="load", request=request, picks=read_picks(request)),
         load=read_load(
-            Pressure(
+            LoadFlags(
                 connections=connections,
-                duration_ns=duration_ns("-d", duration),
+                duration=duration,
                 rate=rate,
                 arrivals=arrivals,
                 replay=replay,
@@ -75,14 +75,15 @@ def load(
         ),
         warmup_ns=DETECTION_NS if warmup == DETECTED else duration_ns("--warmup", warmup, least_ns=0),
         warmup_detect=warmup == DETECTED,
-        timeout_ns=duration_ns("--timeout", timeout),
+        timeout_ns=read_timeout(timeout),
         engine=EngineMode(backend=backend.value, spin=spin),
     )
     if cell.warmup_detect and cell.load.changes:
         raise UsageError(
             "--warmup auto wants a load that does not change by design", hint="give a time, such as --warmup 10s"
         )
-    recording = _record(cell, at_least_one("-t", threads), seed, Console(stderr=True))
+    workers = read_workers(threads, cell.load.connections)
+    recording = _record(cell, workers, read_seed(seed), Console(stderr=True))
     traffic = recording.traffic
     if traffic is not None and traffic.ended == "interrupted" and traffic.seconds <= 0:
         raise KeyboardInterrupt  # before its measurement began there is nothing to tell

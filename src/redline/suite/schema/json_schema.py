@@ -6,14 +6,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import DictSchema
 
-from redline.suite.schema.scenario import ScenariosFile
-from redline.suite.schema.server import FamilyFile
-from redline.suite.schema.suite import SuiteFile
+from redline.suite.schema.scenario import ScenariosSchema
+from redline.suite.schema.server import FamilySchema
+from redline.suite.schema.suite import SuiteSchema
 
 _FILES: dict[str, type[BaseModel]] = {
-    "suite.schema.json": SuiteFile,
-    "server.schema.json": FamilyFile,
-    "scenarios.schema.json": ScenariosFile,
+    "suite.schema.json": SuiteSchema,
+    "server.schema.json": FamilySchema,
+    "scenarios.schema.json": ScenariosSchema,
 }
 
 

@@ -1,4 +1,4 @@
-"""A load as it is written: closed or open, constant or in stages, and when it ends."""
+"""Loads of a suite: closed or open, constant or in stages, and when they end."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from redline.model import Closed, Load, LoadStage, Open, Share, Think
-from redline.suite.schema.types import AnyRate, Duration, LoadLength, Rate, RateOrShare, ThinkTime, Written
+from redline.suite.schema.types import AnyRate, Duration, LoadLength, Rate, RateOrShare, Schema, ThinkTime
 from redline.suite.schema.units import WrongValueError
 
 MOST_CONNECTIONS = 1_000_000
@@ -27,69 +27,74 @@ Depth = Annotated[int, Field(ge=1, le=MOST_DEPTH)]
 PerConnection = Annotated[int, Field(ge=1)]
 
 
-class WrittenUserStage(Written):
-    """Users go to a number in a straight line."""
+class UserStageSchema(Schema):
+    """The number of users changes linearly."""
 
-    to: int = Field(ge=0, le=MOST_CONNECTIONS, description="users in the end", examples=[1000])
+    to: int = Field(ge=0, le=MOST_CONNECTIONS, description="users at the end", examples=[1000])
     over: Duration = Field(description="how long it takes; 0s for at once", examples=["10s"])
 
 
-class WrittenRateStage(Written):
-    """The rate goes to another in a straight line."""
+class RateStageSchema(Schema):
+    """The rate changes linearly."""
 
-    to: AnyRate = Field(description="the rate in the end", examples=[20000])
+    to: AnyRate = Field(description="the rate at the end", examples=[20000])
     over: Duration = Field(description="how long it takes; 0s for at once", examples=["10s"])
 
 
-class WrittenThink(Written):
-    """A time to think that differs from one answer to the next."""
+class ThinkSchema(Schema):
+    """A random think time."""
 
     exponential: ThinkTime = Field(description="its mean", examples=["100ms"])
 
 
-class WrittenReplay(Written):
+class ReplaySchema(Schema):
     """Arrivals that were recorded."""
 
-    replay: str = Field(min_length=1, description="a file of due times, beside the suite", examples=["arrivals.txt"])
+    replay: str = Field(
+        min_length=1, description="a file of due times, relative to the suite", examples=["arrivals.txt"]
+    )
 
 
 def _think_kind(value: Any) -> str:
-    return "<exponential>" if isinstance(value, (dict, WrittenThink)) else "<fixed>"
+    return "<exponential>" if isinstance(value, (dict, ThinkSchema)) else "<fixed>"
 
 
 def _arrivals_kind(value: Any) -> str:
-    return "<replay>" if isinstance(value, (dict, WrittenReplay)) else "<random>"
+    return "<replay>" if isinstance(value, (dict, ReplaySchema)) else "<random>"
 
 
 ThinkItem = Annotated[
-    Annotated[ThinkTime, Tag("<fixed>")] | Annotated[WrittenThink, Tag("<exponential>")], Discriminator(_think_kind)
+    Annotated[ThinkTime, Tag("<fixed>")] | Annotated[ThinkSchema, Tag("<exponential>")], Discriminator(_think_kind)
 ]
 ArrivalsItem = Annotated[
-    Annotated[Literal["poisson", "uniform"], Tag("<random>")] | Annotated[WrittenReplay, Tag("<replay>")],
+    Annotated[Literal["poisson", "uniform"], Tag("<random>")] | Annotated[ReplaySchema, Tag("<replay>")],
     Discriminator(_arrivals_kind),
 ]
 
 
 def _one_way_to_change(ramp: object, stages: list[Any]) -> None:
     if ramp and stages:
-        raise WrongValueError("a load has a `ramp` or `stages`: not both", "write the ramp as the first of the stages")
+        hint = "write the ramp as the first of the stages"
+        raise WrongValueError("a load has a ramp or stages, not both", hint, field="stages")
 
 
-def _changes_from(first: float, told: dict[str, Any]) -> bool:
-    """Whether something comes of it: it is more than 0, or a ramp or a stage leads away from 0."""
-    if first > 0 or "ramp" not in told or "stages" not in told:  # of a wrong ramp its own problem is told
+def _sends_something(first: float, validated: dict[str, Any]) -> bool:
+    """Whether the load starts above 0, or a ramp or a stage leads away from 0."""
+    if first > 0 or "ramp" not in validated or "stages" not in validated:  # a wrong ramp is a problem of its own
         return True
-    return any(stage.to > 0 for stage in (told["ramp"], *told["stages"]) if stage)
+    return any(stage.to > 0 for stage in (validated["ramp"], *validated["stages"]) if stage)
 
 
-class WrittenClosed(Written):
-    """Users who ask again when they are answered, each on a connection of its own."""
+class ClosedSchema(Schema):
+    """Users, each with a connection: the next request follows the answer."""
 
-    ramp: WrittenUserStage | None = Field(
+    ramp: UserStageSchema | None = Field(
         default=None, description="the only stage", examples=[{"to": 1000, "over": "30s"}]
     )
-    stages: list[WrittenUserStage] = Field(
-        default=[], description="how the users change while it is measured", examples=[[{"to": 1000, "over": "10s"}]]
+    stages: list[UserStageSchema] = Field(
+        default=[],
+        description="how the number of users changes during the measurement",
+        examples=[[{"to": 1000, "over": "10s"}]],
     )
     users: int = Field(
         ge=0, le=MOST_CONNECTIONS, description=f"1 to {MOST_CONNECTIONS}; 0 before a ramp", examples=[64]
@@ -98,29 +103,31 @@ class WrittenClosed(Written):
         default=1, description="requests in flight of each user: pipelined, or streams of HTTP/2", examples=[16]
     )
     think: ThinkItem | None = Field(
-        default=None, description="how long after an answer the next request is due", examples=["100ms"]
+        default=None, description="think time: how long after an answer the next request is due", examples=["100ms"]
     )
     pace: Rate | None = Field(
         default=None, description="requests per second of each user, answered or not", examples=["2/s"]
     )
     requests_per_connection: PerConnection | None = Field(
-        default=None, description="after so many requests a connection is replaced", examples=[100]
+        default=None, description="replace a connection after this many requests", examples=[100]
     )
 
     @field_validator("users")
     @classmethod
     def _some_users(cls, users: int, info: ValidationInfo) -> int:
-        if not _changes_from(users, info.data):
-            raise WrongValueError("a load without users asks for nothing", "write `users: 64`, or add a `ramp`")
+        if not _sends_something(users, info.data):
+            raise WrongValueError("a load without users sends nothing", "give at least 1, or a stage to more")
         return users
 
     @model_validator(mode="after")
-    def _possible(self) -> "WrittenClosed":
+    def _possible(self) -> "ClosedSchema":
         _one_way_to_change(self.ramp, self.stages)
         if self.think is not None and self.pace is not None:
-            raise WrongValueError("users think, or keep a pace: not both", "remove `think` or `pace`")
+            hint = "leave out the think time or the pace"
+            raise WrongValueError("users have a think time or a pace, not both", hint, field="pace")
         if self.pace is not None and self.depth > 1:
-            raise WrongValueError("users who keep a pace have one request in flight", "remove `depth` or `pace`")
+            hint = "leave out the depth or the pace"
+            raise WrongValueError("users with a pace have one request in flight", hint, field="depth")
         return self
 
     @classmethod
@@ -130,18 +137,18 @@ class WrittenClosed(Written):
         return json_schema | {"anyOf": [some, {"required": ["ramp"]}, {"required": ["stages"]}]}
 
     @property
-    def steps(self) -> list[WrittenUserStage]:
-        """The stages, however they were written."""
+    def steps(self) -> list[UserStageSchema]:
+        """The ramp or the stages."""
         return [self.ramp] if self.ramp else self.stages
 
     def shape(self) -> Closed:
-        """The model's word for it."""
+        """The load's shape in the model."""
         think = self.think
         return Closed(
             users=self.users,
             depth=self.depth,
             think=Think(distribution="exponential", mean_ns=think.exponential)
-            if isinstance(think, WrittenThink)
+            if isinstance(think, ThinkSchema)
             else think and Think(mean_ns=think),
             pace_per_s=self.pace,
             requests_per_connection=self.requests_per_connection,
@@ -149,18 +156,18 @@ class WrittenClosed(Written):
         )
 
 
-class WrittenOpen(Written):
-    """Requests that fall due whatever the server does."""
+class OpenSchema(Schema):
+    """Requests that are due whatever the server does."""
 
-    ramp: WrittenRateStage | None = Field(
+    ramp: RateStageSchema | None = Field(
         default=None, description="the only stage", examples=[{"to": 20000, "over": "30s"}]
     )
-    stages: list[WrittenRateStage] = Field(
-        default=[], description="how the rate changes while it is measured", examples=[[{"to": 20000, "over": "10s"}]]
+    stages: list[RateStageSchema] = Field(
+        default=[], description="how the rate changes during the measurement", examples=[[{"to": 20000, "over": "10s"}]]
     )
     rate: RateOrShare | None = Field(
         default=None,
-        description="requests per second, or a share of what a closed load shows; 0 before a ramp; none when replayed",
+        description="requests per second, or a share of a closed load's capacity; 0 before a ramp; none when replayed",
         examples=[5000, "50% of saturate"],
     )
     arrivals: ArrivalsItem = Field(
@@ -171,57 +178,58 @@ class WrittenOpen(Written):
         default=DEFAULT_CONNECTIONS,
         ge=1,
         le=MOST_CONNECTIONS,
-        description=f"the most connections at once, 1 to {MOST_CONNECTIONS}; past it a due request waits",
+        description=f"the most connections at once, 1 to {MOST_CONNECTIONS}; beyond it a due request waits",
         examples=[64],
     )
     connections_at_start: int | None = Field(
-        default=None, ge=1, description="connections that are open at the start; all when not said", examples=[8]
+        default=None, ge=1, description="connections open at the start; all by default", examples=[8]
     )
     depth: Depth = Field(default=1, description="the most requests in flight on one connection", examples=[4])
     requests_per_connection: PerConnection | None = Field(
-        default=None, description="after so many requests a connection is replaced", examples=[100]
+        default=None, description="replace a connection after this many requests", examples=[100]
     )
 
     @field_validator("rate")
     @classmethod
     def _some_rate(cls, rate: float | Share | None, info: ValidationInfo) -> float | Share | None:
-        if isinstance(rate, float) and not _changes_from(rate, info.data):
-            raise WrongValueError(
-                "a rate of 0 asks for nothing", "give a rate above 0, such as 5000/s, or add a `ramp`"
-            )
+        if isinstance(rate, float) and not _sends_something(rate, info.data):
+            hint = "give a rate above 0, such as 5000/s, or a stage to one"
+            raise WrongValueError("a rate of 0 sends nothing", hint)
         return rate
 
     @model_validator(mode="after")
-    def _possible(self) -> "WrittenOpen":
+    def _possible(self) -> "OpenSchema":
         _one_way_to_change(self.ramp, self.stages)
         if self.connections_at_start is not None and self.connections_at_start > self.connections:
-            raise WrongValueError("`connections_at_start` is more than `connections`", "write less, or leave it out")
-        if isinstance(self.arrivals, WrittenReplay):
+            message = f"must be at most the number of connections, {self.connections}"
+            raise WrongValueError(message, "give fewer, or leave it out", field="connections_at_start")
+        if isinstance(self.arrivals, ReplaySchema):
             if self.rate is not None or self.steps:
-                raise WrongValueError("replayed arrivals have times, and no rate", "remove `rate` and what changes it")
+                field = "stages" if self.rate is None else "rate"
+                hint = "leave out the rate and its stages"
+                raise WrongValueError("replayed arrivals have times, and no rate", hint, field=field)
         elif self.rate is None:
             raise WrongValueError("`rate` is missing", "add it, such as `rate: 5000`")
         elif isinstance(self.rate, Share) and self.steps:
-            raise WrongValueError(
-                "a share of a capacity is a constant rate", "remove what changes it, or write the rate as a number"
-            )
+            hint = "leave out what changes it, or write the rate as a number"
+            raise WrongValueError("a share of a capacity is a constant rate", hint, field="rate")
         return self
 
     @property
-    def steps(self) -> list[WrittenRateStage]:
-        """The stages, however they were written."""
+    def steps(self) -> list[RateStageSchema]:
+        """The ramp or the stages."""
         return [self.ramp] if self.ramp else self.stages
 
     @property
     def replayed(self) -> str | None:
-        """The file that arrivals are replayed from."""
-        return self.arrivals.replay if isinstance(self.arrivals, WrittenReplay) else None
+        """The file of due times to replay."""
+        return self.arrivals.replay if isinstance(self.arrivals, ReplaySchema) else None
 
     def shape(self, replayed_ns: tuple[int, ...]) -> Open:
-        """The model's word for it; the times are those of its replay file."""
+        """The load's shape in the model, with the due times of its replay file."""
         return Open(
             rate_per_s=None if isinstance(self.rate, Share) else self.rate,
-            arrivals="replayed" if isinstance(self.arrivals, WrittenReplay) else self.arrivals,
+            arrivals="replayed" if isinstance(self.arrivals, ReplaySchema) else self.arrivals,
             connections=self.connections,
             replayed_ns=replayed_ns,
             connections_at_start=self.connections_at_start,
@@ -232,28 +240,30 @@ class WrittenOpen(Written):
         )
 
 
-class WrittenLoad(Written):
-    """A load: closed or open, and how long it is measured."""
+class LoadSchema(Schema):
+    """A load: closed or open, and how long to measure."""
 
-    closed: WrittenClosed | None = Field(default=None, description="a closed loop", examples=[{"users": 64}])
-    open: WrittenOpen | None = Field(default=None, description="an open loop", examples=[{"rate": 5000}])
-    duration: LoadLength = Field(alias="for", description="how long is measured", examples=["1s"])
+    closed: ClosedSchema | None = Field(default=None, description="a closed loop", examples=[{"users": 64}])
+    open: OpenSchema | None = Field(default=None, description="an open loop", examples=[{"rate": 5000}])
+    duration: LoadLength = Field(alias="for", description="how long to measure", examples=["1s"])
     count: int | None = Field(
         default=None,
         ge=1,
         le=MOST_COUNT,
-        description="ends it when so many requests have fallen due",
+        description="stop when this many requests were due",
         examples=[100000],
     )
 
     @model_validator(mode="after")
-    def _one_kind(self) -> "WrittenLoad":
+    def _one_kind(self) -> "LoadSchema":
         if (self.closed is None) == (self.open is None):
-            told = "is neither closed nor open" if self.closed is None else "is closed and open at once"
-            raise WrongValueError(f"this load {told}", "write `closed: {users: 64}` or `open: {rate: 5000}`")
+            kind = "neither closed nor open" if self.closed is None else "both closed and open"
+            raise WrongValueError(f"this load is {kind}", "write `closed: {users: 64}` or `open: {rate: 5000}`")
         steps = self.closed.steps if self.closed else self.open.steps if self.open else []
-        if sum(stage.over for stage in steps) > self.duration:
-            raise WrongValueError("its stages take longer than it is measured", "write a longer `for`")
+        stages_ns = sum(stage.over for stage in steps)
+        if stages_ns > self.duration:
+            message = f"the stages take {stages_ns / 1e9:g}s, longer than the measurement"
+            raise WrongValueError(message, f"measure for {stages_ns / 1e9:g}s or longer", field="for")
         return self
 
     @classmethod
@@ -262,7 +272,7 @@ class WrittenLoad(Written):
         return json_schema | {"oneOf": [{"required": ["closed"]}, {"required": ["open"]}]}
 
     def load(self, name: str, replayed_ns: tuple[int, ...] = ()) -> Load:
-        """The model's word for it."""
-        assert self.closed or self.open, "the validator saw to it"
+        """The load in the model."""
+        assert self.closed or self.open, "validated"
         shape = self.closed.shape() if self.closed else self.open.shape(replayed_ns) if self.open else None
         return Load.model_validate({"name": name, "shape": shape, "duration_ns": self.duration, "count": self.count})

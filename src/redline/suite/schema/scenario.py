@@ -20,16 +20,19 @@ from pydantic_core import CoreSchema
 from redline.model import Body, Expected, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
 from redline.model.template import malformed
-from redline.suite.schema.types import Scalar, Size, Written
+from redline.suite.schema.types import Scalar, Schema, Size
 from redline.suite.schema.units import WrongValueError, clip
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
-_OWN_HEADERS = {"content-length", "transfer-encoding", "connection"}
+_FRAMING_HEADERS = {"content-length", "transfer-encoding"}
+CONNECTION_HEADERS = {"connection", "keep-alive", "proxy-connection", "te", "upgrade"}
+"""Those that HTTP/2 forbids (RFC 9113, section 8.2.2)."""
 
 
-def _filled_in(value: str) -> str:
+def check_placeholders(value: str) -> str:
+    """The text, whose placeholders can be filled in. Raises WrongValueError."""
     wrong = malformed(value)
     if wrong is not None:
         raise WrongValueError(
@@ -44,26 +47,34 @@ def _path(value: str) -> str:
         raise WrongValueError(f"`{clip(value)}` is not a path", f"write `/{clip(value).removeprefix('http://')}`")
     if not re.fullmatch(r"[!-~]+", value) or "#" in value:
         raise WrongValueError("a path has only visible ASCII characters, and no `#`", "percent-encode the others")
-    return _filled_in(value)
+    return check_placeholders(value)
 
 
-def _header_name(name: str) -> str:
+def check_header_name(name: str) -> str:
+    """The name of a header that a request may have. Raises WrongValueError."""
     if not _HEADER_NAME.fullmatch(name):
         raise WrongValueError(
             f"`{clip(name)}` is not a header name", "use letters, digits and - (RFC 9110, section 5.6.2)"
         )
-    if name.lower() in _OWN_HEADERS:
+    if name.lower() in _FRAMING_HEADERS:
         raise WrongValueError(f"the engine sets `{name}`", "remove it")
     return name
 
 
-def _header_text(text: str) -> str:
+def _header_name(name: str) -> str:
+    if name.lower() == "connection":
+        raise WrongValueError(f"the engine sets `{name}`", "remove it")
+    return check_header_name(name)
+
+
+def check_header_text(text: str) -> str:
+    """A header's value, which may hold placeholders. Raises WrongValueError."""
     if not re.fullmatch(r"[\t -~]*", text) or text != text.strip():
         raise WrongValueError("a header's value is one line of ASCII", "remove control characters and outer spaces")
-    return _filled_in(text)
+    return check_placeholders(text)
 
 
-HeaderText = Annotated[str, AfterValidator(_header_text)]
+HeaderText = Annotated[str, AfterValidator(check_header_text)]
 HeaderTexts = Annotated[list[HeaderText], Field(min_length=1)]
 
 
@@ -78,7 +89,7 @@ Headers = dict[Annotated[str, AfterValidator(_header_name)], HeaderItem]
 PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
 
 
-class WrittenBody(Written):
+class BodySchema(Schema):
     """A body made of bytes: its size, what fills it, and the seed of the filler."""
 
     size: Size = Field(description="bytes, or a number with B, kB, KiB, MB or MiB", examples=[256, "5MB"])
@@ -86,23 +97,23 @@ class WrittenBody(Written):
     seed: int = Field(default=1, ge=0, description="the same seed gives the same bytes")
 
     @model_validator(mode="after")
-    def _bounded(self) -> "WrittenBody":
+    def _bounded(self) -> "BodySchema":
         if self.size > _LARGEST_BODY:
             raise WrongValueError("a body has at most 64 MiB", "send less")
         return self
 
 
 def _body_kind(value: Any) -> str:
-    return "<made>" if isinstance(value, (dict, WrittenBody)) else "<text>"
+    return "<made>" if isinstance(value, (dict, BodySchema)) else "<text>"
 
 
-BodyText = Annotated[str, AfterValidator(_filled_in)]
+BodyText = Annotated[str, AfterValidator(check_placeholders)]
 BodyItem = Annotated[
-    Annotated[BodyText, Tag("<text>")] | Annotated[WrittenBody, Tag("<made>")], Discriminator(_body_kind)
+    Annotated[BodyText, Tag("<text>")] | Annotated[BodySchema, Tag("<made>")], Discriminator(_body_kind)
 ]
 
 
-class WrittenExpected(Written):
+class ExpectedSchema(Schema):
     """The answer that is right."""
 
     status: int = Field(default=200, ge=200, le=599, description="the final status code, 200 to 599")
@@ -122,7 +133,7 @@ class WrittenExpected(Written):
     )
 
     @model_validator(mode="after")
-    def _knows_what_it_checks(self) -> "WrittenExpected":
+    def _knows_what_it_checks(self) -> "ExpectedSchema":
         if self.body is not None and self.length is not None and self.length != len(self.body.encode()):
             actual = len(self.body.encode())
             raise WrongValueError(f"`body` has {actual} bytes but `length` says {self.length}", "remove `length`")
@@ -148,7 +159,7 @@ class WrittenExpected(Written):
         )
 
 
-class WrittenTimestamp(Written):
+class TimestampSchema(Schema):
     """Where the answer tells the server's clock, for one-way times."""
 
     pointer: Annotated[str, Field(pattern=r"^(body|/.*)$")] = Field(
@@ -161,7 +172,7 @@ class WrittenTimestamp(Written):
         return Timestamp(pointer=None if self.pointer == "body" else self.pointer, unit=self.unit)
 
 
-class WrittenRequest(Written):
+class RequestSchema(Schema):
     """A request: exactly one of get, head, post, put, patch, delete and options, and the answer that is right."""
 
     get: PathText | None = Field(default=None, description="the path to GET", examples=["/path0"])
@@ -179,12 +190,12 @@ class WrittenRequest(Written):
     body: BodyItem | None = Field(
         default=None, description="the request's body: a text, or {size: 256}", examples=[{"size": 256}]
     )
-    expect: WrittenExpected = Field(
-        default=WrittenExpected(),
+    expect: ExpectedSchema = Field(
+        default=ExpectedSchema(),
         description="the right answer; status 200 and any body when not said",
         examples=[{"status": 200, "body": "path0"}],
     )
-    timestamp: WrittenTimestamp | None = Field(
+    timestamp: TimestampSchema | None = Field(
         default=None,
         description="where the answer tells the server's clock",
         examples=[{"pointer": "/now", "unit": "ms"}],
@@ -209,18 +220,18 @@ class WrittenRequest(Written):
         )
 
     def _request_body(self) -> Body | None:
-        if isinstance(self.body, WrittenBody):
+        if isinstance(self.body, BodySchema):
             return Body(size=self.body.size, fill=self.body.fill, seed=self.body.seed)
         return Body(text=self.body) if self.body is not None else None
 
 
-class WrittenWeighted(WrittenRequest):
+class WeightedSchema(RequestSchema):
     """One of the requests of a scenario."""
 
     weight: int = Field(default=1, ge=1, le=1_000_000, description="how often it is drawn, among the others' weights")
 
     @model_validator(mode="after")
-    def _one_method(self) -> "WrittenWeighted":
+    def _one_method(self) -> "WeightedSchema":
         if len(self.methods) != 1:
             told = f"has {' and '.join(self.methods)}" if self.methods else "says nothing to ask for"
             raise WrongValueError(f"this request {told}", f"write exactly one of {', '.join(METHODS)}: `get: /path0`")
@@ -232,11 +243,11 @@ class WrittenWeighted(WrittenRequest):
         return json_schema | {"oneOf": [{"required": [method]} for method in METHODS]}
 
 
-class WrittenScenario(WrittenRequest):
+class ScenarioSchema(RequestSchema):
     """An exchange: one request, or `requests` of which each is drawn by its weight."""
 
     about: str = Field(default="", description="one line for the reports")
-    requests: list[WrittenWeighted] = Field(
+    requests: list[WeightedSchema] = Field(
         default=[],
         description="several requests in place of one",
         examples=[[{"weight": 3, "get": "/path0"}, {"get": "/path1"}]],
@@ -251,7 +262,7 @@ class WrittenScenario(WrittenRequest):
     )
 
     @model_validator(mode="after")
-    def _something_to_ask(self) -> "WrittenScenario":
+    def _something_to_ask(self) -> "ScenarioSchema":
         named = [*self.methods, *(["requests"] if self.requests else [])]
         if len(named) != 1:
             told = f"has {' and '.join(named)}" if named else "says nothing to ask for"
@@ -284,10 +295,10 @@ class WrittenScenario(WrittenRequest):
         )
 
 
-class ScenariosFile(Written):
+class ScenariosSchema(Schema):
     """`catalogue/scenarios.yaml`: scenarios that any suite may name."""
 
     about: str = Field(default="", description="what these scenarios have in common")
-    scenarios: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], WrittenScenario] = Field(
+    scenarios: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], ScenarioSchema] = Field(
         min_length=1, description="scenarios by name: a letter, then letters, digits, - and _"
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from redline.model.placeholders import FILLED_BY_THE_LAB
-from redline.suite.schema.types import Http, Scalar, Wait, Written
+from redline.suite.schema.types import Http, Scalar, Schema, Wait
 from redline.suite.schema.units import WrongValueError, clip
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
@@ -21,7 +21,11 @@ def _option_name(value: str) -> str:
     return value
 
 
-class WrittenTool(Written):
+ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
+"""A DNS name or an address, as TLS checks it against a certificate."""
+
+
+class ToolSchema(Schema):
     """A tool that has to be on the PATH."""
 
     command: str = Field(min_length=1, description="the program's name", examples=["cargo"])
@@ -31,7 +35,7 @@ class WrittenTool(Written):
     hint: str = Field(min_length=1, description="how a user gets it")
 
 
-class WrittenBuild(Written):
+class BuildSchema(Schema):
     """How a server is built. What a server does not say it takes from its family."""
 
     run: Annotated[list[str], Field(min_length=1)] | None = Field(
@@ -48,7 +52,7 @@ class WrittenBuild(Written):
         description="paths that the build leaves, files or folders; no globs",
         examples=[["target/release/hyper"]],
     )
-    needs: list[WrittenTool] | None = Field(default=None, description="tools that have to be on the PATH")
+    needs: list[ToolSchema] | None = Field(default=None, description="tools that have to be on the PATH")
     target: Annotated[str, Field(pattern=TARGET)] | None = Field(
         default=None,
         description="appended to `run`; one command builds all targets of the same `run` and `folder`",
@@ -56,17 +60,17 @@ class WrittenBuild(Written):
     )
 
 
-class WrittenStart(Written):
+class StartSchema(Schema):
     """How a built server is started; {port}, {folder}, {cpus}, {java}, {scratch} and {OPTION} are filled in."""
 
     command: list[str] = Field(
         min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
     )
     env: dict[str, str] = Field(default={}, description="environment variables, as text")
-    needs: list[WrittenTool] = Field(default=[], description="tools that have to be on the PATH")
+    needs: list[ToolSchema] = Field(default=[], description="tools that have to be on the PATH")
 
 
-class WrittenReady(Written):
+class ReadySchema(Schema):
     """The request that a ready server answers."""
 
     path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = Field(
@@ -76,7 +80,7 @@ class WrittenReady(Written):
     within: Wait | None = Field(default=None, description="how long it may take; 10s when not said", examples=["10s"])
 
 
-class WrittenStop(Written):
+class StopSchema(Schema):
     """How long a server has after SIGTERM, before SIGKILL."""
 
     within: Wait | None = Field(default=None, description="5s when not said", examples=["5s"])
@@ -95,7 +99,7 @@ def _option_values(values: list[Any]) -> list[Any]:
     return values
 
 
-class WrittenOption(Written):
+class OptionSchema(Schema):
     """What can be set on a server."""
 
     about: str = Field(default="", description="one line for `redline list`")
@@ -105,49 +109,49 @@ class WrittenOption(Written):
     default: Scalar = Field(description="the value when nothing is said", examples=[128])
 
 
-Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], WrittenOption]
+Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], OptionSchema]
 
 
-class WrittenServedTls(Written):
+class ServedTlsSchema(Schema):
     """That a server speaks TLS, and nothing else."""
 
     ca: str | None = Field(
         default=None, min_length=1, description="a PEM file in the build's folder: who signed it", examples=["ca.pem"]
     )
-    server_name: str | None = Field(
-        default=None, min_length=1, description="the name in its certificate", examples=["localhost"]
+    server_name: ServerName | None = Field(
+        default=None, description="the name in its certificate", examples=["localhost"]
     )
 
 
-class WrittenShared(Written):
+class SharedSchema(Schema):
     """What may stand at the top of a family, and at each server."""
 
     runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = Field(
         default=None, description="what runs it, such as native or jvm", examples=["native"]
     )
-    build: WrittenBuild | None = Field(default=None, description="how it is built")
-    ready: WrittenReady | None = Field(default=None, description="the request that a ready server answers")
-    stop: WrittenStop | None = Field(default=None, description="how it is stopped")
+    build: BuildSchema | None = Field(default=None, description="how it is built")
+    ready: ReadySchema | None = Field(default=None, description="the request that a ready server answers")
+    stop: StopSchema | None = Field(default=None, description="how it is stopped")
     options: Options = Field(default={}, description="what can be set, by name")
     http: Annotated[list[Http], Field(min_length=1)] | None = Field(
         default=None, description="the versions of HTTP that it speaks; 1.1 when not said", examples=[[1.1, 2]]
     )
-    tls: WrittenServedTls | None = Field(default=None, description="that it speaks TLS, and nothing else")
+    tls: ServedTlsSchema | None = Field(default=None, description="that it speaks TLS, and nothing else")
 
 
-class WrittenEntry(WrittenShared):
+class EntrySchema(SharedSchema):
     """One server of a family."""
 
     about: str = Field(min_length=1, description="one line for `redline list`", examples=["hyper 1, one tokio runtime"])
-    start: WrittenStart = Field(
+    start: StartSchema = Field(
         description="how a built server is started", examples=[{"command": ["{folder}/server", "{port}"]}]
     )
 
 
-class FamilyFile(WrittenShared):
+class FamilySchema(SharedSchema):
     """`catalogue/<family>/server.yaml`: a family of servers."""
 
     about: str = Field(default="", description="one line about the family")
-    servers: dict[Annotated[str, Field(pattern=SERVER_NAME)], WrittenEntry] = Field(
+    servers: dict[Annotated[str, Field(pattern=SERVER_NAME)], EntrySchema] = Field(
         min_length=1, description="servers by name: lower-case letters, digits, - and _"
     )

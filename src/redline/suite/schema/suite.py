@@ -8,9 +8,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from redline.model import Backend, EngineMode
-from redline.suite.schema.load import WrittenLoad
-from redline.suite.schema.scenario import WrittenScenario
-from redline.suite.schema.server import OPTION_NAME
+from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.scenario import ScenarioSchema
+from redline.suite.schema.server import OPTION_NAME, ServerName
 from redline.suite.schema.types import (
     Choices,
     DetectionBudget,
@@ -18,10 +18,10 @@ from redline.suite.schema.types import (
     Http,
     LoadLength,
     ObjectiveSets,
+    Schema,
     Threshold,
     Timeout,
     TlsEdition,
-    Written,
 )
 from redline.suite.schema.units import WrongValueError
 
@@ -31,7 +31,7 @@ DETECTION_NS = 60_000_000_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
 
 
-class WrittenTls(Written):
+class TlsSchema(Schema):
     """How a server that serves TLS is spoken to."""
 
     ca: str | None = Field(
@@ -41,8 +41,8 @@ class WrittenTls(Written):
         examples=["ca.pem"],
     )
     insecure: bool = Field(default=False, description="take any certificate; every report says so")
-    server_name: str | None = Field(
-        default=None, min_length=1, description="what the certificate must be for", examples=["localhost"]
+    server_name: ServerName | None = Field(
+        default=None, description="the name that the certificate must have", examples=["localhost"]
     )
     versions: list[TlsEdition] = Field(
         default=["1.2", "1.3"], min_length=1, description="versions that may be agreed on", examples=[[1.3]]
@@ -50,7 +50,7 @@ class WrittenTls(Written):
     resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
 
 
-class WrittenServer(Written):
+class ServerSchema(Schema):
     """A server of the catalogue by name, or with its options; a list of values is an axis."""
 
     use: str = Field(description="a server of the catalogue, as family.name", examples=["rust.hyper"])
@@ -61,7 +61,7 @@ class WrittenServer(Written):
         examples=[{"routes": [1, 128]}],
     )
     http: Http = Field(default="1.1", description="the version of HTTP that is spoken, 1.1 or 2", examples=[2])
-    tls: WrittenTls | None = Field(
+    tls: TlsSchema | None = Field(
         default=None, description="how TLS is spoken, with a server that serves it", examples=[{"versions": [1.3]}]
     )
 
@@ -75,7 +75,7 @@ class WrittenServer(Written):
         return {"anyOf": [{"type": "string", "examples": ["rust.hyper"]}, handler.resolve_ref_schema(handler(schema))]}
 
 
-class WrittenEngine(Written):
+class EngineSchema(Schema):
     """How the engine waits for its sockets."""
 
     backend: Backend = Field(
@@ -90,7 +90,7 @@ class WrittenEngine(Written):
         return EngineMode(backend=self.backend, spin=self.spin)
 
 
-class WrittenQuick(Written):
+class QuickSchema(Schema):
     """What `--quick` makes shorter; what is shorter already stays."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
@@ -104,13 +104,13 @@ class WrittenQuick(Written):
     )
 
     @model_validator(mode="after")
-    def _something_shorter(self) -> "WrittenQuick":
+    def _something_shorter(self) -> "QuickSchema":
         if not self.model_fields_set:
             raise WrongValueError("`quick` makes nothing shorter", "write at least one of `warmup`, `for` and `trials`")
         return self
 
 
-class WrittenPrecision(Written):
+class PrecisionSchema(Schema):
     """Rounds of trials until the main comparisons are as narrow as asked."""
 
     precision: Threshold = Field(
@@ -127,17 +127,17 @@ class WrittenPrecision(Written):
     )
 
     @model_validator(mode="after")
-    def _possible(self) -> "WrittenPrecision":
+    def _possible(self) -> "PrecisionSchema":
         if self.at_least > self.at_most:
             message = f"at least {self.at_least} rounds and at most {self.at_most} cannot be"
             raise WrongValueError(message, "raise `at_most`, or lower `at_least`")
         return self
 
 
-class WrittenAuto(Written):
+class AutoSchema(Schema):
     """As many trials as it takes."""
 
-    auto: WrittenPrecision = Field(
+    auto: PrecisionSchema = Field(
         description="rounds until the main comparisons are known well enough", examples=[{"precision": "2%"}]
     )
 
@@ -147,12 +147,12 @@ def _trials_kind(value: Any) -> str:
 
 
 TrialsItem = Annotated[
-    Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS)], Tag("<number>")] | Annotated[WrittenAuto, Tag("<auto>")],
+    Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS)], Tag("<number>")] | Annotated[AutoSchema, Tag("<auto>")],
     Discriminator(_trials_kind),
 ]
 
 
-class WrittenOwnScenario(WrittenScenario):
+class OwnScenarioSchema(ScenarioSchema):
     """A scenario that stands in the suite itself."""
 
     name: str = Field(pattern=NAME, description="a letter, then letters, digits, - and _", examples=["Mine"])
@@ -163,7 +163,7 @@ def _scenario_kind(value: Any) -> str:
 
 
 ScenarioItem = Annotated[
-    Annotated[str, Tag("<name>")] | Annotated[WrittenOwnScenario, Tag("<own>")], Discriminator(_scenario_kind)
+    Annotated[str, Tag("<name>")] | Annotated[OwnScenarioSchema, Tag("<own>")], Discriminator(_scenario_kind)
 ]
 
 
@@ -177,7 +177,7 @@ BaselineItem = Annotated[
 ]
 
 
-class WrittenDetection(Written):
+class DetectionSchema(Schema):
     """How a warm-up's end is found."""
 
     at_most: DetectionBudget = Field(
@@ -188,10 +188,10 @@ class WrittenDetection(Written):
     )
 
 
-class WrittenWarmUp(Written):
+class WarmUpSchema(Schema):
     """A warm-up that lasts until the server is steady."""
 
-    detect: WrittenDetection = Field(
+    detect: DetectionSchema = Field(
         description="the measurement begins as soon as the server is steady", examples=[{"at_most": "60s"}]
     )
 
@@ -201,7 +201,7 @@ def _warm_up_kind(value: Any) -> str:
 
 
 WarmUpItem = Annotated[
-    Annotated[Duration, Tag("<fixed>")] | Annotated[WrittenWarmUp, Tag("<detected>")], Discriminator(_warm_up_kind)
+    Annotated[Duration, Tag("<fixed>")] | Annotated[WarmUpSchema, Tag("<detected>")], Discriminator(_warm_up_kind)
 ]
 
 
@@ -210,11 +210,11 @@ def _no_default(schema: JsonDict) -> None:
     schema.pop("default", None)
 
 
-class SuiteFile(Written):
+class SuiteSchema(Schema):
     """A Redline suite: which servers are measured, under which loads, with which requests."""
 
     about: str = Field(default="", description="one line for the reports")
-    servers: list[WrittenServer] = Field(
+    servers: list[ServerSchema] = Field(
         min_length=1, description="servers of the catalogue, by name or with options", examples=[["rust.hyper"]]
     )
     baseline: BaselineItem | None = Field(
@@ -222,7 +222,7 @@ class SuiteFile(Written):
         description="the server that the others are compared with, or by server the one that it is compared with",
         examples=["rust.hyper", {"http4s.tapir": "http4s.vanilla", "vertx.tapir-*": "vertx.vanilla"}],
     )
-    ceiling: WrittenServer | None = Field(
+    ceiling: ServerSchema | None = Field(
         default=None,
         description="a server that does nothing, to show what this machine allows",
         examples=["oracle.null"],
@@ -236,7 +236,7 @@ class SuiteFile(Written):
     scenarios: list[ScenarioItem] = Field(
         min_length=1, description="scenarios by name from the catalogue, or written in place", examples=[["SimpleGet"]]
     )
-    loads: dict[Annotated[str, Field(pattern=NAME)], WrittenLoad] = Field(
+    loads: dict[Annotated[str, Field(pattern=NAME)], LoadSchema] = Field(
         min_length=1,
         description="loads by name: a letter, then letters, digits, - and _",
         examples=[{"saturate": {"closed": {"users": 64}, "for": "1s"}}],
@@ -253,7 +253,7 @@ class SuiteFile(Written):
         description="how often each cell is measured, each time on a fresh server",
         examples=[5, {"auto": {"precision": "2%", "at_most": 15}}],
     )
-    quick: WrittenQuick | None = Field(
+    quick: QuickSchema | None = Field(
         default=None,
         description="what `--quick` makes shorter: every cell is kept",
         examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
@@ -267,8 +267,8 @@ class SuiteFile(Written):
         examples=["5s"],
         json_schema_extra={"default": "5s"},
     )
-    engine: WrittenEngine = Field(
-        default=WrittenEngine(),
+    engine: EngineSchema = Field(
+        default=EngineSchema(),
         description="how the engine waits for its sockets",
         examples=[{"backend": "epoll"}],
     )

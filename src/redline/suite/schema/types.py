@@ -23,10 +23,10 @@ SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` wants to see be
 
 
 def _title(model: type) -> str:
-    return model.__name__.removeprefix("Written").removesuffix("File")
+    return model.__name__.removesuffix("Schema")
 
 
-class Written(BaseModel):
+class Schema(BaseModel):
     """A mapping of a file: unknown keys are errors, and nothing is converted silently."""
 
     model_config = ConfigDict(

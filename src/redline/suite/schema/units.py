@@ -8,12 +8,17 @@ from redline.model import Objective, Share
 
 
 class WrongValueError(ValueError):
-    """A value that cannot be used: what is wrong with it, and a hint at what to write."""
+    """A value that cannot be used: what is wrong with it, and what to write instead.
 
-    def __init__(self, message: str, hint: str) -> None:
+    `field` is the key that is wrong, where a mapping was checked as a whole. The message does not name it: a suite
+    prints the place of the key, the command line its flag.
+    """
+
+    def __init__(self, message: str, hint: str, *, field: str | None = None) -> None:
         super().__init__(f"{message}; {hint}")
         self.message = message
         self.hint = hint
+        self.field = field
 
 
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
@@ -79,7 +84,7 @@ def parse_rate(text: str | float) -> float:
     """
     rate_per_s = parse_any_rate(text)
     if rate_per_s <= 0:
-        raise WrongValueError("a rate of 0 asks for nothing", "give a rate above 0, such as 5000/s")
+        raise WrongValueError("a rate of 0 sends nothing", "give a rate above 0, such as 5000/s")
     return rate_per_s
 
 
@@ -127,7 +132,7 @@ def parse_rate_or_share(text: str | float) -> float | Share:
         raise WrongValueError(f"{_quoted(text)} is not a share of a load", _CAPACITY_HINT)
     share = float(Decimal(match[1]) / 100)
     if share <= 0:
-        raise WrongValueError("a rate of 0 asks for nothing", _CAPACITY_HINT)
+        raise WrongValueError("a rate of 0 sends nothing", _CAPACITY_HINT)
     if share > HIGHEST_SHARE:
         raise WrongValueError(f"{_quoted(text)} is more than {HIGHEST_SHARE:.0%}", "write at most 1000%")
     return Share(share=share, of=match[2])

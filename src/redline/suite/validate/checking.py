@@ -1,4 +1,4 @@
-"""Documents against file models: every pydantic error becomes a problem with its place and a hint. Pure."""
+"""Documents checked against their schemas: every error of pydantic becomes a problem with place and hint. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class Sheet:
 
     def _explain(self, detail: ErrorDetails, base: Path) -> Problem:
         raw = base + tuple(detail["loc"])
-        path = self._written(raw)
+        path = self._in_file(raw)
         kind = detail["type"]
         if kind == "extra_forbidden":
             known = tuple(known_keys(self.root, path[:-1]))
@@ -76,37 +76,58 @@ class Sheet:
         if kind == "missing":
             hint = f"add it{_example(field_at(self.root, path), f'{path[-1]}: ')}"
             return Problem(f"`{path[-1]}` is missing", hint, self.document.place(path))
-        cause = detail.get("ctx", {}).get("error")
-        place = self.document.place(path, key=_KEY_MARK in raw)
-        if isinstance(cause, WrongValueError):
-            return Problem(cause.message, cause.hint, place)
-        return Problem(_message(detail), self._hint(detail, path), place)
+        mistake = explain(detail, path, self.root)
+        hint = mistake.hint or f"see {self.reference}"
+        return Problem(mistake.message, hint, self.document.place(mistake.path, key=_KEY_MARK in raw))
 
-    def _written(self, location: Path) -> Path:
+    def _in_file(self, location: Path) -> Path:
         """A location without the steps that pydantic adds and that no file has."""
         path: Path = ()
         for step in location:
             container = self.document.at(path)
-            added = step == _KEY_MARK or str(step).startswith(_TAG_MARK)
-            if not added or (isinstance(container, dict) and step in container):
+            if not _is_added(step) or (isinstance(container, dict) and step in container):
                 path = (*path, step)
         return path
 
-    def _hint(self, detail: ErrorDetails, path: Path) -> str:
-        value = detail["input"]
-        if detail["type"] == "string_type" and isinstance(value, (int, float)):
-            return f'quote it to make it text: "{str(value).lower()}"'
-        if detail["type"] == "literal_error":
-            known = tuple(part.strip("' ") for part in detail["ctx"]["expected"].replace(" or ", ",").split(","))
-            return did_you_mean(str(value), known) or f"choose one of: {', '.join(known)}"
-        found = self._nearest_field(path)
-        about = f"{found.description}" if found and found.description else f"see {self.reference}"
-        return about + _example(found)
 
-    def _nearest_field(self, path: Path) -> FieldInfo | None:
-        """The declaration of the key at `path`, or of the key that holds it."""
-        fields = (field_at(self.root, path[:length]) for length in range(len(path), 0, -1))
-        return next((found for found in fields if found), None)
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong with a value: at which path of its schema, and a hint, which may be empty."""
+
+    path: Path
+    message: str
+    hint: str
+
+
+def first_mistake(error: ValidationError, root: type[BaseModel]) -> Mistake:
+    """The first error of values that were given to a schema directly, and not in a file."""
+    detail = error.errors(include_url=False)[0]
+    return explain(detail, tuple(step for step in detail["loc"] if not _is_added(step)), root)
+
+
+def explain(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> Mistake:
+    """An error of pydantic in plain words, with a hint from the declaration of its field."""
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, WrongValueError):
+        return Mistake((*path, cause.field) if cause.field else path, cause.message, cause.hint)
+    return Mistake(path, _message(detail), _hint(detail, path, root))
+
+
+def _is_added(step: str | int) -> bool:
+    return step == _KEY_MARK or str(step).startswith(_TAG_MARK)
+
+
+def _hint(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> str:
+    value = detail["input"]
+    if detail["type"] == "string_type" and isinstance(value, (int, float)):
+        return f'quote it to make it text: "{str(value).lower()}"'
+    if detail["type"] == "literal_error":
+        known = tuple(part.strip("' ") for part in detail["ctx"]["expected"].replace(" or ", ",").split(","))
+        return did_you_mean(str(value), known) or f"choose one of: {', '.join(known)}"
+    # The declaration of the key at the path, or else of the key that holds it.
+    fields = (field_at(root, path[:length]) for length in range(len(path), 0, -1))
+    found = next((field for field in fields if field), None)
+    return f"{found.description}{_example(found)}" if found and found.description else ""
 
 
 def raise_all(problems: list[Problem]) -> None:

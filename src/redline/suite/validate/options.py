@@ -8,7 +8,7 @@ from redline.model import Option, OptionValue, ServerEntry
 from redline.model.placeholders import JDK, ON_PATH
 from redline.suite.catalogue import Catalogue, is_among, plain
 from redline.suite.schema.document import Path
-from redline.suite.schema.suite import WrittenServer
+from redline.suite.schema.suite import ServerSchema
 from redline.suite.schema.types import Choices
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.checking import Sheet
@@ -51,7 +51,7 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
     """Note what in `jvm` no server of the suite takes. Of what some take, the cells of the others are skipped."""
     if sheet.document.at(_JVM) is None or not sheet.is_sound(("servers",)):
         return
-    written = [sheet.sound(WrittenServer, path) for path in sheet.items(("servers",))]
+    written = [sheet.sound(ServerSchema, path) for path in sheet.items(("servers",))]
     servers = [
         _JvmServer(catalogue.servers[server.use], server.options)
         for server in written

@@ -2,18 +2,18 @@
 
 from redline.errors import UsageError
 from redline.model import Suite
-from redline.suite.schema.load import WrittenLoad
-from redline.suite.schema.suite import WrittenQuick
+from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.suite import QuickSchema
 from redline.suite.validate.checking import Sheet
 
 
 def check_quick(sheet: Sheet) -> None:
     """Note loads whose stages take longer than they would be measured."""
-    quick = sheet.sound(WrittenQuick, ("quick",)) if sheet.document.at(("quick",)) is not None else None
+    quick = sheet.sound(QuickSchema, ("quick",)) if sheet.document.at(("quick",)) is not None else None
     if quick is None or quick.duration is None:
         return
     for path in sheet.items(("loads",)):
-        load = sheet.sound(WrittenLoad, path)
+        load = sheet.sound(LoadSchema, path)
         shape = load and (load.closed or load.open)
         stages_ns = sum(stage.over for stage in shape.steps) if shape else 0
         if stages_ns > quick.duration:
@@ -22,7 +22,7 @@ def check_quick(sheet: Sheet) -> None:
             sheet.wrong(("quick", "for"), message, hint)
 
 
-def quickened(suite: Suite, quick: WrittenQuick | None) -> Suite:
+def quickened(suite: Suite, quick: QuickSchema | None) -> Suite:
     """The suite with every cell, measured in less time; what is shorter already stays.
 
     Raises UsageError when the suite does not say what is quick.

@@ -1,7 +1,7 @@
 """Files that a suite or a scenario names: arrivals to replay, entries to pick from, authorities to trust. Pure."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
 from redline.errors import Place, Problem, UsageError
@@ -87,16 +87,26 @@ def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files
     found: dict[str, tuple[str, ...]] = {}
     known_before = len(sheet.problems)
     for request in requests:
-        for allowed, where, text in _uses(request):
+        for text in request.texts:
             for name in [part.name for part in placeholders(text) if isinstance(part, Pick)]:
                 entries = found.get(name) or _entries(sheet, path, name, files)
                 if entries is None:
                     return None
                 found[name] = entries
-                wrong = next((entry for entry in entries if allowed and not allowed.fullmatch(entry)), None)
-                if wrong is not None:
-                    sheet.wrong(path, f"`{clip(wrong)}` of {name} cannot stand in {where}", "take it out, or encode it")
+        if (wrong := wrong_entry(request, found)) is not None:
+            sheet.wrong(path, wrong.message, wrong.hint)
     return found if len(sheet.problems) == known_before else None
+
+
+def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> WrongValueError | None:
+    """The first entry that cannot stand where the request picks it; None when there is none."""
+    for allowed, where, text in _uses(request):
+        for name in [part.name for part in placeholders(text) if isinstance(part, Pick)]:
+            wrong = next((entry for entry in picks[name] if allowed and not allowed.fullmatch(entry)), None)
+            if wrong is not None:
+                message = f"`{clip(wrong)}` of {name} cannot stand in {where}"
+                return WrongValueError(message, "take it out, or encode it")
+    return None
 
 
 def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:

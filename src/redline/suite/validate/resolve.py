@@ -8,8 +8,9 @@ from redline.errors import Problem
 from redline.model import AutoTrials, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.load import WrittenLoad
-from redline.suite.schema.suite import SuiteFile, WrittenAuto, WrittenOwnScenario, WrittenServer
+from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.scenario import CONNECTION_HEADERS
+from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
@@ -28,8 +29,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
 
     Raises UsageError with every problem: those of the file first, and only when there is none those of the overrides.
     """
-    sheet = Sheet(parse_document(text, file), SuiteFile, "docs/reference/suite.md")
-    whole = sheet.read(SuiteFile)
+    sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md")
+    whole = sheet.read(SuiteSchema)
     variants = _variants(sheet, catalogue, files)
     scenarios = _scenarios(sheet, catalogue, variants, files)
     replayed = _replayed(sheet, files)
@@ -69,7 +70,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     return changed
 
 
-def _auto(written: int | WrittenAuto) -> AutoTrials | None:
+def _auto(written: int | AutoSchema) -> AutoTrials | None:
     if isinstance(written, int):
         return None
     asked = written.auto
@@ -91,7 +92,7 @@ def _name(file: str) -> str:
 def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]:
     variants: list[Variant] = []
     for path in sheet.items(("servers",)):
-        written = sheet.sound(WrittenServer, path)
+        written = sheet.sound(ServerSchema, path)
         for variant in _expanded(sheet, path, written, catalogue, files) if written else []:
             if variant.slug in [other.slug for other in variants]:
                 sheet.wrong(path, f"`{variant.slug}` stands twice in `servers`", "remove one")
@@ -101,7 +102,7 @@ def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]
     return variants
 
 
-def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catalogue, files: Files) -> list[Variant]:
+def _expanded(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalogue, files: Files) -> list[Variant]:
     """Every combination of the option values that are written; none after noting what is wrong."""
     by_name = sheet.document.at(path) == written.use
     entry = catalogue.servers.get(written.use)
@@ -127,7 +128,7 @@ def _expanded(sheet: Sheet, path: Path, written: WrittenServer, catalogue: Catal
     ]
 
 
-def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: WrittenServer, files: Files) -> Tls | None:
+def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, files: Files) -> Tls | None:
     """How TLS is spoken with a server that serves it; None with others, or after noting what is wrong."""
     asked, where = written.tls, (*path, "tls")
     if entry.tls is None:
@@ -152,7 +153,7 @@ def _replayed(sheet: Sheet, files: Files) -> dict[str, tuple[int, ...]]:
     """The due times of every load whose arrivals are replayed, by the load's name."""
     found = {}
     for path in sheet.items(("loads",)):
-        written = sheet.sound(WrittenLoad, path)
+        written = sheet.sound(LoadSchema, path)
         if written and written.open and written.open.replayed:
             where = (*path, "open", "arrivals", "replay")
             found[str(path[-1])] = times_of(sheet, where, written.open.replayed, files)
@@ -174,7 +175,7 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], file
         scenarios.append(scenario)
     known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
     for path in sheet.items(("scenarios",)):
-        written = sheet.sound(WrittenOwnScenario, path)
+        written = sheet.sound(OwnScenarioSchema, path)
         if written is not None:
             check_against(sheet, path, written.name, written.against, known)
     return scenarios
@@ -192,7 +193,7 @@ def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -
 def _own_scenario(
     sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], files: Files
 ) -> Scenario | None:
-    written = sheet.sound(WrittenOwnScenario, path)
+    written = sheet.sound(OwnScenarioSchema, path)
     if written is None:
         return None
     if written.name in catalogue.scenarios:
@@ -204,12 +205,28 @@ def _own_scenario(
             hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
             message = f"no server of this suite has an option `{clip(option)}`"
             sheet.wrong((*path, "requires", option), message, hint, key=True)
+    _check_http2(sheet, path, written, variants)
     picks = picks_of(sheet, path, written.all_requests(), files)
     return None if picks is None else written.scenario(written.name, picks)
 
 
+def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants: list[Variant]) -> None:
+    """Note headers that a server of the suite cannot be sent, because it is spoken to in HTTP/2."""
+    if not any(variant.http == "2" for variant in variants):
+        return
+    requests = [(path, written.headers)]
+    requests += [((*path, "requests", index), one.headers) for index, one in enumerate(written.requests)]
+    for where, headers in requests:
+        for name, value in headers.items():
+            if name.lower() in CONNECTION_HEADERS and (name.lower(), value) != ("te", "trailers"):
+                message = (
+                    f"HTTP/2 forbids `{name}` (RFC 9113, section 8.2.2), and this suite has a server with `http: 2`"
+                )
+                sheet.wrong((*where, "headers", name), message, "remove it", key=True)
+
+
 def _ceiling(sheet: Sheet, catalogue: Catalogue, files: Files) -> Variant | None:
-    written = sheet.sound(WrittenServer, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
+    written = sheet.sound(ServerSchema, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
     if written is None:
         return None
     variants = _expanded(sheet, ("ceiling",), written, catalogue, files)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from redline.model import Cell, Load, Open, Share, Suite
 from redline.suite.schema.document import Path
-from redline.suite.schema.load import WrittenLoad
+from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.units import HIGHEST_RATE_PER_S, clip, did_you_mean
 from redline.suite.validate.checking import Sheet
 
@@ -68,14 +68,14 @@ def with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
 
 def check_shares(sheet: Sheet) -> None:
     """Note every rate that is a share of what shows no capacity: only constant users who never wait do."""
-    loads = {str(path[-1]): sheet.sound(WrittenLoad, path) for path in sheet.items(("loads",))}
+    loads = {str(path[-1]): sheet.sound(LoadSchema, path) for path in sheet.items(("loads",))}
     for name, written in loads.items():
         rate = written.open.rate if written and written.open else None
         if isinstance(rate, Share):
             _check_share(sheet, ("loads", name, "open", "rate"), rate.of, loads)
 
 
-def _check_share(sheet: Sheet, path: Path, of: str, loads: Mapping[str, WrittenLoad | None]) -> None:
+def _check_share(sheet: Sheet, path: Path, of: str, loads: Mapping[str, LoadSchema | None]) -> None:
     written = loads.get(of)
     if of in loads and written is None:
         return  # its own problem is told
@@ -87,7 +87,7 @@ def _check_share(sheet: Sheet, path: Path, of: str, loads: Mapping[str, WrittenL
         sheet.wrong(path, wrong, known)
 
 
-def _wrong_with(name: str, load: WrittenLoad) -> str:
+def _wrong_with(name: str, load: LoadSchema) -> str:
     """Why the load shows no capacity; empty when it does."""
     closed = load.closed
     if closed is None:

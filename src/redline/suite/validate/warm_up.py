@@ -2,15 +2,15 @@
 
 from redline.errors import Problem
 from redline.model import Suite
-from redline.suite.schema.load import WrittenLoad
-from redline.suite.schema.suite import DETECTION_NS, WrittenWarmUp
+from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.suite import DETECTION_NS, WarmUpSchema
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.overrides import Overrides
 
 _HINT = "give a fixed warm-up, such as `warmup: 30s`, or put such loads into a suite of their own"
 
 
-def read_warm_up(written: int | WrittenWarmUp) -> tuple[int, bool]:
+def read_warm_up(written: int | WarmUpSchema) -> tuple[int, bool]:
     """How long it is in nanoseconds, or at most; and whether its end is detected."""
     return (written, False) if isinstance(written, int) else (written.detect.at_most, True)
 
@@ -21,7 +21,7 @@ def check_warm_up(sheet: Sheet) -> None:
     if sheet.document.at(where) is None:
         return
     for path in sheet.items(("loads",)):
-        load = sheet.sound(WrittenLoad, path)
+        load = sheet.sound(LoadSchema, path)
         shape = load and (load.closed or load.open)
         if load and shape and (shape.steps or (load.open and load.open.replayed)):
             sheet.wrong(where, _refusal(str(path[-1])), _HINT)
