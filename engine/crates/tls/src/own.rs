@@ -1,12 +1,26 @@
 //! Trust in a server whose own certificate was given, as well as in those that its CA signed.
 
+use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use webpki::EndEntityCert;
+
+/// The server's certificate is signed by itself, and was not given to be trusted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SelfSigned;
+
+impl fmt::Display for SelfSigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the server's certificate is self-signed and not trusted")
+    }
+}
+
+impl std::error::Error for SelfSigned {}
 
 /// Checks as webpki does, and beside that takes a certificate that is one of those given, byte by byte. `openssl req -x509` says of
 /// what it makes that it is a CA, and webpki takes no CA for a server; but who gives such a certificate to be trusted means it.
@@ -34,7 +48,11 @@ impl ServerCertVerifier for CaOrOwn {
     ) -> Result<ServerCertVerified, Error> {
         self.webpki.verify_server_cert(certificate, intermediates, name, ocsp, now).or_else(|why| {
             if !self.given.iter().any(|given| given == certificate) {
-                return Err(why);
+                return Err(if is_untrusted(&why) && is_self_signed(certificate) {
+                    CertificateError::Other(OtherError(Arc::new(SelfSigned))).into()
+                } else {
+                    why
+                });
             }
             verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
             Ok(ServerCertVerified::assertion())
@@ -62,4 +80,24 @@ impl ServerCertVerifier for CaOrOwn {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.webpki.supported_verify_schemes()
     }
+}
+
+/// Whether nobody who is trusted has signed the certificate. Of one that says that it is a CA's, as `openssl req -x509` makes it,
+/// webpki says only that.
+fn is_untrusted(why: &Error) -> bool {
+    match why {
+        // The signature is wrong where a trusted authority has the name of the one that signed, and another key.
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => true,
+        Error::InvalidCertificate(CertificateError::Other(other)) => is_ca_as_server(other),
+        _ => false,
+    }
+}
+
+/// Whether a certificate is refused as a server's because it says that it is a CA's.
+pub(crate) fn is_ca_as_server(error: &OtherError) -> bool {
+    matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+}
+
+fn is_self_signed(certificate: &CertificateDer<'_>) -> bool {
+    EndEntityCert::try_from(certificate).is_ok_and(|certificate| certificate.issuer() == certificate.subject())
 }

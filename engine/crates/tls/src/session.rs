@@ -3,9 +3,10 @@
 use std::fmt;
 
 use rustls::client::UnbufferedClientConnection;
-use rustls::{AlertDescription, CipherSuite};
+use rustls::{AlertDescription, CertificateError, CipherSuite, Error as TlsError, InvalidMessage};
 
 use crate::handshake::Handshake;
+use crate::own::is_ca_as_server;
 use crate::traffic::Traffic;
 
 /// Why a connection is over.
@@ -22,6 +23,10 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Tls(TlsError::InvalidCertificate(why)) => f.write_str(&certificate_words(why)),
+            Self::Tls(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+                f.write_str("the peer does not speak TLS")
+            }
             Self::Tls(e) => e.fmt(f),
             Self::TooMuch => f.write_str("the peer sent too much without completing a message"),
             Self::NotOpen => f.write_str("the connection is not open for data"),
@@ -30,6 +35,41 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What is wrong with the server's certificate.
+fn certificate_words(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer => {
+            "the server's certificate is signed by an authority that is not trusted".to_owned()
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let name = expected.to_str();
+            // As rustls writes them: DnsName("localhost"), IpAddress(127.0.0.1).
+            let names = presented.iter().map(|name| {
+                let inner = name.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
+                inner.unwrap_or(name).trim_matches('"')
+            });
+            match names.collect::<Vec<_>>().join(", ") {
+                names if names.is_empty() => {
+                    format!("the server's certificate is not for {name}, and for no other name")
+                }
+                names => format!("the server's certificate is not for {name}, but for {names}"),
+            }
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the server's certificate has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the server's certificate is not valid yet".to_owned()
+        }
+        CertificateError::BadSignature => "the signature of the server's certificate is wrong".to_owned(),
+        CertificateError::Other(other) if is_ca_as_server(other) => {
+            "the server's certificate is that of an authority, not of a server".to_owned()
+        }
+        CertificateError::Other(other) => other.to_string(),
+        other => format!("the server's certificate is wrong: {other}"),
+    }
+}
 
 impl From<rustls::Error> for Error {
     fn from(e: rustls::Error) -> Self {

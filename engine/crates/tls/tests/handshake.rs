@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
-use support::{Pair, certificates, own_certificate, server_config, settings};
+use support::{Pair, certificates, own_certificate, self_signed, server_config, settings};
 
 const BOTH: [Version; 2] = [Version::V1_2, Version::V1_3];
 
@@ -135,6 +135,28 @@ fn a_servers_own_certificate_may_be_given() {
     shake(&trusting).unwrap();
     assert!(shake(&Settings { server_name: "other.test".to_owned(), ..trusting }).is_err());
     assert!(shake(&settings(&own_certificate("server.test"), &BOTH)).is_err());
+}
+
+#[test]
+fn errors_say_in_plain_words_what_is_wrong_with_a_certificate() {
+    let signed = certificates("server.test");
+    let own = own_certificate("server.test");
+    let no_authority = self_signed("server.test");
+    let trusting = settings(&signed, &BOTH);
+    let other_name = Settings { server_name: "other.test".to_owned(), ..trusting.clone() };
+    let address = Settings { server_name: "127.0.0.1".to_owned(), ..trusting.clone() };
+    let cases = [
+        (&own, &trusting, "the server's certificate is self-signed and not trusted"),
+        (&no_authority, &trusting, "the server's certificate is self-signed and not trusted"),
+        (&signed, &settings(&own, &BOTH), "the server's certificate is signed by an authority that is not trusted"),
+        (&signed, &other_name, "the server's certificate is not for other.test, but for server.test"),
+        (&signed, &address, "the server's certificate is not for 127.0.0.1, but for server.test"),
+    ];
+    for (certificates, settings, expected) in cases {
+        let server = Arc::new(server_config(certificates, &[]));
+        let error = Pair::new(&Client::new(settings).unwrap(), &server).shake().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 #[test]

@@ -291,11 +291,7 @@ impl<I: Io> Client<I> {
         while let Some(connection) = self.pool.front(State::Opening)
             && self.pool.connection(connection).opened_ns.saturating_add(timeout_ns) <= now_ns
         {
-            let why = if self.pool.connection(connection).layers.is_some() {
-                OpenError::Tls("it took too long".to_owned())
-            } else {
-                OpenError::Connect(ErrorKind::TimedOut.into())
-            };
+            let why = self.pool.too_slow(connection);
             self.not_opened(connection, &why, now_ns, activity);
         }
     }

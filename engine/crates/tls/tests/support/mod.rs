@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use redline_tls::{Client, Error, Fed, Session, Settings, Version};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -24,6 +24,7 @@ pub struct Certificates {
 pub fn certificates(name: &str) -> Certificates {
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.distinguished_name.push(DnType::CommonName, "an authority");
     let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
     let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
@@ -38,8 +39,17 @@ pub fn certificates(name: &str) -> Certificates {
 
 /// A certificate for `name` that signed itself and says that it is a CA, as `openssl req -x509` makes it.
 pub fn own_certificate(name: &str) -> Certificates {
+    self_signed_as(name, IsCa::Ca(BasicConstraints::Unconstrained))
+}
+
+/// A certificate for `name` that signed itself and does not say that it is a CA.
+pub fn self_signed(name: &str) -> Certificates {
+    self_signed_as(name, IsCa::NoCa)
+}
+
+fn self_signed_as(name: &str, is_ca: IsCa) -> Certificates {
     let mut own = CertificateParams::new(vec![name.to_owned()]).unwrap();
-    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    own.is_ca = is_ca;
     let key = KeyPair::generate().unwrap();
     let own = own.self_signed(&key).unwrap();
     Certificates {

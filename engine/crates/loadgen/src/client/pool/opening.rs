@@ -89,7 +89,17 @@ impl<I: Io> Pool<I> {
                 last = self.first_progress(event, activity).or(last);
             }
         }
-        Ok(ConnectResult { open: self.open(), error: last, tls: self.tls.clone() })
+        let slow = self.front(State::Opening).map(|connection| self.too_slow(connection));
+        Ok(ConnectResult { open: self.open(), error: last.or(slow), tls: self.tls.clone() })
+    }
+
+    /// Why a connection is of no use that was not open in time.
+    pub fn too_slow(&self, connection: ConnectionId) -> OpenError {
+        if self.connection(connection).layers.is_some() {
+            OpenError::Tls("the server did not complete it in time".to_owned())
+        } else {
+            OpenError::Connect(io::Error::new(ErrorKind::TimedOut, "no answer in time"))
+        }
     }
 
     /// An event while connecting before the load; why a connection could not be opened.
