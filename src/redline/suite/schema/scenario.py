@@ -1,4 +1,4 @@
-"""A scenario as it is written: in a suite, or in the catalogue's `scenarios.yaml`."""
+"""The schema of a scenario, in a suite or in the catalogue's `scenarios.yaml`."""
 
 import re
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
 _FRAMING_HEADERS = {"content-length", "transfer-encoding"}
 CONNECTION_HEADERS = {"connection", "keep-alive", "proxy-connection", "te", "upgrade"}
-"""Those that HTTP/2 forbids (RFC 9113, section 8.2.2)."""
+"""Headers that HTTP/2 forbids (RFC 9113, section 8.2.2)."""
 
 
 def check_placeholders(value: str) -> str:
-    """The text, whose placeholders can be filled in. Raises WrongValueError."""
+    """The text, if its placeholders can be filled in. Raises WrongValueError."""
     wrong = malformed(value)
     if wrong is not None:
         raise WrongValueError(
@@ -90,7 +90,7 @@ PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string
 
 
 class BodySchema(Schema):
-    """A body made of bytes: its size, what fills it, and the seed of the filler."""
+    """A generated body: its size, its kind of content, and the seed."""
 
     size: Size = Field(description="bytes, or a number with B, kB, KiB, MB or MiB", examples=[256, "5MB"])
     fill: Literal["bytes", "text"] = Field(default="bytes", description="any bytes, or lower-case letters and digits")
@@ -114,14 +114,14 @@ BodyItem = Annotated[
 
 
 class ExpectedSchema(Schema):
-    """The answer that is right."""
+    """The expected answer."""
 
     status: int = Field(default=200, ge=200, le=599, description="the final status code, 200 to 599")
-    body: str | None = Field(default=None, description="the whole body as text", examples=["path0"])
-    length: int | None = Field(default=None, ge=0, description="bytes of the body, when its text is not told")
+    body: str | None = Field(default=None, description="the entire body as text", examples=["path0"])
+    length: int | None = Field(default=None, ge=0, description="length of the body in bytes, if its text is not given")
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None,
-        description="the body's SHA-256 in 64 lower-case hex digits, when its text is not told",
+        description="the body's SHA-256 in 64 lower-case hex digits, if its text is not given",
         examples=["e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
     )
     json_values: dict[Annotated[str, Field(pattern=POINTER)], JsonValue] = Field(
@@ -129,7 +129,7 @@ class ExpectedSchema(Schema):
     )
     under_load: Literal["status", "length", "hash"] | None = Field(
         default=None,
-        description="how much of every response is checked during the load; length when not said, with `sha256` hash",
+        description="what is checked of every response during the load; default: length, or hash with `sha256`",
     )
 
     @model_validator(mode="after")
@@ -148,7 +148,7 @@ class ExpectedSchema(Schema):
         return self
 
     def expected(self) -> Expected:
-        """The model's word for it."""
+        """The value of the model."""
         return Expected(
             status=self.status,
             body=self.body,
@@ -160,28 +160,28 @@ class ExpectedSchema(Schema):
 
 
 class TimestampSchema(Schema):
-    """Where the answer tells the server's clock, for one-way times."""
+    """Where the answer contains the server's clock, for one-way times."""
 
     pointer: Annotated[str, Field(pattern=r"^(body|/.*)$")] = Field(
-        description="a JSON Pointer, or `body` when the whole body is the time", examples=["/now"]
+        description="a JSON Pointer, or `body` if the entire body is the time", examples=["/now"]
     )
     unit: Literal["s", "ms", "us", "ns"] = Field(description="s, ms, us or ns since 1970", examples=["ms"])
 
     def timestamp(self) -> Timestamp:
-        """The model's word for it."""
+        """The value of the model."""
         return Timestamp(pointer=None if self.pointer == "body" else self.pointer, unit=self.unit)
 
 
 class RequestSchema(Schema):
-    """A request: exactly one of get, head, post, put, patch, delete and options, and the answer that is right."""
+    """A request: exactly one of get, head, post, put, patch, delete and options, and the expected answer."""
 
     get: PathText | None = Field(default=None, description="the path to GET", examples=["/path0"])
-    head: PathText | None = Field(default=None, description="the path to ask the HEAD of")
+    head: PathText | None = Field(default=None, description="the path for HEAD")
     post: PathText | None = Field(default=None, description="the path to POST to", examples=["/bytes0"])
     put: PathText | None = Field(default=None, description="the path to PUT")
     patch: PathText | None = Field(default=None, description="the path to PATCH")
     delete: PathText | None = Field(default=None, description="the path to DELETE")
-    options: PathText | None = Field(default=None, description="the path to ask the OPTIONS of")
+    options: PathText | None = Field(default=None, description="the path for OPTIONS")
     headers: Headers = Field(
         default={},
         description="headers by name, each with a text or a list of them",
@@ -192,22 +192,22 @@ class RequestSchema(Schema):
     )
     expect: ExpectedSchema = Field(
         default=ExpectedSchema(),
-        description="the right answer; status 200 and any body when not said",
+        description="the expected answer; default: status 200 and any body",
         examples=[{"status": 200, "body": "path0"}],
     )
     timestamp: TimestampSchema | None = Field(
         default=None,
-        description="where the answer tells the server's clock",
+        description="where the answer contains the server's clock",
         examples=[{"pointer": "/now", "unit": "ms"}],
     )
 
     @property
     def methods(self) -> list[str]:
-        """Those that are said."""
+        """The methods that are given."""
         return [method for method in METHODS if getattr(self, method) is not None]
 
     def request(self, weight: int = 1) -> Request:
-        """The model's word for it."""
+        """The value of the model."""
         (method,) = self.methods
         return Request(
             weight=weight,
@@ -228,7 +228,9 @@ class RequestSchema(Schema):
 class WeightedSchema(RequestSchema):
     """One of the requests of a scenario."""
 
-    weight: int = Field(default=1, ge=1, le=1_000_000, description="how often it is drawn, among the others' weights")
+    weight: int = Field(
+        default=1, ge=1, le=1_000_000, description="how often it is drawn, relative to the other weights"
+    )
 
     @model_validator(mode="after")
     def _one_method(self) -> "WeightedSchema":
@@ -244,7 +246,7 @@ class WeightedSchema(RequestSchema):
 
 
 class ScenarioSchema(RequestSchema):
-    """An exchange: one request, or `requests` of which each is drawn by its weight."""
+    """A scenario: one request, or `requests` that are drawn by weight."""
 
     about: str = Field(default="", description="one line for the reports")
     requests: list[WeightedSchema] = Field(
@@ -257,7 +259,7 @@ class ScenarioSchema(RequestSchema):
     )
     against: str | None = Field(
         default=None,
-        description="the scenario that its cost is told against, on the same server",
+        description="the scenario that it is compared with, on the same server",
         examples=["SimpleGet"],
     )
 
@@ -278,11 +280,11 @@ class ScenarioSchema(RequestSchema):
         return json_schema | {"oneOf": [{"required": [key]} for key in (*METHODS, "requests")]}
 
     def all_requests(self) -> tuple[Request, ...]:
-        """The model's words for them."""
+        """The values of the model."""
         return tuple(one.request(one.weight) for one in self.requests) or (self.request(),)
 
     def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]]) -> Scenario:
-        """The model's word for it, with the entries of the files that its requests pick from."""
+        """The value of the model, with the lines of the files that its requests pick from."""
         first, *others = self.all_requests()
         return Scenario(
             name=name,

@@ -1,4 +1,4 @@
-"""`server.yaml` as it is written: a family of servers, with what they share at the top."""
+"""The schema of `server.yaml`: a family of servers, with their common keys at the top."""
 
 import re
 from typing import Annotated, Any
@@ -32,11 +32,11 @@ class ToolSchema(Schema):
     version: list[str] = Field(
         default=[], description="a command that prints its version", examples=[["cargo", "--version"]]
     )
-    hint: str = Field(min_length=1, description="how a user gets it")
+    hint: str = Field(min_length=1, description="how to install it")
 
 
 class BuildSchema(Schema):
-    """How a server is built. What a server does not say it takes from its family."""
+    """How a server is built. Missing keys come from its family."""
 
     run: Annotated[list[str], Field(min_length=1)] | None = Field(
         default=None, description="the command, as a list", examples=[["cargo", "build", "--release"]]
@@ -45,11 +45,13 @@ class BuildSchema(Schema):
         default=None, description="where it runs, relative to the family's folder", examples=["."]
     )
     inputs: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="files and globs whose content decides whether to build again", examples=[["src/**"]]
+        default=None,
+        description="files and globs; if their content changes, the server is built again",
+        examples=[["src/**"]],
     )
     outputs: Annotated[list[str], Field(min_length=1)] | None = Field(
         default=None,
-        description="paths that the build leaves, files or folders; no globs",
+        description="files or folders that the build creates; no globs",
         examples=[["target/release/hyper"]],
     )
     needs: list[ToolSchema] | None = Field(default=None, description="tools that have to be on the PATH")
@@ -77,13 +79,13 @@ class ReadySchema(Schema):
         default=None, description="a path", examples=["/path0"]
     )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(default=None, description="100 to 599", examples=[200])
-    within: Wait | None = Field(default=None, description="how long it may take; 10s when not said", examples=["10s"])
+    within: Wait | None = Field(default=None, description="how long it may take; default: 10s", examples=["10s"])
 
 
 class StopSchema(Schema):
     """How long a server has after SIGTERM, before SIGKILL."""
 
-    within: Wait | None = Field(default=None, description="5s when not said", examples=["5s"])
+    within: Wait | None = Field(default=None, description="default: 5s", examples=["5s"])
 
 
 def _option_values(values: list[Any]) -> list[Any]:
@@ -100,23 +102,26 @@ def _option_values(values: list[Any]) -> list[Any]:
 
 
 class OptionSchema(Schema):
-    """What can be set on a server."""
+    """An option of a server."""
 
     about: str = Field(default="", description="one line for `redline list`")
     values: Annotated[list[Scalar], AfterValidator(_option_values)] = Field(
-        min_length=1, description="the values that it takes", examples=[[1, 128]]
+        min_length=1, description="the possible values", examples=[[1, 128]]
     )
-    default: Scalar = Field(description="the value when nothing is said", examples=[128])
+    default: Scalar = Field(description="the default value", examples=[128])
 
 
 Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], OptionSchema]
 
 
 class ServedTlsSchema(Schema):
-    """That a server speaks TLS, and nothing else."""
+    """TLS of a server that serves TLS only."""
 
     ca: str | None = Field(
-        default=None, min_length=1, description="a PEM file in the build's folder: who signed it", examples=["ca.pem"]
+        default=None,
+        min_length=1,
+        description="a PEM file in the build's folder: the certificate's authority",
+        examples=["ca.pem"],
     )
     server_name: ServerName | None = Field(
         default=None, description="the name in its certificate", examples=["localhost"]
@@ -124,7 +129,7 @@ class ServedTlsSchema(Schema):
 
 
 class SharedSchema(Schema):
-    """What may stand at the top of a family, and at each server."""
+    """The keys that may be at the top of a family, and at each server."""
 
     runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = Field(
         default=None, description="what runs it, such as native or jvm", examples=["native"]
@@ -132,11 +137,11 @@ class SharedSchema(Schema):
     build: BuildSchema | None = Field(default=None, description="how it is built")
     ready: ReadySchema | None = Field(default=None, description="the request that a ready server answers")
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
-    options: Options = Field(default={}, description="what can be set, by name")
+    options: Options = Field(default={}, description="options by name")
     http: Annotated[list[Http], Field(min_length=1)] | None = Field(
-        default=None, description="the versions of HTTP that it speaks; 1.1 when not said", examples=[[1.1, 2]]
+        default=None, description="the versions of HTTP that it supports; default: 1.1", examples=[[1.1, 2]]
     )
-    tls: ServedTlsSchema | None = Field(default=None, description="that it speaks TLS, and nothing else")
+    tls: ServedTlsSchema | None = Field(default=None, description="present if it serves TLS only")
 
 
 class EntrySchema(SharedSchema):

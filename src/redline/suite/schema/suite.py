@@ -1,4 +1,4 @@
-"""The suite file as it is written. Defaults, forms and help texts stand here; its JSON Schema is made from this."""
+"""The schema of the suite file: defaults, types and descriptions. Its JSON Schema is generated from it."""
 
 from typing import Annotated, Any
 
@@ -32,20 +32,20 @@ HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keep
 
 
 class TlsSchema(Schema):
-    """How a server that serves TLS is spoken to."""
+    """The TLS settings of a server that serves TLS."""
 
     ca: str | None = Field(
         default=None,
         min_length=1,
-        description="a PEM file of who may sign, beside the suite, in place of what the catalogue says",
+        description="a PEM file of authorities, in the suite's folder, in place of the catalogue's",
         examples=["ca.pem"],
     )
-    insecure: bool = Field(default=False, description="take any certificate; every report says so")
+    insecure: bool = Field(default=False, description="accept any certificate; every report says so")
     server_name: ServerName | None = Field(
         default=None, description="the name that the certificate must have", examples=["localhost"]
     )
     versions: list[TlsEdition] = Field(
-        default=["1.2", "1.3"], min_length=1, description="versions that may be agreed on", examples=[[1.3]]
+        default=["1.2", "1.3"], min_length=1, description="versions that may be negotiated", examples=[[1.3]]
     )
     resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
 
@@ -60,9 +60,9 @@ class ServerSchema(Schema):
         description="options by name; a list of values is an axis",
         examples=[{"routes": [1, 128]}],
     )
-    http: Http = Field(default="1.1", description="the version of HTTP that is spoken, 1.1 or 2", examples=[2])
+    http: Http = Field(default="1.1", description="the version of HTTP, 1.1 or 2", examples=[2])
     tls: TlsSchema | None = Field(
-        default=None, description="how TLS is spoken, with a server that serves it", examples=[{"versions": [1.3]}]
+        default=None, description="the TLS settings, if the server serves TLS", examples=[{"versions": [1.3]}]
     )
 
     @model_validator(mode="before")
@@ -79,25 +79,27 @@ class EngineSchema(Schema):
     """How the engine waits for its sockets."""
 
     backend: Backend = Field(
-        default="auto", description="auto: io_uring where the kernel has what it needs, else epoll", examples=["epoll"]
+        default="auto", description="auto: io_uring if the kernel supports it, else epoll", examples=["epoll"]
     )
     spin: bool = Field(
-        default=False, description="workers poll in place of sleeping: where each has a core to itself", examples=[True]
+        default=False,
+        description="workers poll instead of sleeping, for machines where each has a core of its own",
+        examples=[True],
     )
 
     def mode(self) -> EngineMode:
-        """The model's word for it."""
+        """The value of the model."""
         return EngineMode(backend=self.backend, spin=self.spin)
 
 
 class QuickSchema(Schema):
-    """What `--quick` makes shorter; what is shorter already stays."""
+    """What `--quick` makes shorter; shorter values stay."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     warmup: Duration | None = Field(default=None, description="the warm-up", examples=["1s"])
     duration: LoadLength | None = Field(
-        default=None, alias="for", description="how long each load is measured", examples=["2s"]
+        default=None, alias="for", description="the length of each measurement", examples=["2s"]
     )
     trials: int | None = Field(
         default=None, ge=1, le=MOST_TRIALS, description="how often each cell is measured", examples=[2]
@@ -111,19 +113,19 @@ class QuickSchema(Schema):
 
 
 class PrecisionSchema(Schema):
-    """Rounds of trials until the main comparisons are as narrow as asked."""
+    """Rounds of trials until the main comparisons are as narrow as requested."""
 
     precision: Threshold = Field(
-        description="half the width of an interval, relative: of each comparison with a baseline, or of each server "
-        "without one, in throughput where users ask at once and in p99 elsewhere",
+        description="relative half width of an interval: of each comparison with a baseline, or of each server "
+        "without one, in throughput with zero think time and in p99 otherwise",
         examples=["2%"],
     )
     at_least: int = Field(
         default=5, ge=2, le=MOST_TRIALS, description="rounds before anything is decided", examples=[5]
     )
-    at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="rounds, however wide it is then", examples=[15])
+    at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="rounds in any case", examples=[15])
     budget: LoadLength | None = Field(
-        default=None, description="no round begins when the trials so far took this long", examples=["30m"]
+        default=None, description="no further round begins once the trials have taken this long", examples=["30m"]
     )
 
     @model_validator(mode="after")
@@ -138,7 +140,7 @@ class AutoSchema(Schema):
     """As many trials as it takes."""
 
     auto: PrecisionSchema = Field(
-        description="rounds until the main comparisons are known well enough", examples=[{"precision": "2%"}]
+        description="rounds until the main comparisons are narrow enough", examples=[{"precision": "2%"}]
     )
 
 
@@ -153,7 +155,7 @@ TrialsItem = Annotated[
 
 
 class OwnScenarioSchema(ScenarioSchema):
-    """A scenario that stands in the suite itself."""
+    """A scenario that is defined in the suite."""
 
     name: str = Field(pattern=NAME, description="a letter, then letters, digits, - and _", examples=["Mine"])
 
@@ -178,11 +180,11 @@ BaselineItem = Annotated[
 
 
 class DetectionSchema(Schema):
-    """How a warm-up's end is found."""
+    """How the end of a warm-up is detected."""
 
     at_most: DetectionBudget = Field(
         default=DETECTION_NS,
-        description="when the measurement begins though the server was never steady; 60s when not said",
+        description="when the measurement begins even if the server is not steady; default: 60s",
         examples=["60s"],
         json_schema_extra={"default": "60s"},
     )
@@ -206,7 +208,7 @@ WarmUpItem = Annotated[
 
 
 def _no_default(schema: JsonDict) -> None:
-    """Nothing at all is not a form in which an objective can be written."""
+    """The default, no objective, cannot be written in a suite."""
     schema.pop("default", None)
 
 
@@ -219,7 +221,7 @@ class SuiteSchema(Schema):
     )
     baseline: BaselineItem | None = Field(
         default=None,
-        description="the server that the others are compared with, or by server the one that it is compared with",
+        description="the server that all others are compared with, or a mapping from servers to their baselines",
         examples=["rust.hyper", {"http4s.tapir": "http4s.vanilla", "vertx.tapir-*": "vertx.vanilla"}],
     )
     ceiling: ServerSchema | None = Field(
@@ -229,12 +231,14 @@ class SuiteSchema(Schema):
     )
     jvm: dict[Annotated[str, Field(pattern=OPTION_NAME)], Choices] = Field(
         default={},
-        description="options of every server that a JVM runs; a list of values is an axis, and what a server says in "
-        "`with` goes before",
+        description="options of every server that a JVM runs; a list of values is an axis; a server's own "
+        "`with` takes precedence",
         examples=[{"jdk": [17, 21], "gc": ["G1", "Parallel"], "heap": "512m"}],
     )
     scenarios: list[ScenarioItem] = Field(
-        min_length=1, description="scenarios by name from the catalogue, or written in place", examples=[["SimpleGet"]]
+        min_length=1,
+        description="names of scenarios in the catalogue, or scenarios defined here",
+        examples=[["SimpleGet"]],
     )
     loads: dict[Annotated[str, Field(pattern=NAME)], LoadSchema] = Field(
         min_length=1,
@@ -243,8 +247,7 @@ class SuiteSchema(Schema):
     )
     warmup: WarmUpItem = Field(
         default=1_000_000_000,
-        description="loaded but not measured, before each measurement: for a time, or until the server is steady; 1s "
-        "when not said",
+        description="load before each measurement: for a time, or until the server is steady; default: 1s",
         examples=["250ms", {"detect": {"at_most": "60s"}}],
         json_schema_extra={"default": "1s"},
     )
@@ -259,11 +262,11 @@ class SuiteSchema(Schema):
         examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
     )
     seed: int = Field(
-        default=1, ge=0, le=HIGHEST_SEED, description="fixes the order of trials and all arrivals", examples=[1]
+        default=1, ge=0, le=HIGHEST_SEED, description="determines the order of trials and all arrivals", examples=[1]
     )
     timeout: Timeout = Field(
         default=5_000_000_000,
-        description="how long one request may take; 5s when not said",
+        description="how long one request may take; default: 5s",
         examples=["5s"],
         json_schema_extra={"default": "5s"},
     )
@@ -274,13 +277,13 @@ class SuiteSchema(Schema):
     )
     threshold: Threshold = Field(
         default=0.02,
-        description="the smallest relative difference worth acting on; 2% when not said",
+        description="the smallest relative difference that matters; default: 2%",
         examples=["2%"],
         json_schema_extra={"default": "2%"},
     )
     objective: ObjectiveSets = Field(
         default={},
-        description="what every cell has to meet; in sets with names, where `redline limit` finds the rate of each",
+        description="what every cell has to meet; or named sets, for each of which `redline limit` finds the rate",
         examples=["p99 < 200ms, errors < 0.1%", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
         json_schema_extra=_no_default,
     )
