@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from redline.model.limits import LimitReport
-from redline.report.render.limits import LIMIT_RENDERERS
+from redline.report.render import LIMIT_RENDERERS
 from tests.e2e.test_report_page import CHROMIUM, FLAGS, INKED, Opened
 from tests.fakes import limits
 

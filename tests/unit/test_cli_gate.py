@@ -5,7 +5,7 @@ import typer
 
 from redline.analysis.compare import not_run
 from redline.cli import exits
-from redline.cli.commands.reports import gate
+from redline.cli.commands.compare import gate
 from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
 from redline.model import COMPARED, SHOWN, Comparison, Metric, Run, Skipped, Suite, Verdict

@@ -121,7 +121,10 @@ def compared(tmp_path: Path) -> Callable[..., Result]:
 def test_runs_of_two_worlds_are_not_compared(compared: Callable[..., Result]) -> None:
     done = compared({"cpu_model": "Another CPU", "hostname": "other"})
     assert isinstance(done.exception, UsageError)
-    assert "A and B are of two worlds: cpu model: Simulated CPU @ 3.00GHz -> Another CPU\n" in str(done.exception)
+    assert (
+        "A and B come from environments that differ gravely: cpu model: Simulated CPU @ 3.00GHz -> Another CPU\n"
+        in str(done.exception)
+    )
     assert "--anyway" in done.exception.hint
 
 

@@ -1,10 +1,19 @@
 """Comparisons laid out by server, scenario and load: how lines are named, and that nothing is lost or left unsaid."""
 
 from redline.model import COMPARED, Comparison, Effect, Metric, Report
-from redline.report.render.boards import Column, cost_boards, refusals, steps, tells_more
-from redline.report.render.lines import Line, Naming, against_in_short, defaults_told
-from redline.report.render.ranks import rank_text, server_in, unranked
-from redline.report.render.views import groups
+from redline.report.sections.boards import (
+    Naming,
+    ServerPair,
+    Workload,
+    against_in_short,
+    cost_boards,
+    known_defaults,
+    refusals,
+    steps,
+    worth_showing,
+)
+from redline.report.sections.costs import rank_text, server_in, unranked
+from redline.report.sections.views import groups
 from tests.fakes import reports, studies
 
 
@@ -19,26 +28,26 @@ def test_every_comparison_has_its_place() -> None:
 def test_the_setting_is_what_both_sides_have_and_what_varies() -> None:
     throughput, *others = cost_boards(studies.small())
     assert throughput.settings == ("interceptor=off", "interceptor=server-log")
-    assert throughput.lines[0] == Line("http4s.tapir", "http4s.vanilla", "interceptor=off")
+    assert throughput.lines[0] == ServerPair("http4s.tapir", "http4s.vanilla", "interceptor=off")
     assert throughput.against == ""
     assert [board.metric for board in (throughput, *others)] == list(COMPARED)
 
 
 def test_options_that_only_one_side_has_stay_in_its_name() -> None:
     pairs = [("rust.axum", "rust.hyper"), ("rust.axum+routes=128", "rust.hyper")]
-    lines = Naming({("rust.axum", "routes"): "1"}).lines(pairs)
+    lines = Naming({("rust.axum", "routes"): "1"}).named(pairs)
     assert [lines[pair].server for pair in pairs] == ["rust.axum", "rust.axum+routes=128"]
     assert {line.setting for line in lines.values()} == {""}
 
 
 def test_options_that_all_share_are_not_told() -> None:
     pairs = [("a.x+heap=2g+http2", "a.y+heap=2g+http2"), ("a.z+heap=2g+http2", "a.y+heap=2g+http2")]
-    assert list(Naming({}).lines(pairs).values()) == [Line("a.x", "a.y", ""), Line("a.z", "a.y", "")]
+    assert list(Naming({}).named(pairs).values()) == [ServerPair("a.x", "a.y", ""), ServerPair("a.z", "a.y", "")]
 
 
 def test_a_default_that_is_not_known_leaves_its_setting_without_a_name() -> None:
     report = studies.small().model_copy(update={"effects": ()})
-    assert defaults_told(report) == {}
+    assert known_defaults(report) == {}
     assert cost_boards(report)[0].settings == ("", "interceptor=server-log")
 
 
@@ -46,14 +55,14 @@ def test_defaults_are_told_by_effects_on_either_side() -> None:
     report = studies.small()
     names = ("http4s.vanilla", "http4s.tapir", "vertx.vanilla", "vertx.tapir-future")
     told = {(name, "interceptor"): "off" for name in names}
-    assert defaults_told(report) == told
+    assert known_defaults(report) == told
     turned = [_turned(effect) for effect in report.effects if effect.axis == "interceptor"]
-    assert defaults_told(report.model_copy(update={"effects": tuple(turned)})) == told
+    assert known_defaults(report.model_copy(update={"effects": tuple(turned)})) == told
 
 
 def test_servers_with_different_defaults_keep_their_own_settings_and_numbers() -> None:
     report = _other_default(studies.small(), "vertx.")
-    assert defaults_told(report) == {
+    assert known_defaults(report) == {
         ("http4s.vanilla", "interceptor"): "off",
         ("http4s.tapir", "interceptor"): "off",
         ("vertx.vanilla", "interceptor"): "server-log",
@@ -83,16 +92,19 @@ def _count(report: Report, axis: str, metric: Metric) -> int:
 def test_a_default_of_one_side_alone_is_no_setting_of_both() -> None:
     pairs = [("a.x", "b.x"), ("a.x+n=2", "b.x+n=2"), ("a.x+n=3", "b.x+n=3")]
     for defaults in ({("a.x", "n"): "1"}, {("a.x", "n"): "1", ("b.x", "n"): "4"}):
-        assert [line.setting for line in Naming(defaults).lines(pairs).values()] == ["", "n=2", "n=3"]
+        assert [line.setting for line in Naming(defaults).named(pairs).values()] == ["", "n=2", "n=3"]
     one_side = [("a.x+n=2", "b.x"), ("a.x+n=3", "b.x+n=3")]
     both = {("a.x", "n"): "1", ("b.x", "n"): "1"}
-    assert list(Naming(both).lines(one_side).values()) == [Line("a.x+n=2", "b.x", ""), Line("a.x", "b.x", "n=3")]
+    assert list(Naming(both).named(one_side).values()) == [
+        ServerPair("a.x+n=2", "b.x", ""),
+        ServerPair("a.x", "b.x", "n=3"),
+    ]
 
 
 def test_pairs_that_would_be_called_alike_are_called_by_their_whole_slugs() -> None:
     pairs = [("a.x", "b.x"), ("a.x+n=2", "b.x+n=2"), ("c.x", "b.x")]
     wrong = {("a.x", "n"): "2", ("b.x", "n"): "2"}
-    assert Naming(wrong).lines(pairs) == {pair: Line(*pair, "") for pair in pairs}
+    assert Naming(wrong).named(pairs) == {pair: ServerPair(*pair, "") for pair in pairs}
 
 
 def _turned(effect: Effect) -> Effect:
@@ -131,7 +143,7 @@ def test_few_numbers_of_several_loads_stay_together_and_many_do_not() -> None:
     parts = cost_boards(reports.healthy())[0].parts(most_numbers=3)
     assert [name for name, _ in parts] == ["saturate", "steady"]
     assert [part.columns for _, part in parts] == [
-        (Column("SimpleGet", load), Column("PostBytes", load)) for load in ("saturate", "steady")
+        (Workload("SimpleGet", load), Workload("PostBytes", load)) for load in ("saturate", "steady")
     ]
 
 
@@ -143,21 +155,25 @@ def test_a_column_is_named_by_what_tells_it_from_the_others() -> None:
 
 def test_refusals_are_told_once_with_their_places() -> None:
     (one,) = refusals(cost_boards(reports.doubtful())[0])
-    assert one == (1, "this cell is invalid", ((Line("rust.axum", "rust.hyper", ""), Column("PostBytes", "steady")),))
+    assert one == (
+        1,
+        "this cell is invalid",
+        ((ServerPair("rust.axum", "rust.hyper", ""), Workload("PostBytes", "steady")),),
+    )
 
 
 def test_a_single_comparison_tells_no_more_than_the_results() -> None:
     report = reports.healthy()
     (first,) = [c for c in report.comparisons if c.metric is Metric.P50][:1]
-    assert not tells_more(cost_boards(report.model_copy(update={"comparisons": (first,)})))
-    assert not tells_more(cost_boards(reports.alone()))
-    assert tells_more(cost_boards(report))
+    assert not worth_showing(cost_boards(report.model_copy(update={"comparisons": (first,)})))
+    assert not worth_showing(cost_boards(reports.alone()))
+    assert worth_showing(cost_boards(report))
 
 
 def test_what_only_a_board_shows_is_more_than_the_results() -> None:
     report = reports.healthy()
     (tail,) = [c for c in report.comparisons if c.metric is Metric.P999][:1]
-    assert tells_more(cost_boards(report.model_copy(update={"comparisons": (tail,)})))
+    assert worth_showing(cost_boards(report.model_copy(update={"comparisons": (tail,)})))
 
 
 def test_there_is_no_board_of_refusals_alone_of_the_far_tail() -> None:

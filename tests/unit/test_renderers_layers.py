@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from redline.cli.layers_view import print_layers
+from redline.cli.show import show
 from redline.model import Estimate, Layer, Metric, Verdict
 from redline.report.render import RENDERERS
 from redline.report.render.html.bars import ROW, WIDTH
 from redline.report.render.html.waterfall import Bar, Drawn, draw, layers
-from redline.report.render.layers import name_of, told
+from redline.report.sections.layers import layer_sections, name_of, waterfall_lines
 from tests.fakes import reports
 from tests.fakes.layers import layered, refusing
 
@@ -38,23 +38,25 @@ def test_a_layer_is_called_by_what_it_adds(server: str, against: str, name: str)
 
 def test_differences_are_told_in_microseconds_to_two_digits_of_their_interval() -> None:
     first = layered().layers[0]
-    assert [line.cpu.in_full for line in told(first).lines] == [
+    assert [line.cpu.in_full for line in waterfall_lines(first).lines] == [
         "+1.24 µs ▼ [+1.06, +1.42]",
         "+8.86 µs ▼ [+8.67, +9.05]",
         "\u22120.15 µs ≈ [\u22120.43, +0.13]",
         "+9.95 µs ▼ [+9.77, +10.13]",
     ]
-    assert told(first).lines[0].throughput.in_full.startswith("\u22126.7% ▼ [\u22127.7, ")
-    assert told(first).chain == "rust.hyper → rust.axum → +log=on → +http2 → all layers".removesuffix(" → all layers")
+    assert waterfall_lines(first).lines[0].throughput.in_full.startswith("\u22126.7% ▼ [\u22127.7, ")
+    assert waterfall_lines(first).chain == "rust.hyper → rust.axum → +log=on → +http2 → all layers".removesuffix(
+        " → all layers"
+    )
 
 
 def test_what_is_refused_has_a_number_and_its_reason_stands_once() -> None:
     first, second, *_ = refusing().layers
-    one = told(first)
+    one = waterfall_lines(first)
     assert len(one.notes) == 1
     assert [line.cpu.note for line in one.lines] == [None, 1, 1, None]
     assert [line.throughput.note for line in one.lines] == [None, 1, 1, None]
-    assert told(second).notes == ("rust.hyper was skipped: cargo is not on the PATH",)
+    assert waterfall_lines(second).notes == ("rust.hyper was skipped: cargo is not on the PATH",)
 
 
 @st.composite
@@ -134,13 +136,13 @@ def test_markdown_has_a_table_for_each_chain() -> None:
 
 def test_the_terminal_has_them_within_80_columns() -> None:
     out = io.StringIO()
-    print_layers(refusing(), Console(file=out, width=80))
+    show(layer_sections(refusing(), percent=False), Console(file=out, width=80))
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= 80
     assert "+1.24 µs ▼ [+1.06, +1.42]" in text
     assert "[1] refused: the cell is invalid" in text
     empty = io.StringIO()
-    print_layers(reports.healthy(), Console(file=empty, width=80))
+    show(layer_sections(reports.healthy(), percent=False), Console(file=empty, width=80))
     assert empty.getvalue() == ""
 
 
@@ -157,7 +159,7 @@ def test_hostile_names_and_reasons_come_to_nothing() -> None:
     assert "<img" not in text
     assert "[a](javascript" not in text
     out = io.StringIO()
-    print_layers(nasty, Console(file=out, width=80))
+    show(layer_sections(nasty, percent=False), Console(file=out, width=80))
     assert max(map(len, out.getvalue().splitlines())) <= 80
 
 
@@ -165,5 +167,5 @@ def test_one_trial_has_no_bounds() -> None:
     fall = layered().layers[0]
     alone = Estimate(value=1_240.0, low=None, high=None, unit="ns", n=1, method="none")
     step = fall.steps[0].model_copy(update={"cpu_ns": alone})
-    line = told(fall.model_copy(update={"steps": (step, *fall.steps[1:])})).lines[0]
+    line = waterfall_lines(fall.model_copy(update={"steps": (step, *fall.steps[1:])})).lines[0]
     assert (line.cpu.text, line.cpu.bounds) == ("+1.24 µs", "")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model.limits import LimitReport, LimitStart
+from redline.report.render import LIMIT_RENDERERS
 from redline.report.render.html.limit_page import RateAxis, limit_page, probe_note
-from redline.report.render.limits import LIMIT_RENDERERS
 from redline.report.sections import limit as words
 from tests import golden
 from tests.fakes import limits

@@ -54,12 +54,12 @@ def test_a_valid_cell_is_marked_with_its_gravest_doubts_and_never_as_invalid() -
     text = RENDERERS["md"].render(reports.died()).decode()
     assert "| **rust.hyper** ! |" in text
     assert "✕" not in text
-    assert "- ! **warn: server-died**. 1 of 5 trials left out: Failed in stage load: it panicked." in text
+    assert "- ! warn **server-died**: 1 of 5 trials left out: Failed in stage load: it panicked." in text
 
 
 def test_costs_effects_and_rankings_are_tables() -> None:
     text = RENDERERS["md"].render(studies.small()).decode()
-    assert "| **http4s.tapir** vs http4s.vanilla, interceptor=off | −10.3% \\[−15.7, −5.0\\] ▼ |" in text  # noqa: RUF001
+    assert "| interceptor=off | **http4s.tapir** vs http4s.vanilla | −10.3% ▼ \\[−15.7, −5.0\\] |" in text  # noqa: RUF001
     assert "**interceptor: server-log against off · p99 · users128**" in text
     assert "**SimpleGetMulti against SimpleGet · throughput · users128**" in text
     assert "| 2= **http4s.tapir** 45.1 k/s ±0.7% | 2 **vertx.vanilla** 44.9 k/s ±0.7% |" in text
@@ -67,7 +67,7 @@ def test_costs_effects_and_rankings_are_tables() -> None:
 
 
 def test_a_refused_comparison_says_why() -> None:
-    assert "| refused: this cell is invalid |" in RENDERERS["md"].render(reports.doubtful()).decode()
+    assert "- \\[1\\] refused: this cell is invalid" in RENDERERS["md"].render(reports.doubtful()).decode()
     report = studies.small()
     bad = report.comparisons[0].model_copy(update={"ratio": None, "verdict": None, "refused": "the *cell* is invalid"})
     text = RENDERERS["md"].render(report.model_copy(update={"comparisons": (bad, *report.comparisons[1:])})).decode()

@@ -1,7 +1,16 @@
 """What every renderer asks of a report."""
 
 from redline.model import FindingKind, Grade, Verdict
-from redline.report.render.views import because, comparisons_by_cell, doubts, groups, marks, servers, tally, weighed
+from redline.report.sections.views import (
+    comparisons_by_cell,
+    finding_groups,
+    groups,
+    invalid_reason,
+    marks,
+    servers,
+    tally,
+    weighed_findings,
+)
 from tests.fakes import reports
 from tests.fakes.layers import CHAIN, layered
 
@@ -29,10 +38,10 @@ def test_servers_come_once_and_ceilings_last() -> None:
 
 def test_what_is_said_of_many_cells_is_said_once_and_the_gravest_first() -> None:
     report = reports.doubtful()
-    found = doubts(report)
+    found = finding_groups(report)
     assert [doubt.grade for doubt in found] == [Grade.INVALID, Grade.WARN, Grade.NOTE]
     steal = next(doubt for doubt in found if doubt.kind is FindingKind.CPU_STEAL)
-    assert len(steal.said) == 1
+    assert len(steal.messages) == 1
     assert len(steal.slugs) == len(report.cells)
     assert steal.where(len(report.cells)) == "every cell"
 
@@ -40,10 +49,10 @@ def test_what_is_said_of_many_cells_is_said_once_and_the_gravest_first() -> None
 def test_what_left_a_trial_out_is_a_warning_about_a_cell_that_stands() -> None:
     (cell,) = reports.died().cells
     assert [f.grade for f in cell.findings] == [Grade.INVALID]
-    (said,) = weighed(cell)
+    (said,) = weighed_findings(cell)
     assert (said.kind, said.grade) == (FindingKind.SERVER_DIED, Grade.WARN)
     assert said.message == "1 of 5 trials left out: Failed in stage load: it panicked."
-    (doubt,) = doubts(reports.died())
+    (doubt,) = finding_groups(reports.died())
     assert (doubt.grade, doubt.example) == (Grade.WARN, said.message)
     assert doubt.log_tail.startswith("<b>panicked")
 
@@ -52,14 +61,14 @@ def test_milder_doubts_of_a_trial_that_is_left_out_weigh_on_nothing() -> None:
     (cell,) = reports.died().cells
     steal = cell.findings[0].model_copy(update={"kind": FindingKind.CPU_STEAL, "grade": Grade.WARN})
     both = cell.model_copy(update={"findings": (*cell.findings, steal)})
-    assert weighed(both) == weighed(cell)
+    assert weighed_findings(both) == weighed_findings(cell)
     used = steal.model_copy(update={"position": cell.trials[0].position})
-    assert used in weighed(cell.model_copy(update={"findings": (*cell.findings, used)}))
+    assert used in weighed_findings(cell.model_copy(update={"findings": (*cell.findings, used)}))
 
 
 def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
     (cell,) = reports.died().cells
-    assert weighed(cell.model_copy(update={"valid": False})) == cell.findings
+    assert weighed_findings(cell.model_copy(update={"valid": False})) == cell.findings
 
 
 def test_what_is_good_to_know_is_told_last_and_marks_no_number() -> None:
@@ -68,20 +77,20 @@ def test_what_is_good_to_know_is_told_last_and_marks_no_number() -> None:
     good = note.model_copy(update={"kind": FindingKind.SERVER_LIMITED, "grade": Grade.NOTE})
     cells = tuple(cell.model_copy(update={"findings": (good, *cell.findings)}) for cell in report.cells)
     assert [marks(cell) for cell in cells] == [marks(cell) for cell in report.cells]
-    assert doubts(report.model_copy(update={"cells": cells}))[-1].kind is FindingKind.SERVER_LIMITED
+    assert finding_groups(report.model_copy(update={"cells": cells}))[-1].kind is FindingKind.SERVER_LIMITED
 
 
 def test_no_finding_is_lost() -> None:
     report = reports.skipping()
     asked = {(f.kind, f.message, cell.slug) for cell in report.cells for f in cell.findings}
-    told = {(d.kind, said.message, slug) for d in doubts(report) for said in d.said for slug in said.slugs}
+    told = {(d.kind, said.message, slug) for d in finding_groups(report) for said in d.messages for slug in said.slugs}
     assert told == asked
 
 
 def test_an_invalid_cell_always_has_a_reason() -> None:
     bad = next(cell for cell in reports.doubtful().cells if not cell.valid)
-    assert because(bad) == "Sent 14,210/s of 20,000/s (71%)."
-    assert because(bad.model_copy(update={"findings": ()})) == "No trial of this cell can be used."
+    assert invalid_reason(bad) == "Sent 14,210/s of 20,000/s (71%)."
+    assert invalid_reason(bad.model_copy(update={"findings": ()})) == "No trial of this cell can be used."
 
 
 def test_the_tally_counts_every_verdict_but_the_ceilings() -> None:

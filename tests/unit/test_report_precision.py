@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.analysis.precision import enough, precision, telling_metric, whole_rounds
 from redline.model import AutoTrials, Enough, Failure, Metric, Run
 from redline.report.render import RENDERERS
-from redline.report.render.rounds import rounds_told
+from redline.report.sections.trials import precision_text
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
@@ -46,7 +46,7 @@ def test_a_noisy_machine_goes_on_and_says_how_far_it_came() -> None:
     assert found.half_width > 0.01
     assert found.cell_id is not None
     assert found.cell_id.startswith("rust.axum.SimpleGet.saturate")
-    assert rounds_told(found).startswith(
+    assert precision_text(found).startswith(
         "6 rounds, the most that were allowed: not all main comparisons are within ±1%"
     )
 
@@ -119,9 +119,9 @@ def test_where_no_comparison_can_be_made_any_more_it_ends(server: str, baseline:
     assert found is not None
     assert [cell_id.rpartition("-")[0] for cell_id in found.lost] == [f"{server}.SimpleGet.saturate"]
     if baseline:
-        assert rounds_told(found) == (
-            f"5 rounds: no valid trial of {server}.SimpleGet.saturate, so more rounds would not tell more; "
-            f"±0.1% was asked for"
+        assert precision_text(found) == (
+            f"5 rounds: no valid trial of {server}.SimpleGet.saturate, so more rounds would not help; "
+            "the goal was ±0.1%"
         )
 
 

@@ -7,8 +7,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from redline.cli.summary import print_comparisons, print_report
+from redline.cli.show import show
 from redline.model import Metric, Report
+from redline.report.sections.comparison import comparison_sections
+from redline.report.sections.run import run_summary
 from tests.fakes import reports, studies
 
 ALL: list[Callable[[], Report]] = [
@@ -30,7 +32,7 @@ def shown(report: Report, width: int = 80, *, terminal: bool = False, no_color: 
         no_color=no_color,
         color_system="standard" if terminal else None,
     )
-    print_report(report, console)
+    show(run_summary(report), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -43,10 +45,10 @@ def test_no_line_is_longer_than_the_terminal(make: Callable[[], Report], width: 
 
 def test_a_row_is_one_line_of_values_and_one_of_ratios_at_80_columns() -> None:
     lines = shown(reports.healthy()).splitlines()
-    assert "rust.axum     89.7 k/s ±0.7%  647 µs ±0.5%   1.46 ms ±2.5%  19.0 µs ±0.9%" in [
+    assert "rust.axum    89.7 k/s ±0.7%  647 µs ±0.5%   1.46 ms ±2.5%  19.0 µs ±0.9%" in [
         line.rstrip() for line in lines
     ]
-    assert "              ▼ 0.934 ±1.1%   ▼ 1.058 ±1.6%  ? 1.030 ±6.4%  ▼ 1.041 ±1.2%" in [
+    assert "             ▼ 0.934 ±1.1%   ▼ 1.058 ±1.6%  ? 1.030 ±6.4%  ▼ 1.041 ±1.2%" in [
         line.rstrip() for line in lines
     ]
 
@@ -107,12 +109,12 @@ def test_escape_sequences_from_a_server_are_shown_and_not_sent() -> None:
 def test_comparisons_have_ratio_interval_and_verdict() -> None:
     report = reports.doubtful()
     console = Console(file=io.StringIO(), width=80)
-    print_comparisons(report.comparisons, console, base="monday", other="tuesday")
+    show(comparison_sections(report.comparisons, base="monday", other="tuesday"), console)
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert lines[0] == "tuesday against monday"
     assert "rust.axum.SimpleGet.saturate  against rust.hyper.SimpleGet.saturate" in lines
-    assert "  CPU per request  1.041  1.029\u20131.053  ▼ slower" in lines
+    assert "CPU per request  1.041  1.029\u20131.053  ▼ slower" in lines
     assert any(line.endswith("not compared: this cell is invalid") for line in lines)
 
 
@@ -122,7 +124,7 @@ def test_of_the_far_tail_a_comparison_shows_only_what_could_be_compared() -> Non
     tails = [found for found in report.comparisons if found.metric is Metric.P999]
     for comparisons, rows in ((tails, len(tails)), ([c.model_copy(update=told) for c in tails], 0)):
         console = Console(file=io.StringIO(), width=80)
-        print_comparisons(comparisons, console, base="monday", other="tuesday")
+        show(comparison_sections(comparisons, base="monday", other="tuesday"), console)
         assert isinstance(console.file, io.StringIO)
         text = console.file.getvalue()
         assert text.count("p99.9 ") == rows
@@ -137,14 +139,16 @@ def test_the_terminal_has_no_column_for_the_far_tail() -> None:
 def test_costs_against_baselines_stand_after_the_tables() -> None:
     lines = [line.rstrip() for line in shown(studies.small()).splitlines()]
     start = lines.index("Cost against the baseline  change in percent")
-    assert "throughput  users128  interceptor=off" in lines[start:]
-    assert "p99  users128  interceptor=server-log" in lines[start:]
-    assert "http4s.tapir vs http4s.vanilla        −10% ▼   −17% ▼" in lines[start:]  # noqa: RUF001
+    for metric in ("throughput", "p99"):
+        title = lines.index(f"{metric} · users128", start)
+        assert {"interceptor=off", "interceptor=server-log"} <= set(lines[title:])
+    assert "  http4s.tapir vs http4s.vanilla          −10% ▼          −17% ▼" in lines[start:]  # noqa: RUF001
 
 
 def test_a_refused_comparison_is_said_in_the_costs() -> None:
     lines = [line.rstrip() for line in shown(reports.doubtful()).splitlines()]
-    assert "rust.axum  −6.6% ▼  −6.6% ▼   0.0% ≈  refused" in lines  # noqa: RUF001
+    assert "throughput   −6.6% ▼   −6.6% ▼   0.0% ≈  refused [1]" in lines  # noqa: RUF001
+    assert "  [1] refused: this cell is invalid" in lines
 
 
 def test_one_scenario_with_one_baseline_has_no_costs_beside_its_results() -> None:

@@ -7,7 +7,7 @@ from redline.analysis.rates import CAVEAT
 from redline.model import Comparison, Estimate, Histogram, Metric, Report, TooFew, Verdict
 from redline.report import format as fmt
 from redline.report.render import RENDERERS
-from redline.report.render.views import caveats
+from redline.report.sections.views import caveats
 from tests.fakes import reports
 
 SHORT = TooFew(metric=Metric.P9999, needs=100_000, missing=38_112)

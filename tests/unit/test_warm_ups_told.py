@@ -7,7 +7,7 @@ import pytest
 from redline.analysis import build_report
 from redline.model import CellReport, WarmUp
 from redline.report.render import RENDERERS
-from redline.report.render.warm_ups import trial_text, warm_up_text, warm_ups
+from redline.report.sections.trials import trial_text, warm_up_text, warm_ups
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 
@@ -60,4 +60,4 @@ def test_a_report_tells_it_in_every_form() -> None:
     for form in ("md", "html", "json"):
         text = RENDERERS[form].render(report).decode()
         assert "flat" in text, form
-    assert "rust.hyper, warm-up: flat; measured from 250 ms" in RENDERERS["md"].render(report).decode()
+    assert "Warm-up of rust.hyper: flat; measured from 250 ms" in RENDERERS["md"].render(report).decode()

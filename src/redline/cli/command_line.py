@@ -335,7 +335,7 @@ def limit(
     """
 
 
-@_command("reports:report")
+@_command("report:report")
 def report(
     run: RunFolder,
     form: Annotated[
@@ -350,7 +350,7 @@ def report(
     """
 
 
-@_command("reports:compare")
+@_command("compare:compare")
 def compare(
     run: RunFolder,
     other: Annotated[

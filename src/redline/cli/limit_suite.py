@@ -21,7 +21,7 @@ from redline.model import Manifest, Objective, Plan, Run, Suite
 from redline.model.limit_plan import LimitPlan
 from redline.model.limits import CellLimit, LimitReport
 from redline.quantities import duration
-from redline.report.render.limits import LIMIT_RENDERERS
+from redline.report.render import LIMIT_RENDERERS
 from redline.running.assembly import Workbench, workbench
 from redline.storage.searches import LimitStore
 from redline.suite import Overrides, files_beside, load_catalogue, make_plan, read_suite, read_text, to_search

@@ -10,7 +10,7 @@ from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
 from redline.report.format import agreed, duration, integer, other_time, rate
-from redline.report.render.warm_ups import trial_text
+from redline.report.sections.trials import trial_text
 from redline.suite.load_text import load_text
 
 _STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}

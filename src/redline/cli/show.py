@@ -9,6 +9,7 @@ from redline.report.render import terminal
 
 
 def show(sections: Iterable[Section], console: Console | None = None) -> None:
-    """Print them, as wide as the terminal is."""
+    """Print them as wide as the terminal is; nothing where there are none."""
     console = console or Console()
-    console.print(terminal.render(sections, console), soft_wrap=True)
+    if text := terminal.render(sections, console):
+        console.print(text, soft_wrap=True)

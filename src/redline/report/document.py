@@ -29,19 +29,19 @@ def line(*parts: str | tuple[str, Look]) -> Line:
 
 
 @dataclass(frozen=True)
-class Words:
+class TextCell:
     """A cell of a table: some lines of text."""
 
     lines: tuple[Line, ...]
 
 
-def words(*texts: str, look: Look = "") -> Words:
+def words(*texts: str, look: Look = "") -> TextCell:
     """A cell with a line for each text that is not empty."""
-    return Words(tuple((Span(text, look),) for text in texts if text))
+    return TextCell(tuple((Span(text, look),) for text in texts if text))
 
 
 @dataclass(frozen=True)
-class Subject:
+class ServerCell:
     """A cell of a table that names a server of a group, with what else is to be known of it.
 
     `against` and `load` are empty where the group has one baseline and one load. `series` is its colour in charts.
@@ -63,7 +63,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreCell:
     """A cell of a table with one metric: its estimate, and its comparison where it has one."""
 
     metric: Metric
@@ -72,7 +72,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Void:
+class InvalidCell:
     """In place of all numbers of a row: why there are none, and what to do about it."""
 
     reason: str
@@ -80,7 +80,7 @@ class Void:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeCell:
     """A cell of a table with a change, or why there is none: `note` is the number of the table's reason.
 
     `brief` is the text without decimals that say little at a glance, and `size` the absolute relative change.
@@ -94,7 +94,7 @@ class Change:
     size: float = 0.0
 
     @classmethod
-    def of(cls, comparison: Comparison | None, note: int | None = None) -> "Change":
+    def of(cls, comparison: Comparison | None, note: int | None = None) -> "ChangeCell":
         """A comparison's ratio as a change in percent."""
         if comparison is None:
             return cls("not run")
@@ -117,7 +117,7 @@ class Change:
         return " ".join(part for part in (self.text, self.sign, self.bounds) if part)
 
 
-Cell: TypeAlias = Words | Subject | Score | Void | Change
+TableCell: TypeAlias = TextCell | ServerCell | ScoreCell | InvalidCell | ChangeCell
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,18 @@ class Column:
     place: Literal["beside", "above", "below"] = "beside"
     group: str = ""
 
+    @property
+    def heading(self) -> str:
+        """Its title with its group's: `SimpleGet · saturate`."""
+        return " · ".join(part for part in (self.title, self.group) if part)
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, one for each column; a `Void` is a row's last cell and stands for all that are missing."""
+    """Rows of cells, one for each column; a `InvalidCell` is a row's last cell and stands for all that are missing."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     title: Line = ()
     reasons: tuple[str, ...] = ()
     """Why changes are refused, numbered from 1."""

@@ -11,11 +11,11 @@ from rich.text import Text
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, turned
 from redline.cli import stages
-from redline.cli.commands.reports import read_run
+from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult
-from redline.cli.summary import GRADE_COLOURS
 from redline.model import CellReport, FindingKind, Grade, Report
 from redline.report.format import GRADE_MARKS, one_line
+from redline.report.render.terminal import COLOURS
 from redline.storage.runs import RunStore
 
 _VIEW = "results.json"
@@ -78,7 +78,7 @@ def _print_cell(cell: CellReport, console: Console) -> None:
     """Its findings, gravest first, each kind once with how many trials it is about."""
     console.print()
     state = "" if cell.valid else "  invalid"
-    console.print(Text.assemble(one_line(cell.slug), (state, GRADE_COLOURS[Grade.INVALID])))
+    console.print(Text.assemble(one_line(cell.slug), (state, COLOURS[Grade.INVALID])))
     if not cell.findings:
         console.print(Text("  nothing to doubt", "dim"))
     ordered = sorted(cell.findings, key=lambda one: -one.grade.weight)
@@ -90,7 +90,7 @@ def _print_cell(cell: CellReport, console: Console) -> None:
         shown.add((one.kind, one.grade))
         many = counts[one.kind, one.grade]
         times = f" in {many} trials" if many > 1 and one.position is not None else ""
-        sign = (f"  {GRADE_MARKS[one.grade]} {one.grade}", GRADE_COLOURS[one.grade])
+        sign = (f"  {GRADE_MARKS[one.grade]} {one.grade}", COLOURS[one.grade])
         console.print(Text.assemble(sign, f"  {one.kind}{times}: {one_line(one.message)}"), soft_wrap=True)
 
 

@@ -15,7 +15,7 @@ from redline.cli.limit_asked import Asked
 from redline.cli.limit_url import Over, limit_url
 from redline.cli.show import show
 from redline.errors import UsageError
-from redline.report.render.limits import LIMIT_RENDERERS
+from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
 
 PROBES, PRECISION = 12, "3%"

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from redline.cli import exits, places, stages
 from redline.cli.flags import read_overrides
-from redline.cli.summary import print_report
+from redline.cli.show import show
 from redline.errors import UsageError
 from redline.model import CellReport, Report
 from redline.report.render import RENDERERS
+from redline.report.sections.run import run_summary
 from redline.suite import Overrides
 
 
@@ -48,7 +49,7 @@ def run(
     if json:
         sys.stdout.write(RENDERERS["json"].render(report).decode())
     else:
-        print_report(report, Console())
+        show(run_summary(report))
     for store, _ in outcome.parts:
         said = "report" if store.folder == opened.store.folder else "capacity"
         page = (store.folder / "report.html").resolve()

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 
 from redline.model import CellReport, Comparison, Metric, Report
-from redline.report.render.views import comparisons_by_cell, weighed
+from redline.report.sections.views import comparisons_by_cell, weighed_findings
 
 COLUMNS = (
     "run",
@@ -81,7 +81,7 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 
 
 def _identity(cell: CellReport) -> dict[str, Field]:
-    findings = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in weighed(cell))
+    findings = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in weighed_findings(cell))
     return {
         "cell_id": cell.cell_id,
         "slug": cell.slug,

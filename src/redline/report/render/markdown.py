@@ -7,7 +7,19 @@ import re
 from collections.abc import Iterable, Iterator
 
 from redline.report import format as fmt
-from redline.report.document import Cell, Change, Items, Line, Prose, Score, Section, Subject, Table, Void, Words
+from redline.report.document import (
+    ChangeCell,
+    InvalidCell,
+    Items,
+    Line,
+    Prose,
+    ScoreCell,
+    Section,
+    ServerCell,
+    Table,
+    TableCell,
+    TextCell,
+)
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
 _WORD_JOINER = "\u2060"
@@ -51,8 +63,7 @@ def _section(section: Section) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     if table.title:
         yield _line(table.title)
-    heads = (f"{column.group} · {column.title}" if column.group else column.title for column in table.columns)
-    lines = [f"| {' | '.join(map(safe, heads))} |"]
+    lines = [f"| {' | '.join(safe(column.heading) for column in table.columns)} |"]
     lines.append(f"|{''.join('---:|' if column.align == 'right' else '---|' for column in table.columns)}")
     for row in table.rows:
         missing = [""] * (len(table.columns) - len(row))
@@ -66,35 +77,35 @@ def _line(spans: Line) -> str:
     return "".join(f"**{safe(span.text)}**" if span.look == "strong" else safe(span.text) for span in spans).strip()
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     match cell:
-        case Words():
+        case TextCell():
             return "<br>".join(map(_line, cell.lines))
-        case Subject():
-            return _subject(cell)
-        case Score():
+        case ServerCell():
+            return _server(cell)
+        case ScoreCell():
             return _score(cell)
-        case Void():
+        case InvalidCell():
             return f"✕ invalid: {safe(cell.reason)}"
-        case Change():
+        case ChangeCell():
             return safe(cell.in_full)
 
 
-def _subject(subject: Subject) -> str:
-    remark = f" ({subject.role})" if subject.role else ""
-    if subject.against:
-        remark = f" (vs {safe(subject.against)})"
-    own = f"<br>{safe(subject.load)}" if subject.load else ""
+def _server(server: ServerCell) -> str:
+    remark = f" ({server.role})" if server.role else ""
+    if server.against:
+        remark = f" (vs {safe(server.against)})"
+    own = f"<br>{safe(server.load)}" if server.load else ""
     missed = "".join(
         f"<br>✗ {safe(result.objective.text)}" + (f" ({safe(result.reason)})" if result.reason else "")
-        for result in subject.objectives
+        for result in server.objectives
         if not result.met
     )
-    signs = "".join(f" {fmt.GRADE_MARKS[grade]}" for grade in subject.grades if subject.valid)
-    return f"**{safe(subject.name)}**{remark}{own}{signs}{missed}"
+    signs = "".join(f" {fmt.GRADE_MARKS[grade]}" for grade in server.grades if server.valid)
+    return f"**{safe(server.name)}**{remark}{own}{signs}{missed}"
 
 
-def _score(score: Score) -> str:
+def _score(score: ScoreCell) -> str:
     estimate, comparison = score.estimate, score.comparison
     if estimate is None:
         return "not measured"

@@ -10,18 +10,18 @@ from rich.text import Text
 from redline.model import Grade, Verdict
 from redline.report import format as fmt
 from redline.report.document import (
-    Cell,
-    Change,
+    ChangeCell,
+    InvalidCell,
     Items,
     Line,
     Look,
     Prose,
-    Score,
+    ScoreCell,
     Section,
-    Subject,
+    ServerCell,
     Table,
-    Void,
-    Words,
+    TableCell,
+    TextCell,
     line,
 )
 
@@ -40,17 +40,12 @@ COLOURS: dict[Look, str] = {
 _GAP = 2
 _LEAST = 12
 """Characters that names and remarks have room for, however narrow the terminal is."""
-_ROOM_FOR_VERDICTS = 112
 
 
 def render(sections: Iterable[Section], console: Console) -> Text:
     """The sections as lines that fit the console's width. Control characters in any text are shown as escapes."""
     sections = tuple(sections)
-    grids = {id(block): _Grid(block, console) for each in sections for block in each.blocks if isinstance(block, Table)}
-    shared: dict[tuple[str, ...], list[int]] = {}
-    for grid in grids.values():
-        alike = shared.setdefault(grid.titles, grid.widths)
-        shared[grid.titles] = [max(pair) for pair in zip(alike, grid.widths, strict=True)]
+    grids = _grids([block for each in sections for block in each.blocks if isinstance(block, Table)], console)
     lines: list[Text] = []
     for section in sections:
         lines += [Text()] if lines else []
@@ -59,7 +54,8 @@ def render(sections: Iterable[Section], console: Console) -> Text:
             lines += _wrapped(_text(line((section.title, "strong"), (hint, "dim"))), console)
         for block in section.blocks:
             if isinstance(block, Table):
-                lines += grids[id(block)].lines(shared[grids[id(block)].titles])
+                grid, widths = grids[id(block)]
+                lines += grid.lines(widths)
             else:
                 lines += _prose(block, console)
     return Text("\n").join(lines)
@@ -74,6 +70,26 @@ def _prose(block: Prose | Items, console: Console) -> Iterator[Text]:
         yield from _wrapped(_text(item.head), console)
         for each in item.lines:
             yield from _wrapped(_text(each), console, 2)
+
+
+def _grids(tables: Sequence[Table], console: Console) -> dict[int, tuple["_Grid", list[int]]]:
+    """Each table, by its `id`, with the widths of its columns: the same for all tables with the same titles."""
+    alike: dict[tuple[str, ...], list[Table]] = {}
+    for table in tables:
+        alike.setdefault(tuple(column.heading for column in table.columns), []).append(table)
+    made: dict[int, tuple[_Grid, list[int]]] = {}
+    for members in alike.values():
+        grids = [_Grid(table, console) for table in members]
+        widths = _widest(grids)
+        if not all(grid.fits(widths) for grid in grids):
+            grids = [_Grid(table, console, brief=True) for table in members]
+            widths = _widest(grids)
+        made |= {id(table): (grid, widths) for table, grid in zip(members, grids, strict=True)}
+    return made
+
+
+def _widest(grids: Sequence["_Grid"]) -> list[int]:
+    return [max(column) for column in zip(*(grid.widths for grid in grids), strict=True)]
 
 
 def _text(spans: Line) -> Text:
@@ -94,17 +110,20 @@ def _wrapped(text: Text, console: Console, indent: int = 0) -> Iterator[Text]:
 
 
 class _Grid:
-    """A table as texts, some of several lines."""
+    """A table as texts, some of several lines; `brief` leaves out what is too wide to read at a glance."""
 
-    def __init__(self, table: Table, console: Console) -> None:
+    def __init__(self, table: Table, console: Console, *, brief: bool = False) -> None:
         self._console = console
         self._table = table
+        self._brief = brief
         self._columns = [column for column in table.columns if column.place == "beside"]
         self._rows = [self._placed(row, "beside") for row in table.rows]
         self._above = [self._placed(row, "above") for row in table.rows]
         self._below = [self._placed(row, "below") for row in table.rows]
         self._indent = 2 if any(self._above) else 0
-        self.titles = tuple(column.title for column in self._columns)
+        self._titles = tuple(column.heading for column in self._columns)
+        left = any(isinstance(cell, ScoreCell) for row in table.rows for cell in row)
+        self._right = [column.align == "right" and not left for column in self._columns]
 
     @property
     def widths(self) -> list[int]:
@@ -128,27 +147,37 @@ class _Grid:
         for number, reason in enumerate(self._table.reasons, 1):
             yield from _wrapped(_text(line((f"[{number}] refused: {reason}", "dim"))), self._console, 2)
 
-    def _placed(self, row: Sequence[Cell], place: str) -> list[Text]:
+    def _placed(self, row: Sequence[TableCell], place: str) -> list[Text]:
         """The row's texts in the columns of that place."""
-        wide = self._console.width >= _ROOM_FOR_VERDICTS
         cells = zip(self._table.columns, row, strict=False)
-        return [_cell(cell, verdicts=wide) for column, cell in cells if column.place == place]
+        return [_cell(cell, brief=self._brief) for column, cell in cells if column.place == place]
+
+    def fits(self, widths: Sequence[int]) -> bool:
+        """Whether columns of these widths, or as wide as their titles' longest words, are within the terminal's."""
+        return sum(self._folding(widths)) <= self._room
+
+    @property
+    def _room(self) -> int:
+        return self._console.width - self._indent - _GAP * (len(self._columns) - 1)
+
+    def _folding(self, widths: Sequence[int]) -> list[int]:
+        pieces = (max(map(len, _pieces(title)), default=0) for title in self._titles)
+        return [max(pair) for pair in zip(widths, pieces, strict=True)]
 
     def _fitted(self, widths: Sequence[int]) -> list[int]:
         """The widths with room for titles: whole, else folded; then first and last column give way."""
-        room = self._console.width - self._indent - _GAP * (len(widths) - 1)
-        whole = [max(width, cell_len(title)) for width, title in zip(widths, self.titles, strict=True)]
-        if sum(whole) <= room:
+        whole = [max(width, cell_len(title)) for width, title in zip(widths, self._titles, strict=True)]
+        if sum(whole) <= self._room:
             return whole
-        pieces = [max(map(len, _pieces(title)), default=0) for title in self.titles]
-        fitted = [max(pair) for pair in zip(widths, pieces, strict=True)]
+        fitted = self._folding(widths)
         for at in (0, -1) if self._columns[-1].align == "left" else (0,):
-            fitted[at] = min(fitted[at], max(_LEAST, room - sum(fitted) + fitted[at]))
-        return fitted
+            fitted[at] = min(fitted[at], max(_LEAST, self._room - sum(fitted) + fitted[at]))
+        widest = max(_LEAST, self._console.width - self._indent - fitted[0] - _GAP)
+        return [fitted[0], *(min(width, widest) for width in fitted[1:])]
 
     def _part(self, columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:
-        if any(self.titles):
-            heads = [Text(_folded(self.titles[at], width), "dim") for at, width in zip(columns, widths, strict=True)]
+        if any(self._titles):
+            heads = [Text(_folded(self._titles[at], width), "dim") for at, width in zip(columns, widths, strict=True)]
             yield from self._row(heads, columns, widths)
         above = ""
         for row, over, under in zip(self._rows, self._above, self._below, strict=True):
@@ -171,9 +200,8 @@ class _Grid:
             for stack, at, width in zip(stacks, columns, widths, strict=True):
                 text = stack[height] if height < len(stack) else Text()
                 blank = " " * max(0, width - cell_len(text.plain))
-                right = self._columns[at].align == "right"
-                made.append(blank if right else "").append_text(text)
-                made.append(("" if right else blank) + " " * _GAP)
+                made.append(blank if self._right[at] else "").append_text(text)
+                made.append(("" if self._right[at] else blank) + " " * _GAP)
             made.rstrip()
             yield made
 
@@ -212,32 +240,32 @@ def _folded(title: str, width: int) -> str:
     return "\n".join(each.rstrip() for each in lines)
 
 
-def _cell(cell: Cell, *, verdicts: bool) -> Text:
-    """`verdicts` spells them out beside their signs."""
+def _cell(cell: TableCell, *, brief: bool) -> Text:
     match cell:
-        case Words():
+        case TextCell():
             return Text("\n").join(map(_text, cell.lines))
-        case Subject():
-            return _subject(cell)
-        case Score():
-            return _score(cell, verdicts=verdicts)
-        case Void():
+        case ServerCell():
+            return _server(cell)
+        case ScoreCell():
+            return _score(cell, brief=brief)
+        case InvalidCell():
             return _text(line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid: ", Grade.INVALID), cell.reason))
-        case Change():
-            return Text(_printable(cell.in_full), COLOURS[cell.verdict or "dim"])
+        case ChangeCell():
+            text = f"{cell.brief} {cell.sign}" if brief and cell.brief else cell.in_full
+            return Text(_printable(text), COLOURS[cell.verdict or "dim"])
 
 
-def _subject(subject: Subject) -> Text:
+def _server(server: ServerCell) -> Text:
     """The server, and below it its role or what it is compared with, its own load, and the grades of its findings."""
-    remarks = (subject.role, f"vs {subject.against}" if subject.against else "", subject.load)
+    remarks = (server.role, f"vs {server.against}" if server.against else "", server.load)
     notes = _text(line((", ".join(part for part in remarks if part), "dim")))
-    for grade in subject.grades:
+    for grade in server.grades:
         notes.append(" " if notes else "").append(fmt.GRADE_MARKS[grade], COLOURS[grade])
-    name = Text(_printable(subject.name), "dim" if subject.role == "ceiling" else "")
+    name = Text(_printable(server.name), "dim" if server.role == "ceiling" else "")
     return Text("\n").join([name, notes]) if notes else name
 
 
-def _score(score: Score, *, verdicts: bool) -> Text:
+def _score(score: ScoreCell, *, brief: bool) -> Text:
     estimate, comparison = score.estimate, score.comparison
     if estimate is None:
         return Text("not measured", "dim")
@@ -246,6 +274,6 @@ def _score(score: Score, *, verdicts: bool) -> Text:
         return text
     if comparison.ratio is None or comparison.verdict is None:
         return text.append("\nnot compared", "dim")
-    sign = fmt.MARKS[comparison.verdict] + (f" {comparison.verdict}" if verdicts else "")
+    sign = fmt.MARKS[comparison.verdict] + ("" if brief else f" {comparison.verdict}")
     text.append(f"\n{sign} {fmt.ratio(comparison.ratio.value)}", COLOURS[comparison.verdict])
     return text.append(f" {fmt.spread(comparison.ratio)}".rstrip(), "dim")

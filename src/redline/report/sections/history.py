@@ -8,7 +8,7 @@ from redline.analysis.history import silent
 from redline.model import Verdict
 from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report import format as fmt
-from redline.report.document import Column, Line, Prose, Section, Span, Table, Words, filled, line, words
+from redline.report.document import Column, Line, Prose, Section, Span, Table, TextCell, filled, line, words
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MISSING = "·"
@@ -72,14 +72,14 @@ def _table(cells: Iterable[Followed], history: History) -> Table:
         (_name(one), words(fmt.label(one.metric)), words(sparkline(one, history)), words(last_value(one)), changes)
         for members in by_cell.values()
         for one in members
-        for changes in [Words(tuple(_change_lines(one, history)))]
+        for changes in [TextCell(tuple(_change_lines(one, history)))]
     )
     return Table(_COLUMNS, tuple(rows))
 
 
-def _name(one: Followed) -> Words:
+def _name(one: Followed) -> TextCell:
     remarks = ("  ceiling" if one.role == "ceiling" else "") + ("" if one.current else "  no longer in its suite")
-    return Words((line((one.slug, "strong"), (remarks, "dim")),))
+    return TextCell((line((one.slug, "strong"), (remarks, "dim")),))
 
 
 def _change_lines(one: Followed, history: History) -> Iterator[Line]:

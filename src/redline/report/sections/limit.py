@@ -6,7 +6,7 @@ from redline.model import Finding, FindingKind, Grade
 from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitProbe, LimitReport, LimitStart
 from redline.quantities import duration, percent, rate, significant
 from redline.report import format as fmt
-from redline.report.document import Column, Line, Prose, Section, Table, Words, filled, line, words
+from redline.report.document import Column, Line, Prose, Section, Table, TextCell, filled, line, words
 from redline.report.sections.parts import machine_line, repeat_section, skipped_section
 
 _PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
@@ -40,10 +40,10 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
     sections = (
         Section(title(report), tuple(filled(head, answers_table(report))), level=1),
         Section("Around the limit", tuple(filled(*around))),
-        skipped_section(report.skipped),
+        *skipped_section(report.skipped),
         repeat_section(report.environment, report.command),
     )
-    return tuple(section for section in sections if section and section.blocks)
+    return tuple(section for section in sections if section.blocks)
 
 
 def _cell_summary(cell: CellLimit, name: str) -> Section:
@@ -56,7 +56,7 @@ def _cell_summary(cell: CellLimit, name: str) -> Section:
     )
 
 
-def _numbers(probe: LimitProbe) -> Iterator[Words]:
+def _numbers(probe: LimitProbe) -> Iterator[TextCell]:
     yield words(rate_text(probe.rate_per_s))
     yield words(rate_text(probe.answered_per_s))
     for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns):
@@ -113,8 +113,8 @@ def answers_table(report: LimitReport) -> Table:
     return Table(columns, tuple(row for cell in report.cells for row in _answer_rows(cell, several=several)))
 
 
-def _answer_rows(cell: CellLimit, *, several: bool) -> Iterator[tuple[Words, ...]]:
-    name = Words((line((cell.slug, "strong")), *((line(cell.scenario),) if several else ())))
+def _answer_rows(cell: CellLimit, *, several: bool) -> Iterator[tuple[TextCell, ...]]:
+    name = TextCell((line((cell.slug, "strong")), *((line(cell.scenario),) if several else ())))
     knee = words(rate_text(cell.knee.rate_per_s) if cell.knee else "")
     if not cell.limits:
         yield name, words(), words(), words(), words(ending_text(cell)), knee

@@ -1,8 +1,9 @@
 """Sections that several kinds of report have: what was skipped, and how to repeat what was done."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from redline.model import Environment, Skipped
+from redline.report import format as fmt
 from redline.report.document import Item, Items, Prose, Section, line
 
 
@@ -11,13 +12,15 @@ def machine_line(machine: Environment) -> str:
     return f"{machine.cpu_model or 'unknown CPU'}, {machine.cores} core{'' if machine.cores == 1 else 's'}"
 
 
-def skipped_section(skipped: Iterable[Skipped]) -> Section:
-    """Each reason with its cells."""
+def skipped_section(skipped: Iterable[Skipped]) -> Iterator[Section]:
+    """Each reason with its cells; nothing where nothing was skipped."""
     reasons: dict[str, list[str]] = {}
     for skip in skipped:
         reasons.setdefault(skip.reason, []).append(skip.slug)
     items = (Item(line(reason), (line((", ".join(slugs), "dim")),)) for reason, slugs in reasons.items())
-    return Section("Skipped", (Items(tuple(items)),) if reasons else ())
+    if reasons:
+        count = fmt.count(sum(map(len, reasons.values())), "cell")
+        yield Section(f"Skipped: {count}", (Items(tuple(items)),))
 
 
 def repeat_section(machine: Environment, command: str, *before: str) -> Section:

@@ -15,10 +15,17 @@ from redline.report.render.html.places import rankings
 from redline.report.render.html.plots import payload
 from redline.report.render.html.shell import TEMPLATES, asset, policy
 from redline.report.render.html.waterfall import layers
-from redline.report.render.pairs import lone_rounds
-from redline.report.render.rounds import rounds_told
-from redline.report.render.views import because, built, caveats, doubts, grave, groups, servers, tally
-from redline.report.render.warm_ups import trial_text, warm_ups
+from redline.report.sections.trials import lone_rounds, precision_text, trial_text, warm_ups
+from redline.report.sections.views import (
+    built,
+    caveats,
+    finding_groups,
+    groups,
+    invalid_findings,
+    invalid_reason,
+    servers,
+    tally,
+)
 
 
 class HtmlRenderer:
@@ -37,7 +44,7 @@ class HtmlRenderer:
                 layers=layers(report),
                 ranked=rankings(report),
                 report=report,
-                doubts=doubts(report),
+                doubts=finding_groups(report),
                 tally=tally(report),
                 built=built(report),
                 caveats=caveats(report),
@@ -65,11 +72,11 @@ def templates() -> Environment:
     )
     made.globals.update(
         fmt=fmt,
-        because=because,
+        invalid_reason=invalid_reason,
         warm_ups=warm_ups,
         trial_text=trial_text,
-        grave=grave,
-        rounds_told=rounds_told,
+        invalid_findings=invalid_findings,
+        precision_text=precision_text,
         breakable=_breakable,
         camel=_camel,
         verdict_marks=fmt.MARKS,

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from redline.model import CellReport, Comparison, Metric, Report
 from redline.report import format as fmt
-from redline.report.render.boards import Board, Column, cost_boards, refusals, steps, tells_more
 from redline.report.render.html.bars import Bars, Scale
-from redline.report.render.lines import Line
-from redline.report.render.views import load_told
+from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards, refusals, steps, worth_showing
+from redline.report.sections.views import common_load
 from redline.suite.load_text import is_open
 
 _OPEN_AT_MOST = 48
@@ -46,9 +45,9 @@ class Panel:
 class Table:
     """Tiles by line and column, lines gathered by setting; columns gathered by load where there is more than one."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Workload, ...]
     loads: tuple[tuple[str, int], ...]
-    groups: tuple[tuple[str, tuple[tuple[Line, tuple[Tile, ...]], ...]], ...]
+    groups: tuple[tuple[str, tuple[tuple[ServerPair, tuple[Tile, ...]], ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Answer:
 def cost(report: Report) -> Answer | None:
     """What each server costs against its baseline; None when the results say it all, or nothing is compared."""
     boards = cost_boards(report)
-    if not tells_more(boards):
+    if not worth_showing(boards):
         return None
     views = tuple((board.metric, (_view(report, board, "", unfolded=True),)) for board in boards)
     return Answer(views, _first(report, boards))
@@ -137,7 +136,7 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
     loads = [
         LoadView(
             load,
-            load_told(_shown(part, cells)) if load else "",
+            common_load(_shown(part, cells)) if load else "",
             tuple((setting, _panels(part, setting, scale, numbers)) for setting in part.settings),
             _table(part, numbers),
             open=small or (unfolded and place == 0),
@@ -161,11 +160,13 @@ def _shown(board: Board, cells: Mapping[str, CellReport]) -> Iterator[CellReport
         yield from (cells[one] for one in (found.cell_id, found.baseline_id) if one in cells)
 
 
-def _panels(board: Board, setting: str, scale: Scale, numbers: dict[tuple[Line, Column], int]) -> tuple[Panel, ...]:
+def _panels(
+    board: Board, setting: str, scale: Scale, numbers: dict[tuple[ServerPair, Workload], int]
+) -> tuple[Panel, ...]:
     lines = board.of_setting(setting)
     titles = {column: board.title_of(column) for column in board.columns}
 
-    def panel(title: str, rows: Sequence[tuple[str, Line, Column]]) -> Panel:
+    def panel(title: str, rows: Sequence[tuple[str, ServerPair, Workload]]) -> Panel:
         found = [board.found.get((line, column)) for _, line, column in rows]
         tiles = (_tile(one, numbers.get(row[1:])) for one, row in zip(found, rows, strict=True))
         return Panel(title, tuple(name for name, _, _ in rows), tuple(tiles), scale.bars(found))
@@ -175,7 +176,7 @@ def _panels(board: Board, setting: str, scale: Scale, numbers: dict[tuple[Line, 
     return tuple(panel(title, [(line.server, line, column) for line in lines]) for column, title in titles.items())
 
 
-def _table(board: Board, numbers: dict[tuple[Line, Column], int]) -> Table:
+def _table(board: Board, numbers: dict[tuple[ServerPair, Workload], int]) -> Table:
     groups = []
     for setting in board.settings:
         rows = tuple(
@@ -206,7 +207,7 @@ def _tile(comparison: Comparison | None, note: int | None) -> Tile:
     )
 
 
-def _where(places: Sequence[tuple[Line, Column]]) -> str:
+def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:
     """The places in words; the first few of many."""
     named = [
         " ".join(part for part in (line.server, line.setting, column.scenario, column.load) if part)

@@ -18,7 +18,7 @@ from redline.model import (
 from redline.report import format as fmt
 from redline.report.render.html.forest import Axis, Mark, bar
 from redline.report.render.html.plots import drawn
-from redline.report.render.views import Group, comparisons_by_cell, groups, servers, weighed
+from redline.report.sections.views import Group, comparisons_by_cell, groups, servers, weighed_findings
 
 _UNFOLDED = 6
 _DRAWN_EACH = 200
@@ -138,7 +138,7 @@ def page(report: Report) -> Page:
 def _doubts(cell: CellReport) -> tuple[tuple[FindingKind, Grade], ...]:
     """Each kind once, at its gravest; trials of one cell are often late by more and by less. Not what is no doubt."""
     gravest: dict[FindingKind, Grade] = {}
-    for found in weighed(cell):
+    for found in weighed_findings(cell):
         if found.kind not in REASSURING:
             gravest.setdefault(found.kind, found.grade)
     return tuple(gravest.items())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from redline.model import CellReport, Metric, Ranking, Report
 from redline.report import format as fmt
 from redline.report.render.html.bars import place_bar
-from redline.report.render.ranks import rank_text, server_in, unranked
-from redline.report.render.views import load_told
+from redline.report.sections.costs import rank_text, server_in, unranked
+from redline.report.sections.views import common_load
 
 _OPEN_AT_MOST = 8
 """So many rankings are shown unfolded; of more, those of the first load are."""
@@ -78,5 +78,5 @@ def _of_load(load: str, report: Report, cells: dict[str, CellReport], *, unfolde
         if ranking.load == load
     )
     shown = (place.cell_id for ranking in report.rankings if ranking.load == load for place in ranking.places)
-    text = load_told(cells[cell_id] for cell_id in shown if cell_id in cells)
+    text = common_load(cells[cell_id] for cell_id in shown if cell_id in cells)
     return RankedLoad(load, text, views, unranked(report, load), unfolded)

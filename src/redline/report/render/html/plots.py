@@ -9,7 +9,7 @@ from statistics import median
 from typing import NotRequired, TypedDict
 
 from redline.model import CellReport, Moment, Percentile
-from redline.report.render.views import Group
+from redline.report.sections.views import Group
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
 _MOST_INSTANTS = 300

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from redline.model import CellReport, Estimate, Layer, Metric, Report, Verdict, Waterfall
 from redline.quantities import scale_of
+from redline.report.document import ChangeCell
 from redline.report.render.html.bars import ROW, WIDTH, Tick
-from redline.report.render.layers import ALL_LAYERS, Change, Told, base_of, each_load
-from redline.report.render.views import load_told
+from redline.report.sections.layers import ALL_LAYERS, WaterfallLines, base_text, each_load
+from redline.report.sections.views import common_load
 
 _HALF_BAR = 6
 _HALF_CAP = 4
@@ -47,7 +48,7 @@ class Picture:
     metric: Metric
     names: tuple[str, ...]
     base: str
-    changes: tuple[Change, ...]
+    changes: tuple[ChangeCell, ...]
     drawn: Drawn
 
 
@@ -55,7 +56,7 @@ class Picture:
 class FallView:
     """One waterfall: its pictures, and its numbers for a table."""
 
-    told: Told
+    told: WaterfallLines
     pictures: tuple[Picture, ...]
 
 
@@ -72,23 +73,23 @@ def layers(report: Report) -> tuple[LayersView, ...]:
     """Every waterfall of the report, by load; none where no baseline has one itself."""
     cells = {(cell.server, cell.scenario, cell.load): cell for cell in report.cells if cell.role == "subject"}
     return tuple(
-        LayersView(load, load_told(_shown(falls, cells)), tuple(_view(fall, cells) for fall in falls))
+        LayersView(load, common_load(_shown(falls, cells)), tuple(_view(fall, cells) for fall in falls))
         for load, falls in each_load(report.layers)
     )
 
 
-def _shown(falls: tuple[Told, ...], cells: Mapping[_Key, CellReport]) -> Iterator[CellReport]:
+def _shown(falls: tuple[WaterfallLines, ...], cells: Mapping[_Key, CellReport]) -> Iterator[CellReport]:
     for told in falls:
         for slug in (told.fall.base, *(step.server for step in told.fall.steps)):
             if cell := cells.get((slug, told.fall.scenario, told.fall.load)):
                 yield cell
 
 
-def _view(told: Told, cells: Mapping[_Key, CellReport]) -> FallView:
+def _view(told: WaterfallLines, cells: Mapping[_Key, CellReport]) -> FallView:
     return FallView(told, tuple(_picture(told, metric, cells) for metric in told.metrics))
 
 
-def _picture(told: Told, metric: Metric, cells: Mapping[_Key, CellReport]) -> Picture:
+def _picture(told: WaterfallLines, metric: Metric, cells: Mapping[_Key, CellReport]) -> Picture:
     fall = told.fall
     throughput = metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
@@ -99,7 +100,7 @@ def _picture(told: Told, metric: Metric, cells: Mapping[_Key, CellReport]) -> Pi
     return Picture(
         metric,
         (fall.base, *(line.name for line in told.lines[:-1]), ALL_LAYERS),
-        base_of(base),
+        base_text(base),
         tuple(line.throughput if throughput else line.cpu for line in told.lines),
         draw([ground, *steps, total], metric.unit),
     )

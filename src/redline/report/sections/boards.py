@@ -1,15 +1,101 @@
-"""Comparisons as a study asks for them: servers in lines, scenarios and loads in columns, a board for each metric."""
+"""Comparisons laid out: servers in lines, scenarios and loads in columns, a board for each metric."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from redline.model import COMPARED, SHOWN, CellReport, Comparison, Metric, Report
-from redline.report.render.lines import SCENARIO, Line, Naming, defaults_told
+
+SCENARIO = "scenario"
+"""The one axis of effects that is no option."""
 
 
 @dataclass(frozen=True)
-class Column:
+class ServerPair:
+    """One server against another, both with the same `setting`, such as `interceptor=off`; empty when none varies."""
+
+    server: str
+    against: str
+    setting: str
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How lines are named: `axis` is the option that is stepped on.
+
+    `defaults` are the values that slugs leave out, by server and option: two servers may have different ones.
+    """
+
+    defaults: Mapping[tuple[str, str], str]
+    axis: str = ""
+
+    def named(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ServerPair]:
+        """A line for each pair of slugs, no two alike. What both have of their options is the setting, where it varies.
+
+        Should two pairs come out alike, all are named by their whole slugs: no number may take another's place.
+        """
+        shared = {pair: _shared(*pair) for pair in pairs}
+        axes = {name for tokens in shared.values() for name in tokens} - {self.axis}
+        varying = sorted(name for name in axes if len({tokens.get(name) for tokens in shared.values()}) > 1)
+        lines = {
+            (ours, theirs): ServerPair(
+                _without(ours, {*tokens, self.axis}),
+                _without(theirs, {*tokens, self.axis}),
+                " ".join(text for name in varying if (text := tokens.get(name) or self._default(ours, theirs, name))),
+            )
+            for (ours, theirs), tokens in shared.items()
+        }
+        alike = len(set(lines.values())) < len(lines)
+        return {pair: ServerPair(*pair, "") for pair in lines} if alike else lines
+
+    def _default(self, ours: str, theirs: str, name: str) -> str:
+        """The option with the value that both have without saying so; empty when that is not one known value."""
+        if name in _options(ours) or name in _options(theirs):
+            return ""
+        value, other = (self.defaults.get((_server(slug), name)) for slug in (ours, theirs))
+        return f"{name}={value}" if value is not None and value == other else ""
+
+
+def known_defaults(report: Report) -> dict[tuple[str, str], str]:
+    """The values of options that slugs leave out, by server and option, as far as effects of these options show."""
+    names = {cell.cell_id: cell.server for cell in report.cells}
+    found = {}
+    for effect in report.effects:
+        sides = ((effect.comparison.cell_id, effect.value), (effect.comparison.baseline_id, effect.reference))
+        for cell_id, value in sides if effect.axis != SCENARIO else ():
+            slug = names.get(cell_id, "")
+            if slug and effect.axis not in _options(slug):
+                found[_server(slug), effect.axis] = value
+    return found
+
+
+def against_in_short(server: str, against: str) -> str:
+    """What a server is held against, without the options that both have alike."""
+    return _without(against, set(_shared(server, against)))
+
+
+def _shared(server: str, against: str) -> dict[str, str]:
+    """The options, by name, that both slugs give with the same value."""
+    ours, theirs = _options(server), _options(against)
+    return {name: token for name, token in ours.items() if theirs.get(name) == token}
+
+
+def _options(slug: str) -> dict[str, str]:
+    """What a slug says after the server's name: `interceptor=off` by `interceptor`, `http2` by itself."""
+    return {token.partition("=")[0]: token for token in slug.split("+")[1:]}
+
+
+def _server(slug: str) -> str:
+    return slug.partition("+")[0]
+
+
+def _without(slug: str, hidden: set[str]) -> str:
+    name, *tokens = slug.split("+")
+    return "+".join([name, *(token for token in tokens if token.partition("=")[0] not in hidden)])
+
+
+@dataclass(frozen=True)
+class Workload:
     """One scenario under one load."""
 
     scenario: str
@@ -21,16 +107,16 @@ class Board:
     """One metric's comparisons by line and column; what was never compared has no entry."""
 
     metric: Metric
-    found: dict[tuple[Line, Column], Comparison]
+    found: dict[tuple[ServerPair, Workload], Comparison]
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[ServerPair, ...]:
         """In the report's order, those of one setting together."""
         lines = tuple(dict.fromkeys(line for line, _ in self.found))
         return tuple(line for setting in self.settings for line in lines if line.setting == setting)
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Workload, ...]:
         """In the report's order, those of one load together."""
         columns = tuple(dict.fromkeys(column for _, column in self.found))
         return tuple(column for load in self.loads for column in columns if column.load == load)
@@ -62,8 +148,8 @@ class Board:
             return (("", self),)
         return tuple((load, self.under(load)) for load in self.loads)
 
-    def title_of(self, column: Column) -> str:
-        """What tells the column from the others: scenario, load or both."""
+    def title_of(self, column: Workload) -> str:
+        """What distinguishes the column from the others: scenario, load or both."""
         names = (column.scenario if len(self.scenarios) > 1 else "", column.load if len(self.loads) > 1 else "")
         return " · ".join(name for name in names if name) or column.scenario
 
@@ -71,7 +157,7 @@ class Board:
         """The part that belongs to one load."""
         return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load})
 
-    def of_setting(self, setting: str) -> tuple[Line, ...]:
+    def of_setting(self, setting: str) -> tuple[ServerPair, ...]:
         """The lines of one setting."""
         return tuple(line for line in self.lines if line.setting == setting)
 
@@ -96,10 +182,10 @@ def cost_boards(report: Report) -> tuple[Board, ...]:
     """What each server costs against its baseline, a board for each metric; empty when nothing is compared."""
     cells = {cell.cell_id: cell for cell in report.cells}
     shown = [c for c in report.comparisons if c.cell_id in cells and cells[c.cell_id].role == "subject"]
-    return _boards(shown, cells, Naming(defaults_told(report)))
+    return _boards(shown, cells, Naming(known_defaults(report)))
 
 
-def tells_more(boards: tuple[Board, ...]) -> bool:
+def worth_showing(boards: tuple[Board, ...]) -> bool:
     """Whether there is something to see: more scenarios, loads or pairs than one, or what no other table shows."""
     return any(len(board.found) > 1 or board.metric not in SHOWN for board in boards)
 
@@ -107,7 +193,7 @@ def tells_more(boards: tuple[Board, ...]) -> bool:
 def steps(report: Report) -> tuple[Step, ...]:
     """The effects by axis, value and reference, in the order in which they first appear."""
     cells = {cell.cell_id: cell for cell in report.cells}
-    defaults = defaults_told(report)
+    defaults = known_defaults(report)
     gathered: dict[tuple[str, str, str], list[Comparison]] = {}
     for effect in report.effects:
         if effect.comparison.cell_id in cells:
@@ -120,7 +206,7 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
     servers = {c.cell_id: cells[c.cell_id].server for c in kept} | {
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
-    lines = naming.lines({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
+    lines = naming.named({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
     boards = []
     for metric in COMPARED:
         found = {
@@ -133,17 +219,17 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
     return tuple(boards)
 
 
-def _column(cell: CellReport) -> Column:
-    return Column(cell.scenario, cell.load)
+def _column(cell: CellReport) -> Workload:
+    return Workload(cell.scenario, cell.load)
 
 
-def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[Line, Column], ...]]]:
+def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[ServerPair, Workload], ...]]]:
     """The reasons for which comparisons were refused, numbered from 1, each with where it holds."""
-    reasons: dict[str, list[tuple[Line, Column]]] = {}
+    reasons: dict[str, list[tuple[ServerPair, Workload]]] = {}
     for line in board.lines:
         for column in board.columns:
             comparison = board.found.get((line, column))
             if comparison is not None and comparison.ratio is None:
-                reasons.setdefault(comparison.refused or "no reason was told", []).append((line, column))
+                reasons.setdefault(comparison.refused or "no reason was given", []).append((line, column))
     for number, (reason, places) in enumerate(reasons.items(), 1):
         yield number, reason, tuple(places)

@@ -1,4 +1,4 @@
-"""What every renderer asks of a Report: cells by scenario and load, a cell's comparisons, doubts said once."""
+"""A report's cells by scenario and load, the comparisons of a cell, and findings gathered over all cells."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from redline.findings import REASSURING
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
-from redline.report.render.lines import against_in_short
+from redline.report.sections.boards import against_in_short
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Said:
+class SharedMessage:
     """One message and the cells, by slug, of which it is said."""
 
     message: str
@@ -62,33 +62,33 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class FindingGroup:
     """All findings of one kind, grade and advice."""
 
     kind: FindingKind
     grade: Grade
     advice: str
-    said: tuple[Said, ...]
+    messages: tuple[SharedMessage, ...]
     log_tail: str = ""
     """The end of the server's output in the first trial that it is about and that has some."""
 
     @property
     def slugs(self) -> tuple[str, ...]:
         """The cells that it touches, each once."""
-        return tuple(dict.fromkeys(slug for said in self.said for slug in said.slugs))
+        return tuple(dict.fromkeys(slug for each in self.messages for slug in each.slugs))
 
     @property
     def example(self) -> str:
         """One message for all: trials of many cells say the same with other figures."""
-        more = len(self.said) - 1
-        return self.said[0].message + (f" (And {more} more like it.)" if more else "")
+        more = len(self.messages) - 1
+        return self.messages[0].message + (f" (And {more} more like it.)" if more else "")
 
     def where(self, cells: int) -> str:
         """The cells in words, of a report that has so many."""
         return "every cell" if len(self.slugs) == cells > 1 else ", ".join(self.slugs)
 
 
-def load_told(cells: Iterable[CellReport]) -> str:
+def common_load(cells: Iterable[CellReport]) -> str:
     """The load of these cells in words, as long as they all have one; empty without cells."""
     texts = {cell.load_text for cell in cells}
     return "not the same for all" if len(texts) > 1 else "".join(texts)
@@ -110,7 +110,7 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
     return Group(
         scenario,
         load,
-        load_told(cells),
+        common_load(cells),
         _families(cells, bases),
         {one: against_in_short(names[one], names.get(base, base)) for one, base in bases.items()} if several else {},
     )
@@ -159,7 +159,7 @@ def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
     return {caveat: tuple(metrics) for caveat, metrics in found.items()}
 
 
-def weighed(cell: CellReport) -> tuple[Finding, ...]:
+def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     """The cell's findings as they weigh on its numbers, gravest first, otherwise in their order.
 
     No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
@@ -185,15 +185,15 @@ def _left_out(finding: Finding, count: int, made: int) -> Finding:
 
 def marks(cell: CellReport) -> tuple[Grade, ...]:
     """The grades of its doubts, each once, gravest first; what is good to know is none."""
-    return tuple(dict.fromkeys(finding.grade for finding in weighed(cell) if finding.kind not in REASSURING))
+    return tuple(dict.fromkeys(finding.grade for finding in weighed_findings(cell) if finding.kind not in REASSURING))
 
 
-def because(cell: CellReport) -> str:
+def invalid_reason(cell: CellReport) -> str:
     """Why an invalid cell shows no number: one message for each kind of its `invalid` findings."""
-    return " ".join(f.message for f in grave(cell)) or "No trial of this cell can be used."
+    return " ".join(f.message for f in invalid_findings(cell)) or "No trial of this cell can be used."
 
 
-def grave(cell: CellReport) -> tuple[Finding, ...]:
+def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
     """The cell's `invalid` findings, the first of each kind."""
     kinds: dict[FindingKind, Finding] = {}
     for finding in cell.findings:
@@ -202,17 +202,19 @@ def grave(cell: CellReport) -> tuple[Finding, ...]:
     return tuple(kinds.values())
 
 
-def doubts(report: Report) -> tuple[Doubt, ...]:
+def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
     """The findings of all cells, gravest first and what is good to know last; what is said of many is said once."""
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
-        for finding in weighed(cell):
+        for finding in weighed_findings(cell):
             key = finding.kind, finding.grade, finding.advice
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)
     gathered = [
-        Doubt(*key, tuple(Said(message, tuple(slugs)) for message, slugs in messages.items()), tails[key])
+        FindingGroup(
+            *key, tuple(SharedMessage(message, tuple(slugs)) for message, slugs in messages.items()), tails[key]
+        )
         for key, messages in kinds.items()
     ]
     return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, doubt.kind in REASSURING)))

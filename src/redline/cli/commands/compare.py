@@ -1,56 +1,21 @@
-"""`redline report` and `redline compare`: views of what is stored."""
+"""`redline compare`: two runs, or one run's variants with their baseline."""
 
 import sys
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from redline.analysis import build_report, compare_runs
 from redline.analysis.compare import not_run
 from redline.analysis.environments import grave
-from redline.cli import exits, places, stages
-from redline.cli.command_line import FailOnVerdict, ReportFormat
+from redline.cli import exits
+from redline.cli.command_line import FailOnVerdict
+from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
 from redline.cli.show import show
-from redline.cli.summary import print_comparisons, print_report
-from redline.errors import RedlineError, StoreError, UsageError
+from redline.errors import RedlineError, UsageError
 from redline.model import SHOWN, Comparison, Finding, Grade, Metric, Report, Run, Verdict
-from redline.report.render import RENDERERS
-from redline.report.render.limits import LIMIT_RENDERERS
-from redline.report.sections.limit import limit_summary
-from redline.storage.runs import RunStore
-from redline.storage.searches import LimitStore
-
-
-def report(run: Path, form: ReportFormat | None, json: bool) -> None:
-    """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
-    if json:
-        form = ReportFormat.JSON
-    if (searched := LimitStore(run)).there:
-        _show_search(searched, form)
-        return
-    made = build_report(read_run(run))
-    if form is None:
-        print_report(made, Console())
-        return
-    sys.stdout.buffer.write(RENDERERS[form.value].render(made))
-    sys.stdout.flush()
-
-
-def _show_search(store: LimitStore, form: ReportFormat | None) -> None:
-    """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
-    found = store.report()
-    if found is None:
-        hint = f"go on with: {places.own_name()} limit --resume {store.folder}"
-        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint=hint)
-    if form is None:
-        show(limit_summary(found))
-        return
-    if form.value not in LIMIT_RENDERERS:
-        raise UsageError(f"{store.folder} holds a search, which has no {form.value}", hint="take html, json or md")
-    sys.stdout.buffer.write(LIMIT_RENDERERS[form.value].render(found))
-    sys.stdout.flush()
+from redline.report.sections.comparison import comparison_sections
 
 
 def compare(run: Path, other: Path | None, fail_on: list[FailOnVerdict] | None, anyway: bool, json: bool) -> None:
@@ -60,28 +25,14 @@ def compare(run: Path, other: Path | None, fail_on: list[FailOnVerdict] | None, 
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
-        print_comparisons(result.comparisons, Console(), base=result.base, other=result.other)
-    _tell_doubts(result)
+        show(comparison_sections(result.comparisons, base=result.base, other=result.other))
+    _warn(result)
     if fail_on:
         gate(result, {Verdict(verdict.value) for verdict in fail_on})
 
 
-def read_run(folder: Path) -> Run:
-    """A stored run. Raises StoreError when there is none, and says so where its first part is all that there is."""
-    if LimitStore(folder).there:
-        hint = f"see it with: {places.own_name()} report {folder}"
-        raise StoreError(f"{folder} holds a search for limits, and no run", hint=hint)
-    first = stages.capacity_of(folder)
-    if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):
-        raise StoreError(
-            f"{folder} has been measured no further than its capacity",
-            hint=f"go on with: {places.own_name()} run --resume {folder}; or see: redline report {first.folder}",
-        )
-    return RunStore(folder).run()
-
-
-def _tell_doubts(result: CompareResult) -> None:
-    """What to know before believing it, on stderr."""
+def _warn(result: CompareResult) -> None:
+    """Findings and differences between the environments, on stderr."""
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
@@ -95,7 +46,7 @@ def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
 
     A p99.9 fails by being slower alone. Most runs have too few requests to say more of it, and what else may forbid
     a comparison forbids it in every metric. A p90 stands between two that fail, and memory is no speed: each metric
-    more is one more chance of a false alarm, so these are told and fail nothing.
+    more is one more chance of a false alarm, so these are shown and fail nothing.
     """
     shown = [comparison for comparison in result.comparisons if comparison.metric in SHOWN]
     far_tail = [comparison for comparison in result.comparisons if comparison.metric is Metric.P999]
@@ -103,12 +54,14 @@ def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
     if any(c.verdict in unwanted for c in shown) or any(c.verdict in slower for c in far_tail):
         raise typer.Exit(exits.MISSED)
     if not shown:
-        told = "; ".join(result.unmatched) or "no cell of the run has its baseline beside it"
-        raise RedlineError(f"nothing could be compared: {told}", hint="measure a cell and its baseline in one run")
+        missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
+        raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
     refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in shown if (reason := _why_none(c))})
     if refused or result.unmatched:
-        told = "; ".join((*refused, *result.unmatched))
-        raise RedlineError(f"not everything could be compared: {told}", hint="mend these cells and measure them again")
+        missing = "; ".join((*refused, *result.unmatched))
+        raise RedlineError(
+            f"not everything could be compared: {missing}", hint="fix these cells and measure them again"
+        )
 
 
 def _why_none(comparison: Comparison) -> str:
@@ -140,8 +93,8 @@ def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
     differing = grave(base.manifest.environment, other.manifest.environment)
     if differing and not anyway:
         raise UsageError(
-            f"{between} are of two worlds: {'; '.join(map(str, differing))}",
-            hint="measure both in one run, or both here and now; --anyway compares them all the same",
+            f"{between} come from environments that differ gravely: {'; '.join(map(str, differing))}",
+            hint="measure both in one run, or both here and now; --anyway compares them nevertheless",
         )
     compared = compare_runs(base, other)
     if not compared.comparisons:

@@ -1,0 +1,39 @@
+"""A list of comparisons as sections: each cell's ratios, with interval and verdict."""
+
+from collections.abc import Iterable, Iterator
+
+from redline.model import SHOWN, Comparison
+from redline.report import format as fmt
+from redline.report.document import Column, Prose, Section, Table, TextCell, filled, line, words
+from redline.report.sections.trials import lone_rounds_of
+
+_COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
+_HASH = 9  # a cell's id is its slug, a dash and eight hex digits
+
+
+def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
+    """By cell and baseline; `base` and `other` name the runs.
+
+    Of metrics that tables do not show (the p99.9) only what could be compared: in most runs it is refused.
+    """
+    yield Section(f"{other} against {base}" if base != other else f"{base} against its baseline", ())
+    by_pair: dict[tuple[str, str], list[Comparison]] = {}
+    for comparison in comparisons:
+        if comparison.metric in SHOWN or comparison.verdict:
+            by_pair.setdefault((comparison.cell_id, comparison.baseline_id), []).append(comparison)
+    for (cell_id, baseline_id), found in by_pair.items():
+        against = f"against {baseline_id[:-_HASH]}" if baseline_id != cell_id else ""
+        rounds = Prose.of((text.partition(":")[0] for text in lone_rounds_of(found)), "dim", listed=True)
+        yield Section(cell_id[:-_HASH], tuple(filled(Table(_COLUMNS, tuple(map(_row, found))), rounds)), against)
+
+
+def _row(found: Comparison) -> tuple[TextCell, ...]:
+    if found.ratio is None or found.verdict is None:
+        return words(fmt.label(found.metric)), words(), words(), words(f"not compared: {found.refused}", look="dim")
+    verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip()
+    return (
+        words(fmt.label(found.metric)),
+        words(fmt.ratio(found.ratio.value)),
+        TextCell((line((fmt.interval(found.ratio), "dim")),)),
+        words(verdict, look=found.verdict),
+    )

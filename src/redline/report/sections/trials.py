@@ -1,0 +1,107 @@
+"""What is said of the trials behind the numbers: how they warmed up, why so many were made, which have no partner."""
+
+from collections.abc import Iterable
+
+from redline.model import CellReport, Comparison, Precision, Report, Warming, WarmUp
+from redline.quantities import duration, percent
+from redline.report import format as fmt
+
+_ORDER: tuple[Warming, ...] = ("flat", "warmed up", "slowing down", "never steady")
+
+
+def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
+    """Servers, with commas, and how they warmed up; nothing of cells whose trials were too short to judge."""
+    said: dict[str, list[str]] = {}
+    for cell in cells:
+        if text := warm_up_text(cell):
+            said.setdefault(text, []).append(cell.server)
+    return [(", ".join(servers), text) for text, servers in said.items()]
+
+
+def warm_up_text(cell: CellReport) -> str:
+    """`3 of 5 trials flat, 2 warmed up after 4.20 s to 6.10 s; measured from 8.40 s to 12.5 s`; empty: not known."""
+    seen = [trial.warm_up for trial in cell.trials if trial.warm_up]
+    if not seen:
+        return ""
+    kinds = {kind: [each for each in seen if each.kind == kind] for kind in _ORDER}
+    counted = [(kind, found) for kind, found in kinds.items() if found]
+    of = f" of {len(cell.trials)} trials"
+    all_alike = len(counted) == 1 and len(seen) == len(cell.trials)
+    parts = [
+        ("" if all_alike else f"{len(found)}{of if first == 0 else ''} ") + _kind_text(kind, found)
+        for first, (kind, found) in enumerate(counted)
+    ]
+    return f"{', '.join(parts)}; measured from {_range(each.measured_from_ns for each in seen)}"
+
+
+def trial_text(warm_up: WarmUp | None) -> str:
+    """`warmed up after 4.20 s, measured from 8.40 s`; empty when not known."""
+    return (
+        f"{_kind_text(warm_up.kind, [warm_up])}, measured from {duration(warm_up.measured_from_ns)}" if warm_up else ""
+    )
+
+
+def _kind_text(kind: Warming, found: list[WarmUp]) -> str:
+    if kind == "warmed up":
+        return f"warmed up after {_range(each.steady_from_ns or 0 for each in found)}"
+    if kind == "slowing down":
+        return f"slowing down, by {percent(max(each.lost or 0.0 for each in found))}"
+    return kind
+
+
+def _range(times_ns: Iterable[int]) -> str:
+    ordered = sorted(times_ns)
+    ends = dict.fromkeys((duration(ordered[0]), duration(ordered[-1])))
+    return " to ".join(ends)
+
+
+def precision_text(precision: Precision) -> str:
+    """`7 rounds: all main comparisons are within ±2%, the widest (rust.axum.SimpleGet.saturate) ±1.8%`."""
+    rounds = fmt.count(precision.rounds, "round")
+    if precision.ended == "no valid trial":
+        return f"{rounds}: {_lost(precision)}"
+    ended = {"at most": ", the most that were allowed", "budget": ", until the budget was spent"}.get(precision.ended)
+    return f"{rounds}{ended or ''}: {_known(precision)}{_without(precision)}"
+
+
+def _known(precision: Precision) -> str:
+    goal = f"±{fmt.percent(precision.asked)}"
+    if precision.half_width is None or precision.cell_id is None:
+        return f"no main comparison has an interval yet; the goal is {goal}"
+    widest = f"the widest ({_slug(precision.cell_id)}) ±{fmt.percent(precision.half_width)}"
+    if precision.half_width <= precision.asked:
+        return f"all main comparisons are within {goal}, {widest}"
+    return f"not all main comparisons are within {goal}, {widest}"
+
+
+def _lost(precision: Precision) -> str:
+    lost = ", ".join(map(_slug, precision.lost)) or "a main comparison"
+    return f"no valid trial of {lost}, so more rounds would not help; the goal was ±{fmt.percent(precision.asked)}"
+
+
+def _without(precision: Precision) -> str:
+    if not precision.without or precision.half_width is None:
+        return ""
+    return f"; without an interval: {', '.join(map(_slug, precision.without))}"
+
+
+def lone_rounds(report: Report) -> tuple[str, ...]:
+    """Of all that the report compares: with baselines, and step by step."""
+    return lone_rounds_of((*report.comparisons, *(effect.comparison for effect in report.effects)))
+
+
+def lone_rounds_of(comparisons: Iterable[Comparison]) -> tuple[str, ...]:
+    """`4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate`."""
+    found: dict[tuple[str, str], str] = {}
+    for one in comparisons:
+        if one.rounds is not None and one.ratio is not None:
+            found.setdefault(
+                (one.cell_id, one.baseline_id),
+                f"{one.ratio.n} of {one.rounds} rounds have a valid trial of both: "
+                f"{_slug(one.cell_id)} and {_slug(one.baseline_id)}",
+            )
+    return tuple(found.values())
+
+
+def _slug(cell_id: str) -> str:
+    return cell_id.rpartition("-")[0]
