@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from redline.suite import Overrides, load_catalogue
-from redline.suite.schema.json_schema import schemas
+from redline.suite.schema.suite import schemas
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE
 

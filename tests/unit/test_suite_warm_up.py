@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.suite import Overrides, make_plan
-from redline.suite.schema.json_schema import schemas
+from redline.suite.schema.suite import schemas
 from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
 
 S = 1_000_000_000

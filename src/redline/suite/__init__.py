@@ -2,7 +2,19 @@
 
 from redline.suite.catalogue import Catalogue
 from redline.suite.loading import files_beside, load_catalogue, load_suite, read_body, read_data, read_text
-from redline.suite.planning import expected_length_ns, expected_trial_ns, make_capacity_plan, make_plan
+from redline.suite.planning import (
+    SHORTEST_PROBE_NS,
+    Capacities,
+    capacity_loads,
+    capacity_slug,
+    expected_length_ns,
+    expected_trial_ns,
+    make_capacity_plan,
+    make_plan,
+    share_of,
+    share_text,
+    to_search,
+)
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.schema.units import (
     WrongValueError,
@@ -12,11 +24,9 @@ from redline.suite.schema.units import (
     parse_share,
     parse_size,
 )
-from redline.suite.searchable import SHORTEST_PROBE_NS, to_search
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import read_entries, read_times
 from redline.suite.validate.resolve import read_suite
-from redline.suite.validate.shares import Capacities, capacity_loads, capacity_slug, share_of, share_text
 
 __all__ = [
     "DETECTION_NS",

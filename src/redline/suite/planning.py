@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
+from redline.errors import Problem, UsageError
+from redline.model import Cell, Closed, Load, Open, Plan, PlannedTrial, Scenario, Share, Skipped, Suite, Variant
 from redline.suite.catalogue import is_among, plain
-from redline.suite.validate.shares import Capacities, capacity_loads, with_rate
+from redline.suite.schema.units import HIGHEST_RATE_PER_S
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
@@ -15,7 +17,19 @@ ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 _OVERHEAD_NS: Mapping[str, int] = MappingProxyType({"native": 100_000_000, "jvm": 2_000_000_000})
 _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 
+SHORTEST_PROBE_NS = 1_000_000_000
+_LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
+_ADD = "add one such as `probe: {open: {rate: 1000, connections: 256}, for: 5s}`: the search begins at its rate"
+
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
+
+
+@dataclass(frozen=True)
+class Capacities:
+    """What was measured before the rates: for each cell by its slug its group's capacity, or why there is none."""
+
+    per_s: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_capacity_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
@@ -60,7 +74,7 @@ def _plan(
     skipped: list[Skipped] = []
     for asked in _cells(suite, loads):
         reason = asked.variant.misfit or unavailable.get(asked.variant.slug) or _contradiction(asked)
-        cell = reason or (with_rate(asked, capacities) if capacities else asked)
+        cell = reason or (_with_rate(asked, capacities) if capacities else asked)
         if isinstance(cell, Cell):
             cells[cell.id] = cell
         else:
@@ -133,3 +147,81 @@ def _draw(seed: int, round_index: int, what: str) -> int:
     """A uniform whole number of 53 bits that depends on nothing but its arguments."""
     digest = hashlib.sha256(f"{seed}/{round_index}/{what}".encode()).digest()
     return int.from_bytes(digest[:8]) >> (64 - _SEED_BITS)
+
+
+def share_of(load: Load) -> Share | None:
+    """What its rate is a share of; None where the rate is a number of its own."""
+    return load.shape.share if isinstance(load.shape, Open) else None
+
+
+def share_text(share: Share) -> str:
+    """`50% of saturate`."""
+    return f"{share.share * 100:.10g}% of {share.of}"
+
+
+def capacity_loads(suite: Suite) -> tuple[Load, ...]:
+    """The loads that others are a share of, in the order of the suite. They are measured first, and only then."""
+    needed = {share.of for load in suite.loads if (share := share_of(load))}
+    return tuple(load for load in suite.loads if load.name in needed)
+
+
+def capacity_slug(cell: Cell) -> str | None:
+    """The slug of the cell whose capacity this one's rate is a share of."""
+    share = share_of(cell.load)
+    if share is None:
+        return None
+    return cell.model_copy(update={"load": cell.load.model_copy(update={"name": share.of})}).slug
+
+
+def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
+    """The cell with the rate that its capacity gives it, to three significant digits; or why there is none.
+
+    More digits would tell of an exactness that no capacity has, and make runs of the same rates look different.
+    A cell whose rate is a number of its own stays as it is.
+    """
+    share, slug = share_of(cell.load), capacity_slug(cell)
+    if share is None or slug is None:
+        return cell
+    if slug not in capacities.per_s:
+        return capacities.missing.get(slug, f"{share.of} was not measured")
+    rate_per_s = float(f"{share.share * capacities.per_s[slug]:.3g}")
+    if rate_per_s > HIGHEST_RATE_PER_S:
+        return (
+            f"{share_text(share)} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the most that may be asked"
+        )
+    if rate_per_s < _LOWEST_RATE_PER_S:
+        return f"{share_text(share)} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the least that may be asked"
+    shape = cell.load.shape.model_copy(update={"rate_per_s": rate_per_s})
+    return cell.model_copy(update={"load": cell.load.model_copy(update={"shape": shape})})
+
+
+def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
+    """The suite with its open loads alone, and the names of the others. Raises UsageError with every problem.
+
+    An open load says how probes are made: the first rate, arrivals, connections, length. `trials` are fresh starts at
+    the ends of each answer; the ceiling and the suite's own number of trials are for runs.
+    """
+    loads = tuple(load for load in suite.loads if not isinstance(load.shape, Closed))
+    if not loads:
+        raise UsageError(f"the suite {suite.name} has no open load, and a search is made of open loads", hint=_ADD)
+    problems = [problem for load in loads if (problem := _problem(load)) is not None]
+    if problems:
+        raise UsageError.of(tuple(problems))
+    kept = {"loads": loads, "ceiling": None, "trials": trials, "auto": None}
+    return suite.model_copy(update=kept), tuple(load.name for load in suite.loads if load not in loads)
+
+
+def _problem(load: Load) -> Problem | None:
+    """Why no probe can be made like this load."""
+    shape = load.shape
+    assert not isinstance(shape, Closed), "only open loads are asked"
+    name = f"the load `{load.name}`"
+    if shape.share is not None:
+        hint = "a search finds the rate: give the load one of its own to begin at, such as `rate: 1000`"
+        return Problem(f"{name} has a rate that is a share of a capacity", hint)
+    if load.changes or load.count is not None:
+        hint = "leave out its stages, its count and what it replays, or measure it with `redline run`"
+        return Problem(f"{name} has no constant rate for a time, as probes have", hint)
+    if load.duration_ns < SHORTEST_PROBE_NS:
+        return Problem(f"{name} is too short for a probe", "a probe takes 1 s at least: give -d 1s or more")
+    return None

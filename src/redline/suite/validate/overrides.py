@@ -4,15 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from redline.errors import Problem
-from redline.model import Load, Scenario, Suite, Variant
+from redline.errors import Problem, UsageError
+from redline.model import Closed, Load, Open, Scenario, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
-from redline.suite.schema.suite import HIGHEST_SEED, MOST_TRIALS
+from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
 from redline.suite.schema.units import LONGEST_DURATION_NS, clip, did_you_mean
-from redline.suite.validate.load_overrides import for_length, for_users
+from redline.suite.validate.loads import WARM_UP_HINT, never_steady
+
+_IN_THE_SUITE = "change the load in the suite instead"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             "seed": suite.seed if overrides.seed is None else overrides.seed,
         }
     )
-    problems = [*server_problems, *option_problems, *scenario_problems, *load_problems, *_range_problems(overrides)]
+    changed, warm_up_problems = _with_warm_up(changed, overrides)
+    problems = [*server_problems, *option_problems, *scenario_problems, *load_problems, *warm_up_problems]
+    problems += _range_problems(overrides)
     return changed, problems or _nothing_left(variants)
 
 
@@ -152,10 +156,10 @@ def _matches(names: tuple[str, ...], glob: str) -> bool:
 def _changed_loads(loads: tuple[Load, ...], overrides: Overrides) -> tuple[tuple[Load, ...], list[Problem]]:
     problems: list[Problem] = []
     if overrides.duration_ns is not None:
-        loads, found = for_length(loads, overrides.duration_ns)
+        loads, found = _for_length(loads, overrides.duration_ns)
         problems += found
     if overrides.users is not None:
-        loads, found = for_users(loads, overrides.users)
+        loads, found = _for_users(loads, overrides.users)
         problems += found
     return loads, problems
 
@@ -177,3 +181,140 @@ def _range_problems(overrides: Overrides) -> list[Problem]:
     if overrides.warmup_ns is not None and not 0 <= overrides.warmup_ns <= LONGEST_DURATION_NS:
         problems.append(Problem("the warm-up must be 0s to 24h", "give a duration such as 30s"))
     return problems
+
+
+def _with_warm_up(suite: Suite, overrides: Overrides) -> tuple[Suite, list[Problem]]:
+    """The suite with the warm-up that the overrides ask for, and why it cannot be had."""
+    if overrides.warmup_detect:
+        most_ns = suite.warmup_ns if suite.warmup_detect else DETECTION_NS
+        changed = suite.model_copy(update={"warmup_ns": most_ns, "warmup_detect": True})
+        return changed, [Problem(never_steady(load.name), WARM_UP_HINT) for load in suite.loads if load.changes]
+    if overrides.warmup_ns is not None:
+        return suite.model_copy(update={"warmup_ns": overrides.warmup_ns, "warmup_detect": False}), []
+    return suite, []
+
+
+def quickened(suite: Suite, quick: QuickSchema | None) -> Suite:
+    """The suite with every cell, measured in less time; what is shorter already stays.
+
+    Raises UsageError when the suite does not say what is quick.
+    """
+    if quick is None:
+        raise UsageError(
+            f"the suite {suite.name} does not say what is quick",
+            hint="add `quick: {warmup: 1s, for: 2s, trials: 2}` to it, or give -d and --trials",
+        )
+
+    def shorter(value: int, quick_value: int | None) -> int:
+        return value if quick_value is None else min(value, quick_value)
+
+    loads = [load.model_copy(update={"duration_ns": shorter(load.duration_ns, quick.duration)}) for load in suite.loads]
+    warmup_ns = shorter(suite.warmup_ns, quick.warmup)
+    return suite.model_copy(
+        update={
+            "warmup_ns": warmup_ns,
+            # A time that was shortened is one that is kept.
+            "warmup_detect": suite.warmup_detect and warmup_ns == suite.warmup_ns,
+            "loads": tuple(loads),
+            "trials": shorter(suite.trials, quick.trials),
+            "auto": suite.auto if quick.trials is None else None,
+        }
+    )
+
+
+def _for_users(loads: tuple[Load, ...], users: int) -> tuple[tuple[Load, ...], list[Problem]]:
+    """The loads with so many users in every closed one.
+
+    Where closed loads have just that number already, they are selected and the other closed ones left out. Otherwise
+    each gets the number, and of those that become the same the first stays, as `users8` where no other load has that
+    name: its own may tell of another number. Open loads stay as they are.
+    """
+    closed = [load for load in loads if isinstance(load.shape, Closed)]
+    if not closed:
+        message = "users are given, but this suite has no closed load"
+        return loads, [Problem(message, "an open load has a rate instead; add a load with `closed: {users: ...}`")]
+    fitting = [load for load in closed if _users(load) == users]
+    every = [_with_users(load, users) for load in closed]
+    changed = fitting or _distinct(every)
+    kept = {load.name: load for load in changed}
+    chosen = tuple(kept.get(load.name, load) for load in loads if load.name in kept or load not in closed)
+    problems = [*_staged(changed), *_without_their_capacity(chosen, loads, users)]
+    return (chosen if fitting else _renamed(chosen, every, f"users{users}")), problems
+
+
+def _for_length(loads: tuple[Load, ...], duration_ns: int) -> tuple[tuple[Load, ...], list[Problem]]:
+    """The loads, each measured for so long."""
+    changed = tuple(load.model_copy(update={"duration_ns": duration_ns}) for load in loads)
+    problems = []
+    for load in loads:
+        stages_ns = sum(stage.over_ns for stage in load.shape.stages)
+        if stages_ns > duration_ns:
+            message = (
+                f"the stages of the load `{load.name}` take {stages_ns / 1e9:g}s, longer than it would be measured"
+            )
+            problems.append(Problem(message, "give a longer duration, or change the load in the suite"))
+    for index, load in enumerate(changed):
+        for earlier, original in zip(changed[:index], loads, strict=False):
+            if _same(earlier, load) and not _same(original, loads[index]):
+                message = f"the loads `{earlier.name}` and `{load.name}` would be the same"
+                problems.append(Problem(message, "change the loads in the suite instead"))
+    return changed, problems
+
+
+def _users(load: Load) -> int | None:
+    """How many users it has, when that does not change."""
+    return load.shape.users if isinstance(load.shape, Closed) and not load.shape.stages else None
+
+
+def _with_users(load: Load, users: int) -> Load:
+    return load.model_copy(update={"shape": load.shape.model_copy(update={"users": users})})
+
+
+def _distinct(loads: list[Load]) -> list[Load]:
+    return [load for index, load in enumerate(loads) if not any(_same(load, earlier) for earlier in loads[:index])]
+
+
+def _renamed(chosen: tuple[Load, ...], every: list[Load], name: str) -> tuple[Load, ...]:
+    """With that name for the first of `chosen` that several of `every` became, and in the shares of it."""
+    for load in chosen:
+        merged = {one.name for one in every if _same(one, load)}
+        if len(merged) > 1 and not any(other.name == name for other in chosen if other is not load):
+            return tuple(
+                other.model_copy(update={"name": name}) if other is load else _of_another(other, load.name, name)
+                for other in chosen
+            )
+    return chosen
+
+
+def _of_another(load: Load, of: str, instead: str) -> Load:
+    """The load, with its rate a share of `instead` where it is one of `of`."""
+    shape = load.shape
+    if not isinstance(shape, Open) or shape.share is None or shape.share.of != of:
+        return load
+    share = shape.share.model_copy(update={"of": instead})
+    return load.model_copy(update={"shape": shape.model_copy(update={"share": share})})
+
+
+def _same(one: Load, other: Load) -> bool:
+    return one.model_copy(update={"name": other.name}) == other
+
+
+def _staged(loads: list[Load]) -> list[Problem]:
+    return [
+        Problem(f"users are given, but those of the load `{load.name}` change in stages", _IN_THE_SUITE)
+        for load in loads
+        if load.shape.stages
+    ]
+
+
+def _without_their_capacity(chosen: tuple[Load, ...], loads: tuple[Load, ...], users: int) -> list[Problem]:
+    """Rates that are shares of what a load showed that is left out now."""
+    gone = {load.name for load in loads} - {load.name for load in chosen}
+    return [
+        Problem(
+            f"the rate of `{load.name}` is a share of `{load.shape.share.of}`, which is left out with {users} users",
+            _IN_THE_SUITE,
+        )
+        for load in chosen
+        if isinstance(load.shape, Open) and load.shape.share is not None and load.shape.share.of in gone
+    ]

@@ -14,12 +14,10 @@ from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSche
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
+from redline.suite.validate.loads import check_quick, check_shares, check_warm_up, read_warm_up
 from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
-from redline.suite.validate.overrides import Overrides, apply_overrides
-from redline.suite.validate.quick import check_quick, quickened
+from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
 from redline.suite.validate.referenced_files import Files, named_file, no_files, picks_of, times_of
-from redline.suite.validate.shares import check_shares
-from redline.suite.validate.warm_up import check_warm_up, read_warm_up, with_warm_up
 
 MOST_TRIALS_IN_ALL = 100_000
 
@@ -65,8 +63,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     if overrides.quick:
         suite = quickened(suite, whole.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
-    changed, unwarmed = with_warm_up(changed, overrides)
-    raise_all([*problems, *unwarmed] or _too_much(changed))
+    raise_all(problems or _too_much(changed))
     return changed
 
 
