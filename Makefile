@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint lint-lab lint-engine test-engine test-lab test-slow fuzz bench clean
+.PHONY: help run build test lint lint-lab lint-engine test-engine test-sanitizers test-lab test-slow fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -25,7 +25,7 @@ $(UV_STAMP):
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
 
-test: lint test-engine test-lab fuzz ## The tests: lint, engine, lab, a short fuzzing
+test: lint test-engine test-sanitizers test-lab fuzz ## The tests: lint, engine, lab, a short fuzzing
 
 lint: build ## Formatting, lint, types and import rules
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-lab lint-engine
@@ -44,6 +44,9 @@ lint-engine: build
 test-engine: build ## The engine's tests
 	cd engine && ../scripts/patiently cargo test --locked --quiet
 	cd engine && REDLINE_TEST_BACKEND=epoll ../scripts/patiently cargo test --locked --quiet --package redline-engine
+
+test-sanitizers: build ## The engine's tests under AddressSanitizer: its own code and that of nghttp2
+	scripts/patiently scripts/sanitize
 
 fuzz: ## Fuzz the readers of network bytes: 10 s a target; `scripts/fuzz 3600` by hand
 	scripts/fuzz 10
