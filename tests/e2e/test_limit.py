@@ -120,7 +120,6 @@ def suite(redline: Redline, oracle: Path) -> Path:
     return file
 
 
-@pytest.mark.long
 def test_a_suite_is_searched_on_fresh_servers(
     redline: Redline, suite: Path, host_leaves_us_alone: Callable[[], None]
 ) -> None:

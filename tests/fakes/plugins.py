@@ -34,7 +34,7 @@ class FakeServer:
     slow_to_die: int = 0
     stopped: bool = False
     endpoint: Endpoint = ENDPOINT
-    facts: ServerFacts = FACTS
+    facts: ServerFacts | None = FACTS
 
     def death(self) -> Failure | None:
         self.slow_to_die -= 1

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from redline.analysis.search_state import SearchState, slice_of
 from redline.model import (
     AttachedServer,
     Cell,
@@ -17,10 +18,15 @@ from redline.model import (
     Traffic,
     Variant,
 )
-from redline.ports import Drive, Endpoint
+from redline.model.search import ProbeRecording
+from redline.ports import Drive, Endpoint, Placement
 from redline.running.probing import Prober
+from redline.running.record import Tools
+from redline.search import Evidence
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_recording
+from tests.fakes.searched import plan_of
 
 S = 1_000_000_000
 ENDPOINT = Endpoint("127.0.0.1", 1)
@@ -78,7 +84,23 @@ class Told:
 
 
 def prober(told: Told) -> Prober:
-    return Prober(told, cell(), ENDPOINT, workers=1, seed=7, log=Path("unused"))
+    server = FakeServer(endpoint=ENDPOINT)
+    tools = Tools(FakeLauncher([], server), told, lambda: (), Placement())
+    return Prober(cell(), tools, server, Path("unused"), seed=7, workers=1)
+
+
+def shown(*made: ProbeRecording) -> Evidence:
+    """What the last of these probes showed to a search for p99 < 20 ms."""
+    state = SearchState(plan_of(cell()), cell())
+    evidence = [state.add(each) for each in made][-1]
+    assert evidence is not None
+    return evidence
+
+
+def evidence_of(traffic: Traffic) -> Evidence:
+    """A probe of 1,000/s with that traffic, of which nobody says that the client limited it."""
+    slices = tuple(slice_of(each) for each in traffic.intervals if each.phase != "warmup")
+    return Evidence(1000, slices)
 
 
 def traffic(behaviour: Behaviour = GOOD, **counts: int) -> Traffic:

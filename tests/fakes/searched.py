@@ -1,19 +1,22 @@
-"""A search on a cell whose server, driver and watcher are fakes: with them it takes no time."""
+"""A search on a cell whose server, driver and listener are fakes: with them it takes no time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from redline.model import Cell, Interval, Load, Open, Outcomes, Traffic
+from redline.analysis.search_state import SearchState, search_state
+from redline.model import Cell, Interval, Load, Open, Outcomes, Plan, PlannedTrial, Traffic
 from redline.model.limits import LimitStart
+from redline.model.search import SearchPlan
 from redline.ports import Drive, Endpoint, Placement
 from redline.running.cell_search import CellSearch
 from redline.running.record import Tools
-from redline.search import Evidence, Search, Settings
+from redline.search import Evidence
+from redline.storage.searches import SearchStore
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.plugins import FakeLauncher, FakeServer
-from tests.fakes.recordings import simulated_cell, simulated_recording
+from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_run
 
 CAPACITY = 3000.0
 SECOND = 1_000_000_000
@@ -74,7 +77,7 @@ class Driver:
 
 @dataclass
 class Seen:
-    """A watcher that keeps what it was told."""
+    """A listener that keeps what it hears."""
 
     starts: list[int] = field(default_factory=list)
     warmed_up: list[LimitStart] = field(default_factory=list)
@@ -90,7 +93,7 @@ class Seen:
     def warmed(self, start: LimitStart) -> None:
         self.warmed_up.append(start)
 
-    def probed(self, evidence: Evidence, why: str) -> None:
+    def probed(self, evidence: Evidence, why: str, number: int) -> None:
         self.whys.append(why)
 
     def waits(self, seconds: float) -> None:
@@ -104,12 +107,43 @@ class Bench:
     made: CellSearch
     driver: Driver
     server: FakeServer
-    watcher: Seen
+    listener: Seen
+
+    @property
+    def state(self) -> SearchState:
+        """What is known of the cell."""
+        return self.made.state
+
+    def again(self, **changes: object) -> "Bench":
+        """Another session of the same search, from what is stored."""
+        store = self.made.store
+        state = search_state(store.plan(), self.made.cell, store.probes(self.made.cell))
+        self.listener = Seen()
+        self.made = replace(self.made, state=state, listener=self.listener, **changes)  # type: ignore[arg-type]
+        return self
 
 
-def bench_in(folder: Path) -> Bench:
-    driver, server, watcher = Driver(), FakeServer(), Seen()
-    placement = Placement(server_cpus=(0,), engine_cpus=(1,))
-    tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), placement)
-    search = Search({"good": parse_objectives("p99 < 20ms")}, Settings(lowest_per_s=100, start_per_s=1000, trials=2))
-    return Bench(CellSearch(CELL, tools, search, folder, 7, watcher, past_the_edge=False), driver, server, watcher)
+def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False) -> SearchPlan:
+    """What is asked of one cell."""
+    manifest = simulated_run().manifest
+    rounds = tuple(PlannedTrial(cell_id=cell.id, round=each, position=each, seed=7) for each in range(trials))
+    planned = Plan(suite=manifest.plan.suite, cells={cell.id: cell}, trials=rounds)
+    return SearchPlan(
+        manifest=manifest.model_copy(update={"plan": planned}),
+        sets={"good": parse_objectives("p99 < 20ms")},
+        start_per_s=1000,
+        probes=12,
+        precision=0.03,
+        trials=trials,
+        beyond=beyond,
+    )
+
+
+def bench_in(folder: Path, *, beyond: bool = False, **changes: object) -> Bench:
+    """A search in that folder, on a cell with these changes."""
+    driver, server, listener = Driver(), FakeServer(), Seen()
+    tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), Placement((0,), (1,)))
+    cell = CELL.model_copy(update=changes)
+    plan, store = plan_of(cell, beyond=beyond), SearchStore(folder)
+    store.create(plan)
+    return Bench(CellSearch(tools, search_state(plan, cell, ()), store, listener), driver, server, listener)

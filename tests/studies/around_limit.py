@@ -1,7 +1,7 @@
-"""The study of the knee and of overload tests: `python -m tests.studies.around_limit [SEARCHES]`.
+"""The study of the knee and of what is past the edge: `python -m tests.studies.around_limit [SEARCHES]`.
 
-Truth: the knee of a queue follows from its mean response time; what a simulated server does under
-overload is known.
+Truth: the knee of a queue follows from its mean response time; what a simulated server does past its edge is known,
+since it was told to.
 """
 
 import sys
@@ -71,18 +71,18 @@ def knees(setting: Setting, searches: int) -> str:
 
 
 def verdicts(per_s: float, server: Server, loads: int) -> str:
-    """One row: the results of this many overload tests of one server."""
+    """One row: what was said of so many loads past the edge of one server."""
     plan = overload_plan([(0.93 * per_s, 0.97 * per_s)], per_s, 5.0)
-    judged = [judge_overload(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
-    said = Counter((each.goodput, each.recovery) for each in judged)
+    told = [judge_overload(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
+    said = Counter((each.goodput, each.recovery) for each in told)
     gone = [
         each.backlog_gone_s * (per_s - plan.calm_per_s) / each.backlog_at_most
-        for each in judged
+        for each in told
         if each.backlog_gone_s is not None and each.backlog_at_most
     ]
     low, high = np.quantile(gone, (0.05, 0.95)) if gone else (float("nan"), float("nan"))
-    results = ", ".join(f"{goodput} and {recovery} {count}" for (goodput, recovery), count in said.most_common())
-    return f"| {per_s:,.0f}/s | {loads} | {results} | {low:.2f} to {high:.2f} |"
+    told_so = ", ".join(f"{goodput} and {recovery} {count}" for (goodput, recovery), count in said.most_common())
+    return f"| {per_s:,.0f}/s | {loads} | {told_so} | {low:.2f} to {high:.2f} |"
 
 
 if __name__ == "__main__":
@@ -91,6 +91,6 @@ if __name__ == "__main__":
     print("|---|---|---|---|---|---|---|")
     for each in SETTINGS:
         print(knees(each, count), flush=True)
-    print("\n| server that is only busy | loads | result | drained, to b / (capacity - rate) |\n|---|---|---|---|")
+    print("\n| server that is only busy | loads | said | drained, to b / (capacity - rate) |\n|---|---|---|---|")
     for rate_per_s in (100.0, 300.0, 1000.0, 3000.0):
         print(verdicts(rate_per_s, Server(rate_per_s), count), flush=True)

@@ -6,11 +6,12 @@ import pytest
 from rich.console import Console
 
 from redline.cli.build_view import BuildView
-from redline.cli.building import build_all
 from redline.cli.commands.build import build_result, matching
+from redline.cli.session_view import SessionView
 from redline.errors import BuildError, UsageError
 from redline.model import Build, ServerEntry, Start
 from redline.ports import Building, BuildOutcome
+from redline.running.session import build_all
 from tests.fakes.plugins import FakeLauncher
 from tests.fakes.recordings import simulated_run
 
@@ -119,11 +120,11 @@ def test_a_run_builds_each_variant_and_keeps_why_it_could_not() -> None:
     slugs = {variant.slug for variant in SUITE.variants} | ({SUITE.ceiling.slug} if SUITE.ceiling else set())
     file = io.StringIO()
     console = Console(file=file, width=500)
-    assert set(build_all(SUITE, FakeLauncher([]), console).hashes) == slugs
+    assert set(build_all(SUITE, FakeLauncher([]), SessionView(console)).hashes) == slugs
     only = SUITE.variants[0].slug
-    assert set(build_all(SUITE, FakeLauncher([]), console, only={only}).hashes) == {only}
+    assert set(build_all(SUITE, FakeLauncher([]), SessionView(console), only={only}).hashes) == {only}
     assert file.getvalue() == ""
-    failed = build_all(SUITE, LauncherThatBuildsNothing([]), console)
+    failed = build_all(SUITE, LauncherThatBuildsNothing([]), SessionView(console))
     assert failed.unavailable == dict.fromkeys(slugs, "no [red]compiler")
     assert file.getvalue().count("no [red]compiler") == 1
     assert all(slug in file.getvalue() for slug in slugs)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from redline.cli.building import Built, refuse_changed
 from redline.errors import RedlineError
 from redline.model import Run
+from redline.running.session import Built, refuse_changed
 from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=2, done=3)

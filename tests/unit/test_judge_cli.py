@@ -13,9 +13,9 @@ from redline.analysis import build_report
 from redline.analysis.rejudged import rejudged, turned
 from redline.cli.command_line import app
 from redline.cli.contracts import JudgeResult
-from redline.cli.stages import write_views
 from redline.errors import StoreError
 from redline.model import Finding, FindingKind, Grade, Report, Run
+from redline.running.session import write_run_views
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> RunStore:
     made.create(RUN.manifest)
     for recording in RUN.recordings:
         made.save(recording, RUN.manifest.plan.cells[recording.cell_id])
-    write_views(made)
+    write_run_views(made)
     return made
 
 

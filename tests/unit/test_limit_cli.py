@@ -2,29 +2,31 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from redline.analysis import search_state
 from redline.analysis.limits import Ending, Subject, answer, cell_limit
-from redline.cli import limit_url as under_test
 from redline.cli.command_line import app
-from redline.cli.limit_asked import read_sets
-from redline.cli.limit_view import ending
+from redline.cli.commands import limit as under_test
+from redline.cli.limit_flags import read_sets
 from redline.cli.show import show
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Traffic
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Recording, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
-from redline.ports import Drive, Endpoint
+from redline.ports import Drive, Endpoint, Placement
 from redline.report.sections.limit import limit_summary
-from redline.running.recording_driver import WatchedDriver
+from redline.running.assembly import Workbench
+from redline.running.record import Tools
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
 from tests.fakes import limits
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.recordings import simulated_recording
+from tests.fakes.plugins import FakeLauncher, FakeServer
+from tests.fakes.recordings import simulated_environment, simulated_recording
 
+WARM_UPS = 2
 URL = "http://127.0.0.1:1/"
 CAPACITY = 3000
 SECOND = 1_000_000_000
@@ -38,12 +40,6 @@ class Server:
     after: dict[int, Callable[[Drive], None]] = field(default_factory=dict)
     failing: bool = False
     drives: int = 0
-
-    def version(self) -> str:
-        return "1"
-
-    def sha256(self) -> str:
-        return "0" * 64
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         return self.wrong
@@ -68,8 +64,9 @@ def failed(interval: Interval) -> Interval:
 @pytest.fixture
 def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     def run(server: Server, *flags: str) -> Result:
-        monkeypatch.setattr(under_test, "find_engine", lambda: Path("no-engine"))
-        monkeypatch.setattr(under_test, "EngineDriver", lambda _engine: server)
+        launcher = FakeLauncher([], FakeServer(facts=None))
+        bench = Workbench(Tools(launcher, server, lambda: (), Placement()), simulated_environment())
+        monkeypatch.setattr(under_test, "attached", lambda _variant: bench)
         return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
 
     return run
@@ -80,7 +77,8 @@ def interrupt(_drive: Drive) -> None:
 
 
 def die(drive: Drive) -> None:
-    raise DriveError("the engine ended: reset by peer", hint=f"its messages are in {drive.log}")
+    hint = f"its messages are in {drive.log}" if drive.log_is_kept else "see whether it still runs"
+    raise DriveError("the engine ended: reset by peer", hint=hint)
 
 
 def test_a_wrong_answer_is_not_measured(redline: Callable[..., Result]) -> None:
@@ -130,12 +128,12 @@ def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Re
 def test_a_probe_that_the_host_disturbs_is_made_again(
     redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def findings(_self: WatchedDriver, cell_id: str, position: int) -> tuple[Finding, ...]:
-        taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=cell_id)
-        return (taken,) if position == 2 else ()
+    def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+        taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id="cell")
+        return (taken,) if recording.position == WARM_UPS + 2 else ()
 
-    monkeypatch.setattr(WatchedDriver, "findings", findings)
-    monkeypatch.setattr("redline.running.steal_retry.WAITS_S", (0.5,))
+    monkeypatch.setattr(search_state, "judge_probe", findings)
+    monkeypatch.setattr("redline.running.cell_search.WAITS_S", (0.5,))
     done = redline(Server(), "--json")
     assert "not the server: m  (doubled: nothing failed yet)\n     once more in 0.5 s" in done.stderr
     (result,) = LimitReport.model_validate_json(done.stdout).cells
@@ -168,7 +166,7 @@ class OneProbe(Search):
 
 
 def test_used_up_probes_are_no_success(redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(under_test, "Search", OneProbe)
+    monkeypatch.setattr(search_state, "Search", OneProbe)
     done = redline(Server())
     assert done.exit_code == 1
     told = " ".join(done.stdout.split())  # a narrow terminal breaks the line
@@ -180,6 +178,7 @@ def test_fast_failures_are_no_speed(redline: Callable[..., Result]) -> None:
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, result.limits[0].passed_per_s) == ("doomed", None)
+    assert "does not meet p99 < 20ms, errors < 1%" in result.reason
     assert result.limits[0].conditions == ("p99 < 20ms", "errors < 1%")
     assert "  errors " in done.stderr
 
@@ -228,7 +227,7 @@ def test_a_server_that_answers_no_more_has_no_limit(redline: Callable[..., Resul
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, len(result.probes)) == ("broken", 3)
-    assert result.reason == "the server gives no right answer any more after 4.00 k/s: GET /: connection refused"
+    assert result.reason == "127.0.0.1:1 gives no right answer any more after 4.00 k/s: GET /: connection refused"
 
 
 def test_objectives_have_names_or_are_their_own() -> None:
@@ -277,9 +276,8 @@ def test_an_open_side_says_no_more_than_is_true() -> None:
     assert "every probe scattered" in told(reason="every probe scattered")
 
 
-def test_a_doomed_search_says_why() -> None:
+def test_what_was_never_probed_was_neither_met_nor_missed() -> None:
     search = Search(read_sets(["good: p99 < 20ms"]))
     limit = Limit("good", None, None, None, decided=False, modelled=False, binding="p99 < 20ms")
     told = answer(limit, search)
-    assert ending(Doomed("even 100/s does not meet it", (limit,))) == Ending("doomed", "even 100/s does not meet it")
     assert (told.met_somewhere, told.missed_somewhere) == (False, False)

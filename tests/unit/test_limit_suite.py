@@ -6,15 +6,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.cli import limit_suite as under_test
+from redline.cli import session_view
 from redline.cli.command_line import app
+from redline.cli.commands import limit as under_test
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
+from redline.model.search import ProbeRecording
 from redline.ports import BuildOutcome, Placement
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
+from redline.running.session import search_report
 from redline.storage.runs import RunStore
-from redline.storage.searches import LimitStore
+from redline.storage.searches import SearchStore
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_environment
@@ -43,7 +46,8 @@ class Bench:
         launcher = FakeLauncher(self.driver.events, self.server)
         tools = Tools(launcher, self.driver, lambda: (), Placement())
         made = Workbench(tools, simulated_environment())
-        monkeypatch.setattr(under_test, "workbench", lambda _catalogue, _cache: made)
+        for module in (under_test, session_view):
+            monkeypatch.setattr(module, "workbench", lambda _catalogue, _cache: made)
 
     def __call__(self, *flags: str | Path) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])
@@ -53,7 +57,10 @@ class Bench:
 
     @property
     def report(self) -> LimitReport:
-        found = LimitStore(self.run_folder).report()
+        return self.report_in(self.run_folder)
+
+    def report_in(self, folder: Path) -> LimitReport:
+        found = search_report(SearchStore(folder))
         assert found is not None
         return found
 
@@ -86,6 +93,10 @@ def test_every_cell_is_searched_and_kept(bench: Bench) -> None:
         assert cell.build == "abc"
         assert sum(probe.phase == "confirm" for probe in cell.probes) == 4
     assert {file.name for file in bench.run_folder.iterdir()} >= {"limit.json", "limit.html", "limit.md", "suite.yaml"}
+    assert LimitReport.model_validate_json((bench.run_folder / "limit.json").read_text()) == report
+    for probe in (probe for cell in report.cells for probe in cell.probes):
+        recording = ProbeRecording.model_validate_json((bench.run_folder / probe.recording).read_text()).recording
+        assert recording.traffic is not None
     assert (bench.run_folder / "logs" / "good.one.SimpleGet.probe" / "start-2").is_dir()
 
 
@@ -103,26 +114,33 @@ def test_the_answer_is_told_by_cell(bench: Bench) -> None:
 
 
 def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
+    """The second cell is interrupted after two probes: those stay, and what is left is done on a fresh start."""
     bench.begin()
-    loads = len(bench.driver.drives)
+    loads, (_, uninterrupted) = len(bench.driver.drives), bench.report.cells
     again = bench.folder / "again"
     bench.driver.drives.clear()
-    bench.driver.on_drive = interrupt_at(loads // 2 + 4)
-    done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond")
+    bench.driver.on_drive = interrupt_at(loads // 2 + 5)
+    done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond", "--json")
     assert done.exit_code == 130
     assert "limit --resume" in done.stderr
-    store = LimitStore(again)
-    kept = store.report()
-    assert kept is not None
+    kept = bench.report_in(again)
+    assert kept == LimitReport.model_validate_json(done.stdout)
     assert sorted(cell.ended for cell in kept.cells) == ["converged", "interrupted"]
-    assert all(cell.probes for cell in kept.cells)
+    (interrupted,) = (cell for cell in kept.cells if cell.ended == "interrupted")
+    assert len(interrupted.probes) == 2
     bench.driver.on_drive, before = (lambda _number: None), len(bench.driver.drives)
-    done = bench("--resume", again)
+    done = bench("--resume", again, "--json")
     assert done.exit_code == 0, done.stderr
-    report = store.report()
-    assert report is not None
+    report = bench.report_in(again)
+    assert report == LimitReport.model_validate_json(done.stdout)
     assert [cell.ended for cell in report.cells] == ["converged", "converged"]
-    assert len(bench.driver.drives) - before == loads // 2
+    (resumed,) = (cell for cell in report.cells if cell.slug == interrupted.slug)
+    assert resumed.probes[:2] == interrupted.probes
+    assert [probe.start for probe in resumed.probes[:3]] == [0, 0, 1]
+    assert len(resumed.starts) == len(uninterrupted.starts) + 1
+    warm_up = 2
+    assert len(bench.driver.drives) - before == loads // 2 - 2, "without the two probes"
+    assert len(interrupted.starts) * warm_up == 2
 
 
 def test_ctrl_c_before_the_first_probe_can_be_gone_on_with(bench: Bench) -> None:
@@ -147,9 +165,8 @@ def test_a_cell_that_has_its_end_is_kept_before_the_next_one_begins(bench: Bench
     bench.driver.on_drive, again = fail, bench.folder / "again"
     done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond")
     assert isinstance(done.exception, StoreError)
-    kept = LimitStore(again).report()
-    assert kept is not None
-    assert [cell.ended for cell in kept.cells] == ["converged"]
+    kept = bench.report_in(again)
+    assert sorted(cell.ended for cell in kept.cells) == ["converged", "interrupted"]
 
 
 def test_a_server_that_cannot_be_searched_costs_its_own_cell(bench: Bench) -> None:
@@ -186,7 +203,7 @@ def test_named_sets_of_the_suite_are_searched_for(bench: Bench) -> None:
         (("", ""), ("--trials", "1"), "how starts differ"),
         (("", ""), ("-c", "8"), "takes no -c"),
         (("", ""), ("--status", "201", "-X", "POST"), "takes no -X, --status"),
-        (("", ""), ("--resume", "runs/there"), "takes no --trials, --no-beyond, -o, a suite"),
+        (("", ""), ("--resume", "runs/there"), "takes no --trials, --no-beyond, a suite, -o"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(
@@ -201,7 +218,7 @@ def test_what_cannot_be_searched_is_refused(
     assert not bench.run_folder.exists()
 
 
-@pytest.mark.parametrize("flags", [("-s", "x"), ("--trials", "3"), ("-o", "here"), ("--no-beyond",), ("--quick",)])
+@pytest.mark.parametrize("flags", [("-s", "x"), ("--trials", "3"), ("--no-beyond",), ("--quick",)])
 def test_a_url_takes_no_flags_of_suites(bench: Bench, flags: tuple[str, ...]) -> None:
     done = bench("http://127.0.0.1:1/", "--objective", "p99 < 1s", *flags)
     assert isinstance(done.exception, UsageError)

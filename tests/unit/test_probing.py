@@ -5,12 +5,13 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from redline.analysis.limits import answer
 from redline.analysis.limits import probe as published
-from redline.cli.limit_view import answers, probe_line
+from redline.analysis.search_state import slice_of
+from redline.cli.limit_view import probe_line
 from redline.model import (
     Counts,
     Load,
@@ -19,10 +20,9 @@ from redline.model import (
     Traffic,
 )
 from redline.ports import Drive
-from redline.running.probing import slice_of
-from redline.search import Converged, Evidence, Proposal, Search, Slice
+from redline.search import Evidence, Proposal, Search, Slice
 from redline.suite import parse_objectives
-from tests.fakes.probed import ENDPOINT, S, Told, interval, prober
+from tests.fakes.probed import S, Told, interval, prober, shown
 
 
 @pytest.fixture
@@ -35,7 +35,9 @@ def engine() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_proposal_is_an_open_load_at_its_rate_in_fine_slices(engine: subprocess.Popen[bytes]) -> None:
     told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", engine.pid)
-    evidence = prober(told).probe(Proposal(1000, "to begin with"), 3)
+    made = prober(told)
+    made.loads = 3
+    evidence = shown(made.probe(Proposal(1000, "to begin with"), "search"))
     shape = told.drives[0].cell.load.shape
     assert isinstance(shape, Open)
     assert (shape.rate_per_s, told.drives[0].interval_ns, told.drives[0].seed) == (1000, S // 10, 10)
@@ -46,7 +48,9 @@ def test_a_proposal_is_an_open_load_at_its_rate_in_fine_slices(engine: subproces
 
 def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[bytes]) -> None:
     told = Told([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
-    assert prober(told).probe(Proposal(1000, ""), 0).hopeless
+    made = prober(told).probe(Proposal(1000, ""), "search")
+    assert made.cut
+    assert shown(made).hopeless
     assert engine.wait(10) != 0
 
 
@@ -69,27 +73,24 @@ def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, ans
     one = Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=S)
     made.cell = made.cell.model_copy(update={"load": one})
     told.counts = Counts(due=2000, completed=answered, outcomes=outcomes)
-    made.probe(Proposal(1000, ""), 0)
+    made.probe(Proposal(1000, ""), "search")
     assert waited == []
-    made.probe(Proposal(500, ""), 1)
+    made.probe(Proposal(500, ""), "search")
     assert waited == pytest.approx(waits)
-    made.move_to(ENDPOINT, Path("unused"), 1)
-    made.probe(Proposal(500, ""), 2)
-    assert waited == pytest.approx(waits), "another start has no backlog"
-    made.warm(100, 3)
+    list(made.warm(100))
     assert waited == pytest.approx(2 * waits), "before any load"
 
 
 def test_one_that_is_wanted_whole_is_not(engine: subprocess.Popen[bytes]) -> None:
     told = Told([interval(n, due=100, done=50) for n in range(20)], "complete", engine.pid)
-    prober(told).probe(Proposal(1000, "", whole=True), 0)
+    prober(told).probe(Proposal(1000, "", whole=True), "search")
     assert engine.poll() is None
 
 
 def test_an_interrupt_from_outside_is_not_evidence(engine: subprocess.Popen[bytes]) -> None:
     told = Told([interval(n, due=100, done=100) for n in range(20)], "interrupted", engine.pid)
     with pytest.raises(KeyboardInterrupt):
-        prober(told).probe(Proposal(1000, ""), 0)
+        prober(told).probe(Proposal(1000, ""), "search")
 
 
 def test_slices_of_the_measurement_and_of_the_drain() -> None:
@@ -113,7 +114,7 @@ def test_a_probe_in_which_the_client_was_the_limit_says_so_and_is_not_hopeless(
             return found.model_copy(update={"engine_cpu_ns": round(found.seconds * S)})
 
     told = Busy([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
-    evidence = prober(told).probe(Proposal(1000, ""), 0)
+    evidence = shown(prober(told).probe(Proposal(1000, ""), "search"))
     assert (evidence.client, evidence.hopeless) == ("the engine was busy 100% of the time: give -t more", False)
     assert "not the server: the engine was busy" in probe_line(evidence, "", 1)
 
@@ -129,7 +130,7 @@ def test_an_interrupt_just_after_our_own_cut_is_heard(engine: subprocess.Popen[b
     told = Interrupted([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        prober(told).probe(Proposal(1000, ""), 0)
+        prober(told).probe(Proposal(1000, ""), "search")
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -137,7 +138,7 @@ def test_the_result_has_every_probe_and_answer() -> None:
     search = Search({"good": parse_objectives("p99 < 20ms")})
     evidence = Evidence(1000, tuple(slice_of(interval(n, due=100, done=100)) for n in range(50)))
     search.saw(evidence)
-    (told,) = answers(search, Converged(search.limits(), confirmed=False))
+    (told,) = (answer(limit, search) for limit in search.limits())
     assert (told.passed_per_s, told.failed_per_s) == (1000, None)
     assert published(evidence, "to begin with", "search").answered_per_s == pytest.approx(1000)
     assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)

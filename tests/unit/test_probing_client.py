@@ -14,12 +14,11 @@ from redline.model import (
     Traffic,
 )
 from redline.ports import Drive
-from redline.running.probing import evidence_of
 from redline.search import Proposal
 from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
-from tests.fakes.probed import S, Told, interval, prober, traffic
+from tests.fakes.probed import S, Told, evidence_of, interval, prober, shown, traffic
 
 
 def stolen(grade: Grade) -> Finding:
@@ -29,7 +28,7 @@ def stolen(grade: Grade) -> Finding:
 
 def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> None:
     limits = parse_objectives("p99 < 20ms, errors < 0.1%")
-    met, missed = (evidence_of(1000, traffic(replace(GOOD, response_ns=ns)), cut=False) for ns in (1e6, 30e6))
+    met, missed = (evidence_of(traffic(replace(GOOD, response_ns=ns))) for ns in (1e6, 30e6))
     told = disturbed(missed, [stolen(Grade.WARN)], limits)
     assert told.client == "the host took 20% of it"
     assert not disturbed(replace(missed, hopeless=True), [stolen(Grade.WARN)], limits).hopeless
@@ -40,7 +39,7 @@ def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> No
 
 def test_what_the_host_may_have_done_may_pass() -> None:
     limits = parse_objectives("p99 < 20ms")
-    missed = evidence_of(1000, traffic(replace(GOOD, response_ns=30e6)), cut=False)
+    missed = evidence_of(traffic(replace(GOOD, response_ns=30e6)))
     late = replace(missed, client="the engine was late")
     assert disturbed(missed, [stolen(Grade.WARN)], limits).passing
     few = disturbed(late, [stolen(Grade.NOTE)], limits)
@@ -52,7 +51,7 @@ def test_what_the_host_may_have_done_may_pass() -> None:
 
 def test_while_there_is_patience_some_of_the_time_is_enough() -> None:
     limits = parse_objectives("p99 < 20ms")
-    met, missed = (evidence_of(1000, traffic(replace(GOOD, response_ns=ns)), cut=False) for ns in (1e6, 30e6))
+    met, missed = (evidence_of(traffic(replace(GOOD, response_ns=ns))) for ns in (1e6, 30e6))
     some = disturbed(missed, [stolen(Grade.NOTE)], limits, patient=True)
     assert (some.passing, some.client) == (True, "the host took 20% of it")
     assert disturbed(met, [stolen(Grade.NOTE)], limits, patient=True) is met
@@ -104,10 +103,10 @@ def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_tells(answe
 def test_what_the_engine_could_not_connect_is_no_fault_of_the_server() -> None:
     told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", 1)
     told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=1000)
-    evidence = prober(told).probe(Proposal(1000, ""), 0)
+    evidence = shown(prober(told).probe(Proposal(1000, ""), "search"))
     assert evidence.client.startswith("no port, descriptor or memory was left on the engine's side for 1,000 requests")
     told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=5)
-    assert not prober(told).probe(Proposal(1000, ""), 0).client, "hardly any"
+    assert not shown(prober(told).probe(Proposal(1000, ""), "search")).client, "hardly any"
 
 
 @dataclass
@@ -130,11 +129,15 @@ class Full(Told):
 def test_how_fast_a_calm_server_is_comes_from_probes_without_a_wait() -> None:
     slices = [interval(n, due=4, done=4) for n in range(50)]
     proposal, busy = Proposal(40, ""), "all 8 connections were busy: give -c more"
-    probing = prober(Full(slices, "complete", 1))
-    assert [probing.probe(proposal, n).client for n in range(2)] == ["", busy]
-    assert not prober(Full(slices, "complete", 1, calm=0)).probe(proposal, 0).client, "it has seen no calm probe"
-    failing = prober(Full(slices, "complete", 1, resets=10))
-    assert [failing.probe(proposal, n).client for n in range(2)] == ["", ""], "a refusal is fast"
+
+    def clients(told: Told, probes: int) -> list[str]:
+        probing = prober(told)
+        made = [probing.probe(proposal, "search") for _ in range(probes)]
+        return [shown(*made[: n + 1]).client for n in range(probes)]
+
+    assert clients(Full(slices, "complete", 1), 2) == ["", busy]
+    assert clients(Full(slices, "complete", 1, calm=0), 1) == [""], "it has seen no calm probe"
+    assert clients(Full(slices, "complete", 1, resets=10), 2) == ["", ""], "a refusal is fast"
 
 
 def test_a_late_engine_is_the_limit_where_the_server_alone_met_it() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import AutoTrials, Enough, PlannedTrial, Recording, Run
-from redline.running.session import run_session
+from redline.running.session import run_trials
 from redline.storage.runs import RunStore
 from tests.fakes.plugins import QuietListener
 from tests.fakes.recordings import simulated_run
@@ -39,7 +39,7 @@ def test_every_trial_is_run_in_order_and_kept(tmp_path: Path) -> None:
     store, listener = RunStore(tmp_path / "run"), QuietListener()
     store.create(RUN.manifest)
     executor = ReplayExecutor(RUN)
-    run_session(PLAN, store, executor, listener, never)
+    run_trials(PLAN, store, executor, listener, never)
     assert executor.asked == [trial.position for trial in PLAN.trials]
     assert listener.ended == executor.asked
     assert store.run() == RUN
@@ -50,10 +50,10 @@ def test_an_interrupted_session_is_gone_on_with(tmp_path: Path) -> None:
     store.create(RUN.manifest)
     stop_at = PLAN.trials[3].position
     with pytest.raises(KeyboardInterrupt):
-        run_session(PLAN, store, ReplayExecutor(RUN, stop_at), QuietListener(), never)
+        run_trials(PLAN, store, ReplayExecutor(RUN, stop_at), QuietListener(), never)
     assert len(store.recordings()) == 3
     again = ReplayExecutor(RUN)
-    run_session(PLAN, store, again, QuietListener(), never)
+    run_trials(PLAN, store, again, QuietListener(), never)
     assert again.asked == [trial.position for trial in PLAN.trials[3:]]
     assert store.run() == RUN
 
@@ -76,13 +76,13 @@ def test_rounds_end_when_they_are_enough(tmp_path: Path) -> None:
         return Enough(rounds=3, why="precision") if len(so_far.recordings) == 3 * cells else None
 
     cells = len(run.manifest.plan.cells)
-    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
+    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
     assert seen == [0, cells, 2 * cells, 3 * cells]
     assert store.run().enough == Enough(rounds=3, why="precision")
     assert store.run().complete
     assert len(store.recordings()) == 3 * cells
     again = ReplayExecutor(run)
-    run_session(run.manifest.plan, store, again, QuietListener(), never)
+    run_trials(run.manifest.plan, store, again, QuietListener(), never)
     assert again.asked == []
 
 
@@ -91,13 +91,13 @@ def test_a_session_cut_off_within_a_round_finishes_it_before_it_decides(tmp_path
     store.create(run.manifest)
     cells = len(run.manifest.plan.cells)
     with pytest.raises(KeyboardInterrupt):
-        run_session(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietListener(), never)
+        run_trials(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietListener(), never)
     assert not store.run().complete
 
     def decide(so_far: Run) -> Enough | None:
         return Enough(rounds=2, why="budget") if len(so_far.recordings) == 2 * cells else None
 
-    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
+    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
     assert len(store.recordings()) == 2 * cells
 
 
@@ -107,13 +107,13 @@ def test_nothing_is_decided_within_a_round(tmp_path: Path) -> None:
     store.create(run.manifest)
     cells, asked = len(run.manifest.plan.cells), []
     with pytest.raises(KeyboardInterrupt):
-        run_session(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietListener(), never)
+        run_trials(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietListener(), never)
 
     def decide(so_far: Run) -> Enough | None:
         asked.append(len(so_far.recordings))
         return Enough(rounds=len(so_far.recordings) // cells, why="budget")
 
-    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
+    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
     assert asked == [2 * cells]
     assert store.run().complete
     assert len(store.recordings()) == 2 * cells
@@ -127,10 +127,10 @@ def test_a_recording_that_was_moved_away_is_made_again_though_rounds_are_enough(
     def decide(so_far: Run) -> Enough | None:
         return Enough(rounds=2, why="precision") if len(so_far.recordings) == 2 * cells else None
 
-    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
+    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
     next((store.folder / "recordings").glob("0001-*")).unlink()
     again = ReplayExecutor(run)
-    run_session(run.manifest.plan, store, again, QuietListener(), never)
+    run_trials(run.manifest.plan, store, again, QuietListener(), never)
     assert again.asked == [1]
     assert store.run().complete
 
@@ -138,5 +138,5 @@ def test_a_recording_that_was_moved_away_is_made_again_though_rounds_are_enough(
 def test_without_any_decision_all_rounds_are_made(tmp_path: Path) -> None:
     run, store = deciding(3), RunStore(tmp_path / "run")
     store.create(run.manifest)
-    run_session(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), never)
+    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), never)
     assert store.run() == run

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from redline.ports import Building
+from redline.errors import BuildError
+from redline.ports import Building, BuildOutcome
 
 _BESIDE_THE_LINE = 15
 """Columns that the spinner and the time take."""
@@ -51,3 +52,12 @@ class BuildView:
         more = len(building.servers) - 1
         text = f"building {building.servers[0]}{f' and {more} more' if more else ''}: {building.line}"
         return "".join(filter(str.isprintable, text))[: max(20, self._console.width - _BESIDE_THE_LINE)]
+
+
+def print_failures(outcome: BuildOutcome, console: Console) -> None:
+    """Why what could not be built could not: once for all that failed together."""
+    together: dict[BuildError, list[str]] = {}
+    for name, error in outcome.failures.items():
+        together.setdefault(error, []).append(name)
+    for error, names in together.items():
+        console.print(f"cannot build {', '.join(names)}: {error}", style="yellow", markup=False, highlight=False)

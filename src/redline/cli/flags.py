@@ -1,5 +1,8 @@
 """Flags read into values: overrides of a suite, durations, lists."""
 
+import shlex
+import sys
+
 from redline.errors import UsageError
 from redline.suite import Overrides, WrongValueError, parse_duration
 from redline.suite.schema.suite import HIGHEST_SEED
@@ -38,6 +41,11 @@ def read_overrides(
         warmup_ns=None if warmup in (None, DETECTED) else duration_ns("--warmup", warmup, least_ns=0),
         warmup_detect=warmup == DETECTED,
     )
+
+
+def command_line() -> str:
+    """The command as it was given, fit for a shell."""
+    return shlex.join(["redline", *sys.argv[1:]])
 
 
 def at_least_one(flag: str, number: int, most: int | None = None) -> int:

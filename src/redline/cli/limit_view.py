@@ -1,24 +1,9 @@
-"""How a search is shown while it runs: a line for each probe. And how it ended, as it is published."""
+"""How a search is shown while it runs: a line for each probe."""
 
-from dataclasses import dataclass
-
-from redline.analysis.limits import Ending, answer
-from redline.errors import RedlineError
-from redline.model.limits import LimitAnswer, LimitStart
+from redline.model.limits import LimitStart
 from redline.quantities import duration, rate, significant
 from redline.report.sections.limit import warm_up_text
-from redline.search import Converged, Doomed, Evidence, Exhausted, Search
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A search that could not go on: a probe could not be made, such as when the server died."""
-
-    error: RedlineError
-
-
-Ended = Converged | Exhausted | Doomed | Broken | None
-"""How a search ended; None for one that was interrupted."""
+from redline.search import Evidence
 
 
 def probe_line(evidence: Evidence, why: str, number: int) -> str:
@@ -42,26 +27,3 @@ def warm_line(start: LimitStart) -> str:
 def wait_line(seconds: float) -> str:
     """`     once more in 5 s …`, under the probe that told nothing."""
     return f"     once more in {seconds:g} s, when the host may have given the CPU time back"
-
-
-def ending(end: Ended) -> Ending:
-    """How a search ended, as it is published."""
-    match end:
-        case Converged():
-            return Ending("converged", confirmed=end.confirmed)
-        case Exhausted():
-            return Ending("exhausted")
-        case Doomed():
-            return Ending("doomed", end.reason)
-        case Broken():
-            return Ending("broken", end.error.problems[0].message)
-        case None:
-            return Ending("interrupted")
-
-
-def answers(search: Search, end: Ended) -> tuple[LimitAnswer, ...]:
-    """What is known of each set of objectives; nothing before the first probe."""
-    if not search.evidence:
-        return ()
-    limits = search.limits() if end is None or isinstance(end, Broken) else end.limits
-    return tuple(answer(limit, search) for limit in limits)

@@ -79,6 +79,9 @@ class LimitProbe(Frozen):
         description="why the load generator or the host was the limit, so that nothing is known of the server"
     )
     why: str = Field(default="", description="why this rate was probed")
+    recording: str = when_said(
+        "", description="the file of its recording, relative to the directory of the search; empty where none was kept"
+    )
 
 
 class CurvePoint(Frozen):

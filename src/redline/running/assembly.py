@@ -1,6 +1,7 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from redline.model import AttachedServer, Environment, Variant
@@ -12,6 +13,9 @@ from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
 from redline.running.record import Tools
 
+_NEEDED_TO_JUDGE = ("scipy.stats", "scipy.ndimage", "ruptures")
+"""Imported before the first load, which should not feel it; commands that load nothing start without them."""
+
 
 @dataclass(frozen=True)
 class Workbench:
@@ -22,24 +26,21 @@ class Workbench:
 
 
 def workbench(catalogue: Path, cache: Path) -> Workbench:
-    """Launcher, driver, probes and placement for this machine. Raises DriveError when there is no engine."""
-    driver = EngineDriver(find_engine())
-    placement = plan_placement()
-    tools = Tools(
-        launcher=ProcessLauncher(catalogue, cache),
-        driver=driver,
-        probes=lambda: (ProcessTreeProbe(),),
-        placement=placement,
-    )
-    return Workbench(tools, read_environment(driver.version(), driver.sha256(), placement))
+    """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
+    driver, placement = EngineDriver(find_engine()), plan_placement()
+    tools = Tools(ProcessLauncher(catalogue, cache), driver, lambda: (ProcessTreeProbe(),), placement)
+    return _with_environment(tools, driver)
 
 
-def attached(variant: Variant) -> Tools:
-    """The tools for a server that is already running. Raises DriveError when there is no engine."""
+def attached(variant: Variant) -> Workbench:
+    """For a server that is already running. Raises DriveError when there is no engine."""
     host = variant.entry.host if isinstance(variant.entry, AttachedServer) else None
-    return Tools(
-        launcher=AttachedLauncher(),
-        driver=EngineDriver(find_engine()),
-        probes=lambda: (ProcessTreeProbe(peer=host),),
-        placement=Placement(),
-    )
+    driver = EngineDriver(find_engine())
+    tools = Tools(AttachedLauncher(), driver, lambda: (ProcessTreeProbe(peer=host),), Placement())
+    return _with_environment(tools, driver)
+
+
+def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:
+    for name in _NEEDED_TO_JUDGE:
+        import_module(name)
+    return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))

@@ -7,7 +7,18 @@ from pathlib import Path
 
 from redline.errors import DriveError, RedlineError
 from redline.findings.warming import Watch
-from redline.model import Cell, Failure, FailureKind, Interval, PlannedTrial, Recording, Stage, Traffic
+from redline.model import (
+    AttachedServer,
+    Cell,
+    Failure,
+    FailureKind,
+    Interval,
+    Load,
+    PlannedTrial,
+    Recording,
+    Stage,
+    Traffic,
+)
 from redline.ports import Drive, Driver, Launcher, Placement, Probe, RunningServer
 
 DYING_S = 0.5
@@ -21,6 +32,10 @@ class Tools:
     driver: Driver
     probes: Callable[[], tuple[Probe, ...]]
     placement: Placement
+
+    def workers(self, load: Load, wanted: int | None = None) -> int:
+        """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
+        return min(wanted or max(1, len(self.placement.engine_cpus)), load.connections)
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,7 @@ def record_load(
     A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
     KeyboardInterrupt, and StoreError when the engine's log cannot be written.
     """
-    empty, probes, cpus = new_recording(planned), tools.probes(), tools.placement.engine_cpus
+    empty, probes = new_recording(planned), tools.probes()
 
     def follow(pid: int) -> None:
         options.on_start(pid)
@@ -73,8 +88,8 @@ def record_load(
         cell=cell,
         endpoint=server.endpoint,
         seed=planned.seed,
-        cpus=cpus,
-        workers=min(options.workers or max(1, len(cpus)), cell.load.connections),
+        cpus=tools.placement.engine_cpus,
+        workers=tools.workers(cell.load, options.workers),
         log=options.log,
         log_is_kept=options.log_is_kept,
         keep_interrupted=options.keep_interrupted,
@@ -114,19 +129,19 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     wrong = driver.verify(cell, server.endpoint)
     if wrong is None:
         return None
-    return death_soon(server) or Failure(
-        stage="verify",
-        kind="wrong_answer",
-        message=f"{cell.variant.slug} answered {cell.scenario.name} wrongly before any load: {wrong}",
-        hint="fix the server, or the scenario's expected answer; nothing was timed",
-    )
+    message = f"{cell.variant.slug} answered {cell.scenario.name} wrongly before any load: {wrong}"
+    hint = "fix the server, or the scenario's expected answer; nothing was timed"
+    if isinstance(cell.variant.entry, AttachedServer):
+        message = f"the server's answer is wrong: {wrong}"
+        hint = "ask the server by hand; --status, -H, -X and --body say what is asked and which status is right"
+    return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
 
 
 def death_soon(server: RunningServer) -> Failure | None:
     """The death of a server that no longer answers: it closes its sockets a moment before it is gone."""
     deadline = time.monotonic() + DYING_S
     while (death := server.death()) is None and time.monotonic() < deadline:
-        time.sleep(DYING_S / 50)
+        time.sleep(DYING_S / 10)
     return death
 
 

@@ -1,19 +1,205 @@
-"""Plan -> executor -> store. Goes on where an earlier session of the same run stopped."""
+"""Runs and searches: created, resumed and executed, with their directories. Whoever shows them listens.
 
-from collections.abc import Callable
+What is left to do is read off the directory, so a session can be resumed from any point. A run has one part or two:
+capacities that rates are a share of are measured first, as a run in RUN/capacity.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
+from typing import Protocol
 
-from redline.model import Enough, Plan, PlannedTrial, Recording, Run
-from redline.ports import Executor
+from redline.analysis import build_report, capacities
+from redline.analysis.precision import enough
+from redline.analysis.search_state import SearchState, limit_report, search_state
+from redline.errors import DriveError, LaunchError, RedlineError, StoreError
+from redline.model import (
+    Cell,
+    Enough,
+    Environment,
+    Manifest,
+    Objective,
+    Plan,
+    PlannedTrial,
+    Recording,
+    Report,
+    Run,
+    ServerFacts,
+    Skipped,
+    Suite,
+    Variant,
+)
+from redline.model.limits import LimitReport
+from redline.model.search import SearchPlan
+from redline.plugins.executors.local import LocalExecutor
+from redline.ports import Building, BuildOutcome, Executor, Launcher
+from redline.report.render import LIMIT_RENDERERS, RENDERERS
+from redline.running.assembly import Workbench
+from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
+from redline.storage.searches import REPORT, SearchStore
+from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan
 
+_RUN_VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
+_SEARCH_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
+_MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
+
+Bench = Callable[[Manifest], Workbench]
+"""Puts together what a stored session is resumed with."""
 Decide = Callable[[Run], Enough | None]
 """Whether the rounds so far are enough; asked after each."""
 
 
-def run_session(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
-    """Run every trial of the plan that has no recording yet, in the plan's order, keeping each as it ends.
+class SessionListener(Protocol):
+    """Follows a session, to show it."""
+
+    def building(self) -> AbstractContextManager[Callable[[Building], None]]:
+        """Servers are about to be built."""
+        ...
+
+    def built(self, outcome: BuildOutcome) -> None:
+        """All that can be built has been."""
+        ...
+
+    def part(self, number: int, store: RunStore) -> None:
+        """One of the two parts of a run begins: 1 is the capacity, 2 the rest."""
+        ...
+
+    def skipped(self, skipped: Skipped) -> None:
+        """A cell will not be run after all."""
+        ...
+
+    def trials(self, plan: Plan, done: int) -> AbstractContextManager[TrialListener]:
+        """The trials of a plan are about to be run; so many were before."""
+        ...
+
+    def cell(self, cell: Cell, number: int, cells: int) -> AbstractContextManager[SearchListener]:
+        """The search on a cell is about to begin, as the `number`-th of so many."""
+        ...
+
+    def broken(self, error: RedlineError) -> None:
+        """The search on a cell could not go on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a session came from: the command line, and the suite's file and text; empty for a URL."""
+
+    command: str
+    file: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a run came: the parts that have something to show, the last one last."""
+
+    parts: tuple[tuple[RunStore, Report], ...]
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class RunSession:
+    """A run that can be executed; `unavailable` says by variant slug why a server cannot be run."""
+
+    store: RunStore
+    bench: Workbench
+    unavailable: Mapping[str, str]
+    listener: SessionListener
+
+    @classmethod
+    def create(
+        cls, suite: Suite, source: Source, folder: Path, bench: Workbench, listener: SessionListener
+    ) -> "RunSession":
+        """Build the servers, and write the manifest of the first part that there is. Raises RedlineError."""
+        store, first = RunStore(folder), capacity_store(folder)
+        store.check_free()
+        if first.exists:
+            raise StoreError(f"{folder} already holds a run", hint=f"resume it with: redline run --resume {folder}")
+        unavailable = build_all(suite, bench.tools.launcher, listener).unavailable
+        if capacity_loads(suite):
+            plan, part = make_capacity_plan(suite, unavailable), first
+        else:
+            plan, part = make_plan(suite, unavailable, Capacities()), store
+        _check_left(plan, "run", "`redline list` says what can be built here")
+        name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
+        part.create(_manifest(name, source, plan, bench))
+        return cls(store, bench, unavailable, listener)
+
+    @classmethod
+    def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "RunSession":
+        """Open a stored run, and make sure that its servers are still what they were in all that was measured."""
+        store = RunStore(folder)
+        runs = [one.run() for one in (capacity_store(folder), store) if one.exists]
+        manifest = runs[0].manifest if runs else store.manifest()
+        bench = bench_for(manifest)
+        planned = {cell.variant.slug for run in runs for cell in run.manifest.plan.cells.values()}
+        only = planned if store.exists else None  # what is still to be planned may need the others too
+        built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
+        failed = {slug: reason for slug, reason in built.unavailable.items() if slug in planned}
+        for run in runs:
+            refuse_changed(Built(built.hashes, failed, built.runtimes), run, bench.environment)
+        return cls(store, bench, built.unavailable, listener)
+
+    def execute(self) -> Outcome:
+        """Run what is left of it, and write the views of what was measured."""
+        first = capacity_store(self.store.folder)
+        shown: list[tuple[RunStore, Report]] = []
+        if first.exists:
+            interrupted = False
+            if not self.store.exists:
+                self.listener.part(1, first)
+                interrupted = self._measure(first)
+            shown.append((first, write_run_views(first)))
+            if interrupted:
+                return Outcome(tuple(shown), interrupted)
+            if not self.store.exists:
+                self._plan_second(first)
+            self.listener.part(2, self.store)
+        interrupted = self._measure(self.store)
+        return Outcome((*shown, (self.store, write_run_views(self.store))), interrupted)
+
+    def _plan_second(self, first: RunStore) -> None:
+        """Give the other loads their rates, and write the manifest of the run itself."""
+        found = first.run()
+        suite = found.manifest.plan.suite
+        plan = make_plan(suite, self.unavailable, capacities(found))
+        known = {skipped.slug for skipped in make_plan(suite, self.unavailable).skipped}
+        for skipped in plan.skipped:
+            if skipped.slug not in known:
+                self.listener.skipped(skipped)
+        _check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
+        changed = {
+            "name": self.store.folder.resolve().name,
+            "created_unix_ns": time.time_ns(),
+            "plan": plan,
+            "environment": self.bench.environment,
+        }
+        self.store.create(found.manifest.model_copy(update=changed))
+
+    def _measure(self, store: RunStore) -> bool:
+        """Run what is left of the plan. Returns whether it was interrupted."""
+        _leave_cores(self.bench)
+        with store.locked():
+            plan = store.manifest().plan
+            with self.listener.trials(plan, len(store.positions())) as listener:
+                executor = LocalExecutor(plan, self.bench.tools, store, listener)
+                try:
+                    run_trials(plan, store, executor, listener, enough)
+                except KeyboardInterrupt:
+                    return True
+        return False
+
+
+def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
+    """Run every trial of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
     A suite that leaves the number of trials open gets rounds until they are enough. Whatever ends the session early
     (an interrupt, a full disk), the recordings made so far stand and a later session runs the rest.
@@ -23,18 +209,180 @@ def run_session(plan: Plan, store: RunStore, executor: Executor, listener: Trial
         left = tuple(trial for trial in plan.trials if trial.position not in done)
         _run(left, plan, store, executor, listener)
         return
-    manifest, recordings, enough = store.manifest(), list(store.recordings()), store.enough()
+    manifest, recordings, known = store.manifest(), list(store.recordings()), store.enough()
     for round_, planned in groupby(plan.trials, key=lambda trial: trial.round):
-        trials, done = tuple(planned), frozenset(recording.position for recording in recordings)
-        left = tuple(trial for trial in trials if trial.position not in done)
+        trials, recorded = tuple(planned), frozenset(recording.position for recording in recordings)
+        left = tuple(trial for trial in trials if trial.position not in recorded)
         # Asked before each round, since a session may have been cut off before it asked; never within a round.
-        if enough is None and left == trials:
-            enough = decide(Run(manifest=manifest, recordings=tuple(recordings)))
-            if enough is not None:
-                store.save_enough(enough)
-        if enough is not None and round_ >= enough.rounds:
+        if known is None and left == trials:
+            known = decide(Run(manifest=manifest, recordings=tuple(recordings)))
+            if known is not None:
+                store.save_enough(known)
+        if known is not None and round_ >= known.rounds:
             return
         recordings += _run(left, plan, store, executor, listener)
+
+
+@dataclass(frozen=True)
+class SearchSession:
+    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards."""
+
+    store: SearchStore
+    plan: SearchPlan
+    bench: Workbench
+    listener: SessionListener
+    is_kept: bool = True
+
+    @classmethod
+    def create(
+        cls, asked: "SearchRequest", source: Source, folder: Path, bench: Workbench, listener: SessionListener
+    ) -> "SearchSession":
+        """Build the servers, and write down what was asked. Raises RedlineError."""
+        store = SearchStore(folder)
+        store.check_free()
+        built = build_all(asked.suite, bench.tools.launcher, listener)
+        plan = make_plan(asked.suite, built.unavailable)
+        _check_left(plan, "search", "`redline list` says what can be built here")
+        stored = SearchPlan(
+            manifest=_manifest(folder.resolve().name, source, plan, bench),
+            url=asked.url,
+            sets=dict(asked.sets),
+            start_per_s=asked.start_per_s,
+            probes=asked.probes,
+            precision=asked.precision,
+            trials=asked.trials,
+            beyond=asked.beyond,
+            workers=asked.workers,
+        )
+        store.create(stored)
+        return cls(store, stored, bench, listener, asked.is_kept)
+
+    @classmethod
+    def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
+        """Open a stored search, and make sure that its servers and this machine are still what they were."""
+        store = SearchStore(folder)
+        plan = store.plan()
+        if plan.format == "redline.search/1":
+            raise StoreError(
+                f"{folder} holds a search of an earlier version, which kept no recordings",
+                hint=f"start a new search; what this one found is shown by: redline report {folder}",
+            )
+        bench, cells = bench_for(plan.manifest), plan.manifest.plan.cells.values()
+        planned = {cell.variant.slug for cell in cells}
+        built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)
+        recordings = tuple(made.recording for cell in cells for made in store.probes(cell))
+        refuse_changed(built, Run(manifest=plan.manifest, recordings=recordings), bench.environment)
+        return cls(store, plan, bench, listener)
+
+    def execute(self) -> tuple[LimitReport, bool]:
+        """Search what is left, and write the views. Returns what is known, and whether it was interrupted."""
+        _leave_cores(self.bench)
+        with self.store.locked():
+            interrupted = self._search()
+            return write_search_views(self.store), interrupted
+
+    def _search(self) -> bool:
+        cells = self.plan.manifest.plan.cells
+        for number, cell_id in enumerate(self.plan.order, 1):
+            cell = cells[cell_id]
+            state = search_state(self.plan, cell, self.store.probes(cell))
+            if state.ended:
+                continue
+            try:
+                self._search_cell(state, number)
+            except KeyboardInterrupt:
+                return True
+            except (DriveError, LaunchError) as error:
+                self.listener.broken(error)
+        return False
+
+    def _search_cell(self, state: SearchState, number: int) -> None:
+        with self.listener.cell(state.cell, number, len(self.plan.order)) as listener:
+            CellSearch(self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept).run()
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What a search is asked: see SearchPlan. Its suite has open loads alone."""
+
+    suite: Suite
+    sets: Mapping[str, tuple[Objective, ...]]
+    start_per_s: float | None
+    probes: int
+    precision: float
+    trials: int
+    beyond: bool
+    url: str = ""
+    workers: int | None = None
+    is_kept: bool = True
+
+
+@dataclass(frozen=True)
+class Built:
+    """By variant slug: the content hash of what was built and what runs it, or why it could not be."""
+
+    hashes: Mapping[str, str]
+    unavailable: Mapping[str, str]
+    runtimes: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_all(
+    suite: Suite, launcher: Launcher, listener: SessionListener, only: AbstractSet[str] | None = None
+) -> Built:
+    """Build every variant of the suite, or `only` those slugs. A failure is kept as the reason, not raised."""
+    variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    with listener.building() as progress:
+        outcome = launcher.build([each for each in variants if only is None or each.slug in only], progress)
+    listener.built(outcome)
+    unavailable = {slug: error.problems[0].message for slug, error in outcome.failures.items()}
+    return Built(outcome.hashes, unavailable, outcome.runtimes)
+
+
+def refuse_changed(built: Built, run: Run, environment: Environment) -> None:
+    """Raise RedlineError when resuming would mix what cannot be mixed: other servers or JDKs, another engine."""
+    hint = "start a new run: trials of one run must be of one build"
+    for slug, reason in built.unavailable.items():
+        raise RedlineError(f"{slug} cannot be built any more: {reason}", hint=hint)
+    for recording in run.recordings:
+        slug = run.manifest.plan.cells[recording.cell_id].variant.slug
+        if recording.server is not None:
+            _refuse_another(slug, recording.server, built, hint)
+    for name in _MUST_BE_THE_SAME:
+        before, now = getattr(run.manifest.environment, name), getattr(environment, name)
+        if before != now:
+            changed = f"another {name.replace('_', ' ')}: {before}, now {now}"
+            raise RedlineError(f"this run was begun with {changed}", hint=hint)
+
+
+def capacity_store(folder: Path) -> RunStore:
+    """Where a run in this directory keeps its first part, when it has one."""
+    return RunStore(folder / "capacity")
+
+
+def search_report(store: SearchStore) -> LimitReport | None:
+    """What a stored search found so far; None before anything was stored of it. Raises StoreError."""
+    plan = store.plan()
+    if plan.format == "redline.search/1":
+        return store.written_report()
+    return limit_report(plan, {cell.id: store.probes(cell) for cell in plan.manifest.plan.cells.values()})
+
+
+def write_run_views(store: RunStore) -> Report:
+    """Judge what is stored of a run, and write what can be looked at."""
+    report = build_report(store.run())
+    for name, form in _RUN_VIEWS.items():
+        store.write(name, RENDERERS[form].render(report))
+    return report
+
+
+def write_search_views(store: SearchStore) -> LimitReport:
+    """The same of a search."""
+    report = search_report(store)
+    if report is None:
+        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint="resume it with --resume")
+    for name, form in _SEARCH_VIEWS.items():
+        store.write(name, LIMIT_RENDERERS[form].render(report))
+    return report
 
 
 def _run(
@@ -47,3 +395,37 @@ def _run(
         listener.trial_ended(recording, cell)
         made.append(recording)
     return made
+
+
+def _refuse_another(slug: str, was: ServerFacts, built: Built, hint: str) -> None:
+    if built.hashes.get(slug) != was.build:
+        raise RedlineError(f"{slug} is not what it was when this run began", hint=hint)
+    before, now = was.runtime_version, built.runtimes.get(slug)
+    # The hash of a build knows nothing of the JDK that its server is started with.
+    if now is not None and now != before:
+        message = f"{slug} ran on {before or 'nothing known'}; now it would run on {now or 'nothing known'}"
+        raise RedlineError(message, hint=f"put {before or 'what it ran on'} back, or {hint}")
+
+
+def _manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manifest:
+    return Manifest(
+        name=name,
+        created_unix_ns=time.time_ns(),
+        command=source.command,
+        suite_file=source.file,
+        suite_text=source.text,
+        plan=plan,
+        environment=bench.environment,
+    )
+
+
+def _leave_cores(bench: Workbench) -> None:
+    """Keep this process off the cores of server and engine."""
+    if bench.tools.placement.lab_cpus:
+        os.sched_setaffinity(0, bench.tools.placement.lab_cpus)
+
+
+def _check_left(plan: Plan, verb: str, hint: str) -> None:
+    if not plan.trials:
+        reasons = "; ".join(sorted({skipped.reason for skipped in plan.skipped}))
+        raise RedlineError(f"nothing is left to {verb}: {reasons}", hint=hint)

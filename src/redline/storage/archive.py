@@ -6,7 +6,7 @@ from pathlib import Path
 
 from redline.errors import StoreError
 from redline.model.history import LeftOut
-from redline.storage.runs import RunStore, told
+from redline.storage.runs import RunStore, as_store_error
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def open_archive(folder: Path) -> Archive:
     """
     if not folder.is_dir():
         raise StoreError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
-    with told(folder):
+    with as_store_error(folder):
         found, foreign = list(_at(folder)), []
         children = [] if found else _children(folder)
     for child in children:

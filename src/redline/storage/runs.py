@@ -38,12 +38,12 @@ class RunStore:
         """Make sure, before anything is built, that a run can be kept here. Leaves nothing; raises StoreError."""
         if self._manifest_file.exists():
             raise StoreError(
-                f"{self.folder} already holds a run", hint=f"go on with: redline run --resume {self.folder}"
+                f"{self.folder} already holds a run", hint=f"resume it with: redline run --resume {self.folder}"
             )
         if (self.folder / "search.json").exists():
             raise StoreError(f"{self.folder} holds a search", hint="choose another place with -o DIR")
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
-        with told(self.folder):
+        with as_store_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self.write(".probe", b"can be written").unlink()
         for folder in missing:
@@ -52,11 +52,16 @@ class RunStore:
     def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
         self.check_free()
-        with told(self.folder):
+        with as_store_error(self.folder):
             for part in ("recordings", "logs"):
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.write("suite.yaml", manifest.suite_text.encode())
         self.write("run.json", stored_json(manifest))
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was begun here."""
+        return self._manifest_file.is_file()
 
     @property
     def _manifest_file(self) -> Path:
@@ -64,7 +69,7 @@ class RunStore:
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
-        if not self._manifest_file.is_file():
+        if not self.exists:
             raise StoreError(
                 f"{self.folder} holds no run", hint="name a directory that `redline run` made, such as runs/…"
             )
@@ -72,13 +77,13 @@ class RunStore:
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
-        with told(self.folder):
+        with as_store_error(self.folder):
             files = sorted(file for file in (self.folder / "recordings").iterdir() if _RECORDING.match(file.name))
         return tuple(sorted((read_stored(file, Recording) for file in files), key=lambda recording: recording.position))
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
-        with told(self.folder):
+        with as_store_error(self.folder):
             names = [_RECORDING.match(file.name) for file in (self.folder / "recordings").iterdir()]
         return frozenset(int(name.group(1)) for name in names if name)
 
@@ -98,7 +103,7 @@ class RunStore:
     def log_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
         """Where server and engine may write during this trial; made when it is not there."""
         folder = self.folder / "logs" / _stem(planned.position, cell.slug)
-        with told(folder):
+        with as_store_error(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -109,7 +114,7 @@ class RunStore:
     def write(self, name: str, content: bytes) -> Path:
         """Write a file of the run atomically. Raises StoreError; a file of that name stays as it was."""
         file = self.folder / name
-        with told(file):
+        with as_store_error(file):
             scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
             try:
                 with scratch.open("wb") as out:
@@ -125,7 +130,7 @@ class RunStore:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for writing. Raises StoreError when another process does; the kernel lets go when we die."""
-        with told(self.folder):
+        with as_store_error(self.folder):
             lock = (self.folder / ".lock").open("w")
         with lock:
             try:
@@ -148,7 +153,7 @@ def stored_json(value: Frozen) -> bytes:
 
 def read_stored(file: Path, kind: type[T]) -> T:
     """A file of a run directory. Raises StoreError, naming the file, when it cannot be read."""
-    with told(file):
+    with as_store_error(file):
         content = file.read_bytes()
     try:
         return kind.model_validate_json(content)
@@ -162,7 +167,7 @@ def read_stored(file: Path, kind: type[T]) -> T:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def as_store_error(path: Path) -> Iterator[None]:
     """Turn what the file system refuses for a file of a run into a StoreError with advice."""
     try:
         yield
@@ -173,7 +178,7 @@ def told(path: Path) -> Iterator[None]:
 def _advice(error: OSError) -> str:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full: make room, then go on with --resume; what was measured is kept"
+            return "the disk is full: make room, then resume with --resume; what was measured is kept"
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return "this place cannot be written: choose another with -o DIR"
         case errno.ENOTDIR | errno.EEXIST:

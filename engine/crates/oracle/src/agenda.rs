@@ -12,7 +12,7 @@ pub struct Due {
     pub token: u64,
     /// How many bytes.
     pub length: usize,
-    /// Whether they complete the answer.
+    /// Whether the answer is whole with them.
     pub last: bool,
 }
 

@@ -22,7 +22,7 @@ pub enum Law {
     Bimodal {
         /// What most take.
         fast_ns: u64,
-        /// The other service time.
+        /// What the others take.
         slow_ns: u64,
         /// The probability of `slow_ns`.
         slow_share: f64,

@@ -1,6 +1,6 @@
 //! What `--help` prints.
 
-/// The text of `--help`.
+/// The whole of it.
 pub const USAGE: &str = "\
 redline-oracle: a server with known answers
 

@@ -9,8 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.cli import exits, places
-from redline.cli.build_view import BuildView
-from redline.cli.building import print_failures
+from redline.cli.build_view import BuildView, print_failures
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
 from redline.errors import Problem, UsageError

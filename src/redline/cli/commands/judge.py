@@ -10,12 +10,12 @@ from rich.text import Text
 
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, turned
-from redline.cli import stages
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult
 from redline.model import CellReport, FindingKind, Grade, Report
 from redline.report.format import GRADE_MARKS, one_line
 from redline.report.render.terminal import COLOURS
+from redline.running.session import write_run_views
 from redline.storage.runs import RunStore
 
 _VIEW = "results.json"
@@ -29,7 +29,7 @@ def judge(run: Path, write: bool, json: bool) -> None:
     if write:
         store = RunStore(run)
         with store.locked():
-            stages.write_views(store)
+            write_run_views(store)
     result = JudgeResult(
         run=now.run.name,
         not_compared=reason,

@@ -2,21 +2,27 @@
 
 import re
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from redline.cli import exits, limit_suite, places
+from redline.analysis.search_state import without_recordings
+from redline.cli import exits, places
 from redline.cli.command_line import Arrivals
-from redline.cli.flags import read_overrides
-from redline.cli.limit_asked import Asked
-from redline.cli.limit_url import Over, limit_url
+from redline.cli.flags import command_line, read_overrides
+from redline.cli.limit_flags import LimitFlags, SuiteFlags, UrlFlags, read_suite_search, read_url_search
+from redline.cli.session_view import SessionView, bench_for, show_search_plan
 from redline.cli.show import show
 from redline.errors import UsageError
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
+from redline.running.assembly import attached, workbench
+from redline.running.session import SearchRequest, SearchSession, Source
+from redline.storage.searches import SearchStore
+from redline.suite import make_plan
 
 PROBES, PRECISION = 12, "3%"
 _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
@@ -53,7 +59,8 @@ def limit(
     json: bool,
 ) -> None:
     """Find the highest rate at which servers meet an objective, as an interval: of a suite, or of what is running."""
-    over = Over(arrivals, connections, timeout, headers, method, body, status, http2, insecure, cacert, threads)
+    flags = LimitFlags(target or "", objective or [], start, probes, precision, duration, warmup, seed, output)
+    for_url = UrlFlags(arrivals, connections, timeout, headers, method, body, status, http2, insecure, cacert, threads)
     of_suites: dict[str, object] = {
         "-s": servers,
         "-m": scenarios,
@@ -61,25 +68,70 @@ def limit(
         "--quick": quick,
         "--trials": trials,
         "--no-beyond": no_beyond,
-        "-o": output,
     }
-    asked = Asked(target or "", objective or [], start, probes, precision, duration, warmup, seed, json)
+    console = Console(stderr=True)
+    view = SessionView(console)
     if resume is not None:
-        given = _given(over) | of_suites | _given_of(asked)
-        _refuse(given, "--resume goes on with a search as it was planned, and takes no")
-        _suite(None, resume, json=json)
+        given = _url_flags(for_url) | of_suites | _shared_flags(flags)
+        _refuse(given, "--resume continues a search as it was planned, and takes no")
+        _finish(SearchSession.resume(resume, bench_for, view), view, console, json=json)
     elif target is None:
         url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
         hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
         raise UsageError("neither a suite nor a URL is named", hint=hint)
     elif target.startswith(("http://", "https://")):
         _refuse({**of_suites, "--resume": resume}, f"{target} is running already, and takes no")
-        limit_url(asked, over)
+        _limit_url(read_url_search(flags, for_url), output, view, console, json=json)
     else:
         _refuse_half_a_url(target)
-        _refuse(_given(over), f"{target} is a suite, which says itself what is asked how, and takes no")
+        _refuse(_url_flags(for_url), f"{target} is a suite, which says itself what is asked how, and takes no")
         overrides = read_overrides(servers, scenarios, None, duration, None, seed, options, quick, warmup)
-        _suite((asked, limit_suite.Wanted(overrides, trials, output, beyond=not no_beyond)), None, json=json)
+        _finish(_create(flags, SuiteFlags(overrides, trials, not no_beyond), view, console), view, console, json=json)
+
+
+def _create(flags: LimitFlags, only: SuiteFlags, view: SessionView, console: Console) -> SearchSession:
+    """Validate the suite, show what will be done, and build. Raises RedlineError."""
+    asked = read_suite_search(flags, only)
+    request, file = asked.request, Path(flags.target)
+    folder = flags.output or places.new_run(f"limit-{request.suite.name}")
+    SearchStore(folder).check_free()
+    most = request.probes + 2 * request.trials * len(request.sets)
+    show_search_plan(make_plan(request.suite), most, asked.ignored, request.beyond, console)
+    bench = workbench(places.catalogue(file), places.cache(file))
+    return SearchSession.create(request, asked.source, folder, bench, view)
+
+
+def _limit_url(request: SearchRequest, output: Path | None, view: SessionView, console: Console, *, json: bool) -> None:
+    """Search a running server, in a directory that goes with the command unless one was named."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = output or Path(scratch) / "search"
+        bench = attached(request.suite.variants[0])
+        session = SearchSession.create(request, Source(command_line()), folder, bench, view)
+        _finish(session, view, console, json=json)
+
+
+def _finish(session: SearchSession, view: SessionView, console: Console, *, json: bool) -> None:
+    """Search, and print what was found; how the searches ended is the exit code."""
+    report, interrupted = session.execute()
+    if session.plan.url and view.error is not None and not report.cells[0].probes:
+        raise view.error
+    if not session.is_kept:
+        report = without_recordings(report)
+    if json:
+        sys.stdout.write(LIMIT_RENDERERS["json"].render(report).decode())
+    else:
+        show(limit_summary(report))
+    folder = session.store.folder
+    if session.is_kept:
+        page = (folder / "limit.html").resolve()
+        console.print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
+    if interrupted:
+        if session.is_kept:
+            again = f"{places.own_name()} limit --resume {folder}"
+            console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
+        raise typer.Exit(exits.INTERRUPTED)
+    if any(cell.ended != "converged" for cell in report.cells):
+        raise typer.Exit(exits.COULD_NOT_RUN)
 
 
 def _refuse_half_a_url(target: str) -> None:
@@ -89,33 +141,34 @@ def _refuse_half_a_url(target: str) -> None:
         raise UsageError(f"{target} is no suite, and a URL begins with http:// or https://", hint=f"try {url}")
 
 
-def _given(over: Over) -> dict[str, object]:
-    flags = {
-        "--arrivals": over.arrivals,
-        "-c": over.connections,
-        "--timeout": over.timeout,
-        "-H": over.headers,
-        "-X": over.method,
-        "--body": over.body,
-        "--status": over.status,
-        "--http2": over.http2,
-        "--insecure": over.insecure,
-        "--cacert": over.cacert,
-        "-t": over.threads,
+def _url_flags(flags: UrlFlags) -> dict[str, object]:
+    given: dict[str, object] = {
+        "--arrivals": flags.arrivals,
+        "-c": flags.connections,
+        "--timeout": flags.timeout,
+        "-H": flags.headers,
+        "-X": flags.method,
+        "--body": flags.body,
+        "--status": flags.status,
+        "--http2": flags.http2,
+        "--insecure": flags.insecure,
+        "--cacert": flags.cacert,
+        "-t": flags.threads,
     }
-    return dict(flags)
+    return given
 
 
-def _given_of(asked: Asked) -> dict[str, object]:
+def _shared_flags(flags: LimitFlags) -> dict[str, object]:
     return {
-        "a suite": asked.target,
-        "--objective": asked.objectives,
-        "--start": asked.start,
-        "-d": asked.duration,
-        "--warmup": asked.warmup,
-        "--seed": asked.seed,
-        "--probes": asked.probes != PROBES,
-        "--precision": asked.precision != PRECISION,
+        "a suite": flags.target,
+        "--objective": flags.objectives,
+        "--start": flags.start,
+        "-d": flags.duration,
+        "--warmup": flags.warmup,
+        "--seed": flags.seed,
+        "--probes": flags.probes != PROBES,
+        "--precision": flags.precision != PRECISION,
+        "-o": flags.output,
     }
 
 
@@ -124,27 +177,3 @@ def _refuse(flags: Mapping[str, object], why: str) -> None:
     given = [flag for flag, value in flags.items() if value not in (None, False, "", [])]
     if given:
         raise UsageError(f"{why} {', '.join(given)}", hint=f"leave out {', '.join(given)}: `redline limit -h`")
-
-
-def _suite(begun: tuple[Asked, limit_suite.Wanted] | None, resume: Path | None, *, json: bool) -> None:
-    """Search a suite, or go on with it; how the searches ended is the exit code."""
-    console = Console(stderr=True)
-    if begun is not None:
-        opened = limit_suite.begin(*begun, console)
-    else:
-        assert resume is not None, "one of the two is given"
-        opened = limit_suite.reopen(resume, console)
-    report, interrupted = limit_suite.go_on(opened, console)
-    if json:
-        sys.stdout.write(LIMIT_RENDERERS["json"].render(report).decode())
-    else:
-        show(limit_summary(report))
-    folder = opened.store.folder
-    page = (folder / "limit.html").resolve()
-    console.print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
-    if interrupted:
-        again = f"{places.own_name()} limit --resume {folder}"
-        console.print(f"interrupted; go on with: {again}", soft_wrap=True, markup=False)
-        raise typer.Exit(exits.INTERRUPTED)
-    if any(cell.ended != "converged" for cell in report.cells):
-        raise typer.Exit(exits.COULD_NOT_RUN)

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
-from redline.cli.beforehand import load_what_judges
 from redline.cli.command_line import Arrivals, Backends
 from redline.cli.flags import DETECTED, duration_ns, read_seed, read_timeout, read_workers
 from redline.cli.load_shape import LoadFlags, read_load
@@ -100,9 +99,8 @@ def load(
 
 def _record(cell: Cell, threads: int, seed: int, console: Console) -> Recording:
     """Put the load on and record it; Ctrl-C ends it early and keeps what was seen. Raises DriveError."""
-    load_what_judges()
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
-    tools = attached(cell.variant)
+    tools = attached(cell.variant).tools
     with tempfile.TemporaryDirectory() as scratch, OneLine(console) as line:
         log = Path(scratch) / "engine.log"
         options = LoadOptions(

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from redline.analysis import build_report
-from redline.cli import places, stages
+from redline.cli import places
 from redline.cli.command_line import ReportFormat
 from redline.cli.show import show
 from redline.errors import StoreError, UsageError
@@ -12,15 +12,16 @@ from redline.model import Run
 from redline.report.render import LIMIT_RENDERERS, RENDERERS
 from redline.report.sections.limit import limit_summary
 from redline.report.sections.run import run_summary
+from redline.running.session import capacity_store, search_report
 from redline.storage.runs import RunStore
-from redline.storage.searches import LimitStore
+from redline.storage.searches import SearchStore
 
 
 def report(run: Path, form: ReportFormat | None, json: bool) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
     if json:
         form = ReportFormat.JSON
-    if (searched := LimitStore(run)).there:
+    if (searched := SearchStore(run)).exists:
         _show_search(searched, form)
         return
     made = build_report(read_run(run))
@@ -31,9 +32,9 @@ def report(run: Path, form: ReportFormat | None, json: bool) -> None:
     sys.stdout.flush()
 
 
-def _show_search(store: LimitStore, form: ReportFormat | None) -> None:
+def _show_search(store: SearchStore, form: ReportFormat | None) -> None:
     """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
-    found = store.report()
+    found = search_report(store)
     if found is None:
         hint = f"resume it with: {places.own_name()} limit --resume {store.folder}"
         raise StoreError(f"{store.folder} holds a search that has no probe yet", hint=hint)
@@ -48,11 +49,11 @@ def _show_search(store: LimitStore, form: ReportFormat | None) -> None:
 
 def read_run(folder: Path) -> Run:
     """A stored run. Raises StoreError when there is none, and says so where only its capacity was measured."""
-    if LimitStore(folder).there:
+    if SearchStore(folder).exists:
         hint = f"see it with: {places.own_name()} report {folder}"
         raise StoreError(f"{folder} holds a search for limits, and no run", hint=hint)
-    first = stages.capacity_of(folder)
-    if stages.holds_run(first) and not stages.holds_run(RunStore(folder)):
+    first = capacity_store(folder)
+    if first.exists and not RunStore(folder).exists:
         raise StoreError(
             f"{folder} has been measured no further than its capacity",
             hint=f"resume it with: {places.own_name()} run --resume {folder}; or see: redline report {first.folder}",

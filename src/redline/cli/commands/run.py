@@ -7,14 +7,19 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline.cli import exits, places, stages
-from redline.cli.flags import read_overrides
+from redline.cli import exits, places
+from redline.cli.commands.check import show_plans
+from redline.cli.flags import command_line, read_overrides
+from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
 from redline.model import CellReport, Report
 from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
-from redline.suite import Overrides
+from redline.running.assembly import workbench
+from redline.running.session import RunSession, Source
+from redline.storage.runs import RunStore
+from redline.suite import Overrides, files_beside, load_catalogue, make_capacity_plan, make_plan, read_suite, read_text
 
 
 def run(
@@ -37,35 +42,47 @@ def run(
     overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
     if resume is not None:
         _refuse_more_than_resume(suite, output, overrides)
-        opened = stages.reopen(resume, console)
+        session = RunSession.resume(resume, bench_for, SessionView(console))
     elif suite is not None:
-        opened = stages.begin(suite, overrides, output, console)
+        session = _create(suite, overrides, output, console)
     else:
         raise UsageError(
             "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
         )
-    outcome = stages.go_on(opened, console)
+    outcome = session.execute()
     _, report = outcome.parts[-1]
     if json:
         sys.stdout.write(RENDERERS["json"].render(report).decode())
     else:
         show(run_summary(report))
     for store, _ in outcome.parts:
-        said = "report" if store.folder == opened.store.folder else "capacity"
+        said = "report" if store.folder == session.store.folder else "capacity"
         page = (store.folder / "report.html").resolve()
         console.print(f"{said}: {page}", soft_wrap=True, highlight=False, markup=False)
     if outcome.interrupted:
-        again = f"{places.own_name()} run --resume {opened.store.folder}"
-        console.print(f"interrupted; go on with: {again}", soft_wrap=True, markup=False)
+        again = f"{places.own_name()} run --resume {session.store.folder}"
+        console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
     code = exits.INTERRUPTED if outcome.interrupted else exit_code(tuple(report for _, report in outcome.parts))
     if code:
         raise typer.Exit(code)
 
 
+def _create(file: Path, overrides: Overrides, output: Path | None, console: Console) -> RunSession:
+    """Validate a suite, show what will be done, and build. Raises RedlineError."""
+    catalogue, text = places.catalogue(file), read_text(file)
+    suite = read_suite(text, str(file), load_catalogue(catalogue), overrides, files_beside(file))
+    folder = output or places.new_run(suite.name)
+    RunStore(folder).check_free()
+    show_plans(make_capacity_plan(suite), make_plan(suite), console)
+    source = Source(command_line(), str(file.resolve()), text)
+    bench = workbench(catalogue, places.cache(file))
+    return RunSession.create(suite, source, folder, bench, SessionView(console))
+
+
 def _refuse_more_than_resume(suite: Path | None, output: Path | None, overrides: Overrides) -> None:
     if suite is not None or output is not None or overrides != Overrides():
         raise UsageError(
-            "--resume goes on with a run as it was planned, and takes nothing beside it but --json",
+            "--resume continues a run as it was planned, and takes no other flag than --json",
             hint="leave out the suite and the other flags, or start a new run without --resume",
         )
 

@@ -20,7 +20,7 @@ from redline.plugins.drivers.protocol import Transcript, deadline_ns, job
 from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, Endpoint
-from redline.storage.runs import told
+from redline.storage.runs import as_store_error
 
 ENGINE = "redline-engine"
 MEASURE = json.dumps({"command": "measure"})
@@ -86,7 +86,7 @@ class EngineDriver:
 
     @contextlib.contextmanager
     def _running(self, drive: Drive) -> Iterator["subprocess.Popen[str]"]:
-        with told(drive.log):
+        with as_store_error(drive.log):
             log = drive.log.open("w")
         with log:
             process = self._start(log)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from redline.storage.runs import told
+from redline.storage.runs import as_store_error
 
 # Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
 WARDEN = (
@@ -92,7 +92,7 @@ class Guard:
         self._buffer = b""
         self._ended = False
         self.exited: Exited | None = None
-        with told(order.log):
+        with as_store_error(order.log):
             order.log.parent.mkdir(parents=True, exist_ok=True)
             log = order.log.open("wb")
         with log:

@@ -1,4 +1,4 @@
-//! Whether this machine allows the connections of a job, by arithmetic on [`Facts`], before the first is opened.
+//! What stands in the way of so many connections: said before the first is opened, by arithmetic on [`Facts`].
 
 use std::net::SocketAddr;
 
@@ -7,10 +7,10 @@ use redline_traffic::{EngineError, ErrorKind};
 use super::facts::Facts;
 use super::split::{Plan, Room};
 
-/// Kernel memory of one end of a connection: measured with 250 000 idle ones, rounded up.
+/// What the kernel keeps for one end of a connection: measured with 250 000 idle ones, rounded up.
 const SOCKET_BYTES: u64 = 5_000;
-/// Threads of a process besides its workers: the main one, the one that waits for signals, the one that reads orders, and the two
-/// of the coordinator that read its output.
+/// Threads of a process that are not workers: the main one, the one that waits for signals, the one that listens to the
+/// coordinator, and the two with which the coordinator listens to it.
 const OTHER_THREADS: u64 = 5;
 
 /// What a job needs.
@@ -18,14 +18,14 @@ const OTHER_THREADS: u64 = 5;
 pub struct Need {
     pub connections: u32,
     pub target: SocketAddr,
-    /// Different source addresses of connections.
+    /// Different addresses that connections start from.
     pub sources: u32,
     /// Memory of the engine for each connection, in bytes.
     pub engine_bytes: u64,
-    /// Whether each connection is registered with epoll.
+    /// Whether each connection is watched by epoll.
     pub watched: bool,
     pub room: Room,
-    /// `None` when no number of processes is enough.
+    /// `None` when there are no processes enough.
     pub plan: Option<Plan>,
 }
 
@@ -41,7 +41,7 @@ struct Obstacle {
 /// Whether the machine allows what the job needs.
 ///
 /// # Errors
-/// A `limit`: the lowest of those that are too low, how many connections it allows, and how to raise it; and the other ones.
+/// A `limit`: the lowest of those that stand in the way, how many connections it allows, and how to raise it; and the others.
 pub fn check(need: &Need, facts: &Facts) -> Result<(), EngineError> {
     let connections = need.connections;
     let checks = [descriptors, open_files, ports, memory, processes, watches, tracked];
@@ -51,8 +51,8 @@ pub fn check(need: &Need, facts: &Facts) -> Result<(), EngineError> {
     if obstacles.is_empty() {
         return Ok(());
     }
-    let describe = |obstacle: &Obstacle| format!("{} for {}", obstacle.what, spelt(obstacle.allows));
-    let all: Vec<_> = obstacles.iter().map(describe).collect();
+    let told = |obstacle: &Obstacle| format!("{} for {}", obstacle.what, spelt(obstacle.allows));
+    let all: Vec<_> = obstacles.iter().map(told).collect();
     let raise: Vec<_> = obstacles.iter().map(|obstacle| obstacle.raise.as_str()).collect();
     Err(EngineError {
         kind: ErrorKind::Limit,
@@ -65,7 +65,7 @@ fn spelt(connections: u64) -> String {
     if connections == 0 { "none".to_owned() } else { format!("{connections} of them") }
 }
 
-/// Processes can be added, but each needs room for a connection, and their number is limited.
+/// As long as processes can be added this is no limit, but each needs room for a connection, and there are not endlessly many.
 fn descriptors(need: &Need, _: &Facts) -> Option<Obstacle> {
     if need.plan.is_some() {
         return None;

@@ -1,20 +1,35 @@
-"""The loads of a search are watched like those of trials, and what was wrong with a probe is told."""
+"""Every load is watched from before it begins to its end; what was wrong with a probe is said of it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from redline.analysis.search_state import SearchState
 from redline.errors import DriveError
-from redline.model import Cell, Finding, FindingKind, Grade, Load, Open, Recording, Series, Subject, Traffic
+from redline.model import (
+    Cell,
+    Finding,
+    FindingKind,
+    Grade,
+    Load,
+    Open,
+    PlannedTrial,
+    Recording,
+    Series,
+    Subject,
+    Traffic,
+)
 from redline.model.limits import CellLimit
-from redline.ports import Drive, Endpoint
+from redline.model.search import ProbeRecording
+from redline.ports import Drive, Endpoint, Placement
 from redline.report.sections import limit as words
-from redline.running.recording_driver import WatchedDriver
+from redline.running.record import LoadOptions, Tools, record_load
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour
-from tests.fakes.plugins import FACTS
+from tests.fakes.plugins import FACTS, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell, simulated_recording
+from tests.fakes.searched import plan_of
 
 CELL = simulated_cell(load=Load(name="probe", shape=Open(rate_per_s=1000, connections=64), duration_ns=10**9))
 
@@ -47,30 +62,38 @@ class Replayed:
         return self.recording.series
 
 
-def drive_of(pids: list[int]) -> Drive:
-    endpoint = Endpoint("127.0.0.1", 1)
-    return Drive(cell=CELL, endpoint=endpoint, seed=1, cpus=(), workers=1, log=Path("unused"), on_start=pids.append)
+def recorded(replayed: Replayed, server: FakeServer | None = None, pids: list[int] | None = None) -> Recording:
+    tools = Tools(FakeLauncher([]), replayed, lambda: (replayed,), Placement())
+    planned = PlannedTrial(cell_id=CELL.id, round=0, position=0, seed=1)
+    options = LoadOptions(log=Path("unused"), on_start=(pids if pids is not None else []).append)
+    return record_load(CELL, planned, server or FakeServer(), tools, options)
 
 
-def watched(**behaviour: float) -> tuple[WatchedDriver, Replayed]:
-    replayed = Replayed(simulated_recording(CELL, Behaviour(**behaviour)))  # type: ignore[arg-type]
-    return WatchedDriver(replayed, lambda: (replayed,), FACTS), replayed
+def replayed(**behaviour: float) -> Replayed:
+    return Replayed(simulated_recording(CELL, Behaviour(**behaviour)))  # type: ignore[arg-type]
 
 
 def test_each_load_is_watched_from_before_its_start_to_its_end() -> None:
-    driver, replayed = watched()
-    pids: list[int] = []
-    assert driver.drive(drive_of(pids)) is replayed.recording.traffic
-    assert replayed.events == ["follow server 4321", "follow engine 99", "drive", "finish"]
+    driver, pids = replayed(), list[int]()
+    found = recorded(driver, pids=pids)
+    assert found.traffic is driver.recording.traffic
+    assert found.series == driver.recording.series
+    assert found.server == FACTS
+    assert driver.events == ["follow server 4321", "follow engine 99", "drive", "finish"]
     assert pids == [99]
-    assert driver.verify(CELL, Endpoint("127.0.0.1", 1)) == "wrong"
 
 
 def test_of_a_server_that_is_not_ours_only_the_engine_is_followed() -> None:
-    driver, replayed = watched()
-    driver.server = None
-    driver.drive(drive_of([]))
-    assert replayed.events[0] == "follow engine 99"
+    driver = replayed()
+    assert recorded(driver, FakeServer(facts=None)).server is None
+    assert driver.events[0] == "follow engine 99"
+
+
+def findings(made: Recording) -> list[Finding]:
+    """What is said of a probe with that recording."""
+    state = SearchState(plan_of(CELL), CELL)
+    state.add(ProbeRecording(phase="search", load=CELL.load, workers=1, retries_left=0, recording=made))
+    return state.findings
 
 
 @pytest.mark.parametrize(
@@ -78,24 +101,19 @@ def test_of_a_server_that_is_not_ours_only_the_engine_is_followed() -> None:
     [({"steal": 0.4}, FindingKind.CPU_STEAL), ({"lateness_ns": 150_000.0}, FindingKind.SEND_LATENESS)],
 )
 def test_what_engine_and_machine_did_to_a_probe_is_told_of_it(behaviour: dict[str, float], kind: FindingKind) -> None:
-    driver, _ = watched(**behaviour)
-    assert driver.findings("x", 0) == ()
-    driver.drive(drive_of([]))
-    (found,) = driver.findings("cell", 3)
-    assert (found.kind, found.cell_id, found.position) == (kind, "cell", 3)
+    (found,) = findings(recorded(replayed(**behaviour)))
+    assert (found.kind, found.cell_id, found.position) == (kind, CELL.id, 0)
 
 
 def test_a_probe_that_nothing_was_done_to_has_none_and_neither_has_one_that_could_not_be_made() -> None:
-    driver, replayed = watched()
-    driver.drive(drive_of([]))
-    assert driver.findings("cell", 0) == ()
-    driver, replayed = watched(steal=0.4)
-    driver.drive(drive_of([]))
-    replayed.error = DriveError("it ended", hint="none")
-    with pytest.raises(DriveError):
-        driver.drive(drive_of([]))
-    assert replayed.events[-1] == "finish"
-    assert driver.findings("cell", 0) == ()
+    assert findings(recorded(replayed())) == []
+    driver = replayed(steal=0.4)
+    driver.error = DriveError("it ended", hint="none")
+    failed = recorded(driver)
+    assert driver.events[-1] == "finish"
+    assert failed.failure is not None
+    assert (failed.failure.kind, failed.failure.message, failed.failure.hint) == ("engine", "it ended", "none")
+    assert findings(failed) == []
 
 
 def doubted(*grades: Grade) -> CellLimit:

@@ -1,0 +1,384 @@
+"""The search on one cell, as the recordings of its loads tell it: the same while it runs, when it is resumed or judged.
+
+Pure: the state follows from the plan and the recordings alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
+from redline.findings import judge_probe
+from redline.model import Cell, Finding, Interval, Load, Objective, Open, Traffic
+from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
+from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
+from redline.quantities import duration, rate
+from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings, Slice
+from redline.search.client import (
+    busy_connections,
+    busy_workers,
+    calmest_ns,
+    disturbed,
+    failing,
+    lacking,
+    late_engine,
+    stolen,
+)
+from redline.search.curve import curve, rates_for_curve
+from redline.search.overload import OverloadPlan, judge_overload, overload_plan
+
+SETTLE_NS = 1_000_000_000
+"""Loaded before each probe counts, though the server is warm: its connections are new."""
+
+FEWEST_REQUESTS = 100
+"""In a probe of the lowest rate that is tried: fewer say next to nothing."""
+
+_PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confirm", "curve": "curve"}
+
+FIRST_PER_S = 1000.0
+"""The first rate, where neither the plan nor the cell's load has one."""
+
+
+def probe_cell(cell: Cell) -> Cell:
+    """What every probe of a cell is like but for its rate: the server is warm by then."""
+    return cell.model_copy(update={"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False})
+
+
+def at_rate(load: Load, rate_per_s: float) -> Load:
+    """An open load at another rate."""
+    shape = open_shape(load)
+    return load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": rate_per_s})})
+
+
+def open_shape(load: Load) -> Open:
+    """The shape of a probe's load."""
+    assert isinstance(load.shape, Open), "probes are open loads"
+    return load.shape
+
+
+def room(load: Load) -> int:
+    """How many requests may be in flight at once."""
+    shape = open_shape(load)
+    return shape.connections * shape.depth
+
+
+def lowest_per_s(probe_ns: int) -> float:
+    """The lowest rate that is worth a probe of that length."""
+    return FEWEST_REQUESTS / (probe_ns / 1e9)
+
+
+def load_text(cell: Cell) -> str:
+    """How the probes of a cell are made: `open, poisson, 256 connections, 5.00 s after 1.00 s`."""
+    load, shape = cell.load, open_shape(cell.load)
+    lengths = f"{duration(load.duration_ns)} after {duration(probe_cell(cell).warmup_ns)}"
+    return f"open, {shape.arrivals}, {shape.connections:,} connections, {lengths}"
+
+
+def slice_of(interval: Interval, *, cut: bool = False) -> Slice:
+    """An interval of the measurement, or of the drain: that one has no length, since nothing falls due in it.
+
+    `cut`: its load was ended by us, so what had no answer by then is no error.
+    """
+    counts, measured = interval.counts, interval.phase == "measure"
+    ended_by_us = counts.outcomes.in_flight + counts.outcomes.unsent if cut else 0
+    return Slice(
+        seconds=(interval.end_ns - interval.start_ns) / 1e9 if measured else 0.0,
+        due=counts.due,
+        answered=counts.completed if measured else counts.outcomes.ok,
+        errors=counts.outcomes.errors - ended_by_us,
+        response=interval.response,
+    )
+
+
+@dataclass
+class SearchState:
+    """Takes in the recordings of a cell's loads in their order; says what to try next, or how the search ended."""
+
+    plan: SearchPlan
+    cell: Cell
+    probes: list[LimitProbe] = field(default_factory=list)
+    starts: list[LimitStart] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    broken: str = ""
+    retries: int = 0
+    loads: int = 0
+    next_start: int = 0
+    search: Search = field(init=False)
+    _step: Proposal | Converged | Exhausted | Doomed = field(init=False)
+    _pending: Evidence | None = None
+    _overload: ProbeRecording | None = None
+    _curve_made: int = 0
+    _curve_wanted: tuple[float, ...] | None = None
+    _calm_ns: int | None = None
+    _build: tuple[str, str] = ("", "")
+
+    def __post_init__(self) -> None:
+        self.search = Search(self.plan.sets, self.settings)
+        self._step = self.search.next()
+
+    @property
+    def settings(self) -> Settings:
+        """The numbers of the search."""
+        load = self.cell.load
+        return Settings(
+            lowest_per_s=lowest_per_s(load.duration_ns),
+            start_per_s=self.plan.start_per_s or open_shape(load).rate_per_s or FIRST_PER_S,
+            probes=self.plan.probes,
+            precision=self.plan.precision,
+            trials=self.plan.trials,
+        )
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """All that is searched for: how late the engine may be depends on them."""
+        return tuple(each for one in self.plan.sets.values() for each in one)
+
+    def add(self, made: ProbeRecording) -> Evidence | None:
+        """Take in one more load. Gives what it showed, where it was a probe with traffic."""
+        recording = made.recording
+        self.loads, self.next_start = max(self.loads, recording.position + 1), max(self.next_start, made.start + 1)
+        self.retries += made.again
+        if recording.server is not None:
+            self._build = recording.server.build, recording.server.runtime_version
+        if made.phase == "overload":
+            self._overload = made
+            return None
+        self.broken = self._failure_of(made)
+        if made.phase == "warmup" and not self.broken:
+            self._add_warm_up(made)
+        if made.phase == "curve":
+            self.curve_left()  # what the curve lacks is decided before the first probe for it
+        phase = _PROBES.get(made.phase)
+        if recording.traffic is None or phase is None:
+            return None
+        evidence = self._evidence(made, recording.traffic)
+        fresh = phase == "confirm"
+        self.probes.append(
+            probe(evidence, made.why, phase, fresh=fresh, start=made.start).model_copy(
+                update={"recording": recording_path(self.cell, recording.position)}
+            )
+        )
+        if not self.broken:
+            self._take(made, evidence)
+        return evidence
+
+    def next(self) -> Proposal | Converged | Exhausted | Doomed:
+        """What the search proposes next, or its end."""
+        if self._pending is not None:
+            self.search.saw(self._pending)
+            self._pending, self._step = None, self.search.next()
+        return self._step
+
+    def curve_left(self) -> tuple[float, ...]:
+        """The rates that the curve still needs, once the search has ended: a search stays near the limit."""
+        if self._curve_wanted is None:
+            self._curve_wanted = rates_for_curve(curve(self.probes), self.settings.lowest_per_s)
+        return self._curve_wanted[self._curve_made :]
+
+    def overload_wanted(self) -> OverloadPlan | str:
+        """The overload test that follows the search, or why there is none."""
+        if self.plan.url:
+            return "that is for suites, whose servers are Redline's own"
+        if not self.plan.beyond:
+            return "nobody asked for it"
+        limits, evidence = self.search.limits(), self.search.evidence
+        answered_per_s = max((each.answered_per_s for each in evidence if not each.client), default=0.0)
+        ends = [(each.low_per_s, each.high_per_s) for each in limits]
+        if answered_per_s == 0 or all(high is None for _, high in ends):
+            return "no edge was found to look past"
+        plan = overload_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
+        if self.search.client_limited(plan.overload_per_s):
+            return f"not the server is the limit below {rate(plan.overload_per_s)}"
+        return plan
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do for this cell."""
+        if self.broken:
+            return True
+        if isinstance(self.next(), Proposal) or (not self.plan.url and self.curve_left()):
+            return False
+        return self._overload is not None or isinstance(self.overload_wanted(), str)
+
+    def limit(self) -> CellLimit:
+        """All that is known of the cell now."""
+        step = self.next()
+        answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
+        found = cell_limit(
+            self._subject(),
+            self._ending(step),
+            [answer(limit, self.search) for limit in answers] if self.search.evidence else [],
+            self.probes,
+            self._beyond(step),
+        )
+        return found.model_copy(update={"findings": tuple(self.findings), "starts": tuple(self.starts)})
+
+    def _ending(self, step: Proposal | Converged | Exhausted | Doomed) -> Ending:
+        if self.broken:
+            return Ending("broken", self.broken)
+        match step:
+            case Converged():
+                return Ending("converged", confirmed=step.confirmed)
+            case Exhausted():
+                return Ending("exhausted")
+            case Doomed():
+                return Ending("doomed", step.reason)
+            case Proposal():
+                return Ending("interrupted")
+
+    def _subject(self) -> Subject:
+        request, build, runtime = self.cell.scenario.request, *self._build
+        if self.plan.url:
+            asked = f"{request.method} {request.path}"
+            return Subject(self.plan.url, self.plan.url, asked, load_text(self.cell))
+        slug, scenario = self.cell.variant.slug, self.cell.scenario.name
+        return Subject(self.cell.slug, slug, scenario, load_text(self.cell), build, runtime)
+
+    def _take(self, made: ProbeRecording, evidence: Evidence) -> None:
+        if made.phase == "curve":
+            self._curve_made += not made.again
+            return
+        if not made.again:
+            self.next()
+        self._pending = evidence
+
+    def _add_warm_up(self, made: ProbeRecording) -> None:
+        traffic, cell = made.recording.traffic, self.cell
+        if not cell.warmup_detect:
+            self.starts.append(LimitStart(warmed_ns=cell.warmup_ns))
+        elif traffic is not None:
+            began_ns = traffic.measure_start_ns
+            self.starts.append(LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns))
+
+    def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
+        """What a probe showed, and why it may tell nothing of the server."""
+        client = self._client(made, traffic)
+        slices = tuple(slice_of(each, cut=made.cut) for each in traffic.intervals if each.phase != "warmup")
+        hopeless = made.cut and not client
+        evidence = Evidence(made.rate_per_s, slices, hopeless=hopeless, client=client, start=made.start)
+        found = self._judged(made)
+        self.findings.extend(found)
+        return disturbed(evidence, found, self.objectives, patient=made.retries_left > 0)
+
+    def _judged(self, made: ProbeRecording) -> tuple[Finding, ...]:
+        """What engine and machine did to a load."""
+        cell = probe_cell(self.cell).model_copy(update={"load": made.load})
+        changed = {"cell_id": self.cell.id, "position": len(self.probes)}
+        return tuple(each.model_copy(update=changed) for each in judge_probe(cell, made.recording))
+
+    def _client(self, made: ProbeRecording, traffic: Traffic) -> str:
+        """Why the load generator was the limit, and what to do about it; empty when it was not."""
+        self._calm_ns = calmest_ns(traffic, self._calm_ns)
+        busy = lacking(traffic) or self._too_busy(made, traffic)
+        if busy or failing(traffic):
+            return busy
+        late = late_engine(traffic, self.objectives, cut=made.cut)
+        return late or busy_connections(traffic, made.load.connections, self._calm_ns, room(made.load))
+
+    def _too_busy(self, made: ProbeRecording, traffic: Traffic) -> str:
+        """Says that the engine's workers had no time left; workers that spin are always busy."""
+        return "" if self.cell.engine.spin else busy_workers(traffic, made.workers)
+
+    def _beyond(self, step: Proposal | Converged | Exhausted | Doomed) -> Beyond | str:
+        if self._overload is None:
+            plan = self.overload_wanted()
+            if isinstance(plan, str) and not isinstance(step, Proposal):
+                return plan
+            return plan if isinstance(plan, str) and (self.plan.url or not self.plan.beyond) else "it was not reached"
+        made = self._overload
+        traffic, failure = made.recording.traffic, made.recording.failure
+        plan = self._as_loaded(made)
+        client = ""
+        if traffic is not None:
+            client = lacking(traffic) or self._too_busy(made, traffic) or stolen(self._judged(made))
+        slices = [slice_of(each) for each in traffic.intervals if each.phase != "warmup"] if traffic else []
+        failed = self._failure_of(made)
+        died, stopped = (failed, "") if failure is not None and failure.kind == "died" else ("", failed)
+        return judge_overload(plan, slices, died=died, stopped=stopped, client=client)
+
+    def _as_loaded(self, made: ProbeRecording) -> OverloadPlan:
+        """The plan of an overload test as its load was: what the search would ask for may be another by later rules."""
+        shape = open_shape(made.load)
+        plan = self.overload_wanted()
+        if isinstance(plan, OverloadPlan) and plan.shape(open_shape(self.cell.load)) == shape:
+            return plan
+        before_s, overload_s = shape.stages[0].over_ns / 1e9, shape.stages[2].over_ns / 1e9
+        seconds = made.load.duration_ns / 1e9
+        probe_s, answered = self.cell.load.duration_ns / 1e9, [each.answered_per_s for each in self.search.evidence]
+        return replace(
+            overload_plan([], max(answered, default=0.0), probe_s),
+            calm_per_s=made.rate_per_s,
+            overload_per_s=shape.stages[1].to,
+            before_s=before_s,
+            overload_s=overload_s,
+            after_s=seconds - before_s - overload_s,
+        )
+
+    def _failure_of(self, made: ProbeRecording) -> str:
+        """Why the search could not go on after a load; empty when it could."""
+        failure = made.recording.failure
+        if failure is None:
+            return ""
+        name = self.cell.variant.slug
+        if failure.kind == "died":
+            match made.phase:
+                case "start":
+                    when = "before any load"
+                case "warmup" | "approach":
+                    when = "while it was warmed up"
+                case _:
+                    when = f"at {rate(open_shape(made.load).most_per_s)}"
+            return f"{name} died {when}: {failure.message}"
+        if failure.kind == "wrong_answer" and failure.stage == "load":
+            return f"{name} gives no right answer any more after {rate(made.rate_per_s)}: {failure.message}"
+        return failure.message
+
+
+def recording_path(cell: Cell, position: int) -> str:
+    """Where a load's recording is, in the directory of the search."""
+    return f"probes/{cell.slug}/{position:04d}.json"
+
+
+def search_state(plan: SearchPlan, cell: Cell, made: Iterable[ProbeRecording]) -> SearchState:
+    """The state of the search on a cell after these loads."""
+    state = SearchState(plan, cell)
+    for one in made:
+        state.add(one)
+    return state
+
+
+def limit_report(plan: SearchPlan, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
+    """What a search found so far, from its recordings by cell id.
+
+    Cells are in the plan's order: those that have recordings, and the next one to be searched.
+    """
+    manifest, found = plan.manifest, {}
+    began_all = True
+    for cell_id in plan.order:
+        cell = manifest.plan.cells[cell_id]
+        state = search_state(plan, cell, made.get(cell_id, ()))
+        if state.loads or began_all:
+            found[cell_id] = state.limit()
+        began_all = began_all and state.ended
+    suite = manifest.plan.suite
+    return LimitReport(
+        suite="" if plan.url else suite.name,
+        url=plan.url,
+        about="" if plan.url else suite.about,
+        started_unix_ns=manifest.created_unix_ns,
+        command=manifest.command,
+        seed=suite.seed,
+        precision=plan.precision,
+        environment=manifest.environment,
+        cells=tuple(found[cell_id] for cell_id in manifest.plan.cells if cell_id in found),
+        skipped=manifest.plan.skipped,
+        suite_text=manifest.suite_text,
+    )
+
+
+def without_recordings(report: LimitReport) -> LimitReport:
+    """The same report where nobody will find the recordings."""
+    cells = (
+        cell.model_copy(update={"probes": tuple(each.model_copy(update={"recording": ""}) for each in cell.probes)})
+        for cell in report.cells
+    )
+    return report.model_copy(update={"cells": tuple(cells)})

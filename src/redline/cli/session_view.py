@@ -1,0 +1,243 @@
+"""What a user sees while servers are built, trials are run and limits are searched. On stderr."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from redline.analysis.search_state import load_text, open_shape, probe_cell
+from redline.cli import places
+from redline.cli.build_view import BuildView, print_failures
+from redline.cli.limit_view import probe_line, wait_line, warm_line
+from redline.cli.load_view import live_line
+from redline.cli.one_line import OneLine
+from redline.errors import RedlineError
+from redline.findings import judge
+from redline.model import (
+    AttachedServer,
+    Cell,
+    Finding,
+    Grade,
+    Interval,
+    Manifest,
+    Plan,
+    PlannedTrial,
+    Recording,
+    Skipped,
+)
+from redline.model.limits import LimitStart
+from redline.ports import BuildOutcome
+from redline.report.format import GRADE_MARKS, duration, rate
+from redline.running.assembly import Workbench, attached, workbench
+from redline.search import Evidence
+from redline.search.curve import SHARES
+from redline.storage.runs import RunStore
+from redline.suite import expected_length_ns, expected_trial_ns
+
+_COLOURS = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
+_OVERLOAD_TEST = 8
+"""Probes that the overload test is as long as, or somewhat less."""
+
+
+def bench_for(manifest: Manifest) -> Workbench:
+    """What a stored session is resumed with. Raises DriveError, and UsageError without a catalogue."""
+    variant = manifest.plan.suite.variants[0]
+    if isinstance(variant.entry, AttachedServer):
+        return attached(variant)
+    file = Path(manifest.suite_file)
+    return workbench(places.catalogue(file), places.cache(file))
+
+
+class SessionView:
+    """A SessionListener on a console. `error` is why the last search could not go on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.error: RedlineError | None = None
+
+    def building(self) -> BuildView:
+        """Show what is being built."""
+        return BuildView(self._console)
+
+    def built(self, outcome: BuildOutcome) -> None:
+        """Print what could not be built."""
+        print_failures(outcome, self._console)
+
+    def part(self, number: int, store: RunStore) -> None:
+        """Print which of the two parts begins."""
+        what = f"the capacity, kept in {store.folder}" if number == 1 else "rates as shares of the capacity"
+        line = f"part {number} of 2: {what}"
+        self._console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+
+    def skipped(self, skipped: Skipped) -> None:
+        """Print a cell that is not run after all."""
+        self._console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
+
+    def trials(self, plan: Plan, done: int) -> "TrialsView":
+        """Show the trials of a plan."""
+        return TrialsView(plan, done, self._console)
+
+    def cell(self, cell: Cell, number: int, cells: int) -> "SearchView":
+        """Show the search on a cell."""
+        if not isinstance(cell.variant.entry, AttachedServer):
+            self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
+        return SearchView(cell, self._console)
+
+    def broken(self, error: RedlineError) -> None:
+        """Print why a search could not go on."""
+        self.error = error
+        self._console.print(f"    {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+class SearchView:
+    """A SearchListener that shows the load on a live line, and each probe on a line of its own."""
+
+    def __init__(self, cell: Cell, console: Console) -> None:
+        self._cell = cell
+        self._console = console
+        self._line = OneLine(console)
+
+    def __enter__(self) -> Self:
+        self._line.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.__exit__(kind, error, trace)
+
+    def started(self, number: int) -> None:
+        """Show that a server is being started."""
+        self._line.show(Text(f"start {number + 1}: starting the server"))
+
+    def seen(self, interval: Interval) -> None:
+        """Show how it goes."""
+        self._line.show(Text(live_line(self._cell, interval)))
+
+    def warmed(self, start: LimitStart) -> None:
+        """Print how a start was warmed up."""
+        self._console.print(Text(warm_line(start), style="dim"), soft_wrap=True)
+
+    def probed(self, evidence: Evidence, why: str, number: int) -> None:
+        """Print a probe."""
+        self._console.print(Text(probe_line(evidence, why, number)), soft_wrap=True)
+
+    def waits(self, seconds: float) -> None:
+        """Print that the last probe is made again, and when."""
+        self._console.print(Text(wait_line(seconds), style="dim"), soft_wrap=True)
+
+
+class TrialsView:
+    """A TrialListener that shows cell, trial, rate, p99, findings so far and the time left."""
+
+    def __init__(self, plan: Plan, done: int, console: Console) -> None:
+        self._plan = plan
+        self._done = done
+        self._begun_with = done
+        self._console = console
+        self._begun = time.monotonic()
+        self._grades: Counter[Grade] = Counter()
+        self._line = OneLine(console)
+
+    def __enter__(self) -> Self:
+        self._line.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.__exit__(kind, error, trace)
+
+    def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
+        """Show which trial is on."""
+        self._show(f"{cell.slug}  round {planned.round + 1}  starting the server")
+
+    def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
+        """Show how it goes."""
+        seconds = (interval.end_ns - interval.start_ns) / 1e9
+        if seconds <= 0:
+            return
+        cell = self._plan.cells[planned.cell_id]
+        self._show(
+            f"{cell.slug}  round {planned.round + 1}  {interval.phase}"
+            f"  {rate(interval.counts.completed / seconds)}  p99 {duration(interval.response.quantile_ns(0.99))}"
+        )
+
+    def trial_ended(self, recording: Recording, cell: Cell) -> None:
+        """Count it, and say at once what is doubtful about it."""
+        self._done += 1
+        findings = judge(cell, recording)
+        self._grades.update(finding.grade for finding in findings)
+        serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
+        if serious or not self._console.is_terminal:
+            self._console.print(self._ended(recording, cell, serious), highlight=False)
+
+    def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
+        text = Text(f"[{self._done}/{len(self._plan.trials)}] {cell.slug}")
+        if recording.traffic:
+            p99 = duration(recording.traffic.response.quantile_ns(0.99))
+            text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
+        for finding in findings:
+            text.append(f"\n    {GRADE_MARKS[finding.grade]} {finding.message}", style=_COLOURS[finding.grade])
+        return text
+
+    def _show(self, current: str) -> None:
+        line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold")
+        line.append(current)
+        for grade, colour in _COLOURS.items():
+            if self._grades[grade]:
+                line.append(f"  {self._grades[grade]} {GRADE_MARKS[grade]}", style=colour)
+        line.append(f"  {duration(self._left_ns())} left", style="dim")
+        self._line.show(line)
+
+    def _left_ns(self) -> int:
+        """From the pace so far, and from the plan as long as there is none."""
+        done_here = self._done - self._begun_with
+        remaining = len(self._plan.trials) - self._done
+        if done_here == 0:
+            return expected_length_ns(self._plan) * remaining // max(1, len(self._plan.trials))
+        return int((time.monotonic() - self._begun) * 1e9 / done_here * remaining)
+
+
+def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyond: bool, console: Console) -> None:
+    """The cells, the loads that are no template for probes, and the most that it takes."""
+    if ignored:
+        console.print(f"not searched, since it is closed: {', '.join(ignored)}", style="dim", highlight=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("server", "scenario", "load", "begins at", "probes", "warm-up"):
+        table.add_column(heading, overflow="fold")
+    for cell in plan.cells.values():
+        table.add_row(
+            escape(cell.variant.slug),
+            cell.scenario.name,
+            cell.load.name,
+            rate(open_shape(cell.load).rate_per_s or 0.0),
+            load_text(cell),
+            f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
+        )
+    console.print(table)
+    for skipped in plan.skipped:
+        console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
+    longest_ns = sum(most_ns(cell, most_probes, plan.suite.trials, beyond) for cell in plan.cells.values())
+    starts = 1 + plan.suite.trials
+    console.print(
+        f"\n{len(plan.cells)} cells, each at most {most_probes + len(SHARES)} probes on {starts} starts of its server:"
+        f" at most about {duration(longest_ns)}, neither building counted nor waiting for a host that takes CPU time",
+        highlight=False,
+    )
+
+
+def most_ns(cell: Cell, most_probes: int, trials: int, beyond: bool) -> int:
+    """About the most that the search on a cell takes, in nanoseconds."""
+    probe_ns = cell.load.duration_ns + probe_cell(cell).warmup_ns
+    loads = most_probes + len(SHARES) + (_OVERLOAD_TEST if beyond else 0)
+    approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
+    start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
+    return loads * probe_ns + (1 + trials) * start_ns

@@ -1,0 +1,74 @@
+"""What is stored of a search: what it was asked for, and one recording for each of its loads."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen, when_said
+from redline.model.load import Load, Open
+from redline.model.plan import Objective
+from redline.model.recording import Recording
+from redline.model.run import Manifest
+
+SEARCH_FORMAT: Literal["redline.search/2"] = "redline.search/2"
+
+LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve", "overload"]
+
+
+class SearchPlan(Frozen):
+    """`search.json`: written once, before the first cell. Its manifest's plan has a round for each fresh start.
+
+    `start_per_s` is the first rate of every cell, where it is not that of the cell's load. `trials` are the fresh
+    starts at the ends of each answer, `beyond` whether an overload test follows. `url` is what was searched where that
+    is a server that was already running; its manifest has no suite file then. Of format 1 the report was kept, and no
+    recordings.
+    """
+
+    format: Literal["redline.search/1", "redline.search/2"] = SEARCH_FORMAT
+    manifest: Manifest
+    url: str = when_said("")
+    sets: dict[str, tuple[Objective, ...]]
+    start_per_s: float | None
+    probes: int
+    precision: float
+    trials: int
+    beyond: bool
+    workers: int | None = when_said(None, description="of the engine; null for one on each of its cores")
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ids of the cells, in the order in which they are searched: the seeded order of the plan's first round."""
+        return tuple(trial.cell_id for trial in self.manifest.plan.trials if trial.round == 0)
+
+
+class ProbeRecording(Frozen):
+    """`probes/SLUG/0007.json`: one load of the search on a cell, and what was seen of it. Nothing in it is judged.
+
+    The position of the recording counts the loads of the cell, and its round the starts of the cell's server.
+    """
+
+    format: Literal["redline.probe/1"] = "redline.probe/1"
+    phase: LoadPhase = Field(
+        description="start: the server came to no load; warmup: users with zero think time on a fresh start; "
+        "approach: then a rate below the first probe; "
+        "search, confirm: a probe that the search asked for, the latter on a start of its own; curve: a probe for the "
+        "curve alone; overload: the overload test"
+    )
+    why: str = when_said("", description="why this rate was tried")
+    load: Load = Field(description="what was put on, or would have been")
+    workers: int = Field(description="of the engine")
+    again: bool = when_said(default=False, description="in place of the load before, which the host disturbed")
+    retries_left: int = Field(description="how often a disturbed load could still be made again")
+    cut: bool = when_said(default=False, description="ended early by the search: its queue only grew")
+    recording: Recording
+
+    @property
+    def start(self) -> int:
+        """Which start of the server it was on, from 0."""
+        return self.recording.round
+
+    @property
+    def rate_per_s(self) -> float:
+        """What was asked for; 0 where users decided."""
+        shape = self.load.shape
+        return shape.rate_per_s or 0.0 if isinstance(shape, Open) else 0.0

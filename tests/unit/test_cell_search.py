@@ -1,0 +1,255 @@
+"""A cell is searched on fresh servers, each verified and warm before it is probed; with fakes, in no time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import search_state
+from redline.analysis.search_state import SETTLE_NS
+from redline.errors import DriveError, LaunchError
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
+from redline.model.limits import LimitStart
+from redline.ports import Placement
+from redline.running.cell_search import AGAIN
+from redline.running.probing import WARM_SHARE
+from redline.running.steal_retry import WAITS_S
+from redline.search import Converged
+from tests.fakes.plugins import DEATH, FakeServer
+from tests.fakes.searched import CELL, SECOND, Bench, bench_in
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return bench_in(tmp_path)
+
+
+def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> None:
+    end = bench.made.run()
+    assert isinstance(end, Converged)
+    events = bench.driver.events
+    assert bench.listener.starts == [0, 1, 2]
+    starts = [index for index, event in enumerate(events) if event == "start"]
+    assert len(starts) == 3
+    for index in starts:
+        assert events[index : index + 5] == ["start", "verify", "warm", "warm", "probe"]
+    assert events.count("warm") == 6
+    assert events[-1] == "stop"
+    assert bench.server.stopped
+
+
+def test_the_ends_of_the_answer_are_probed_on_fresh_starts(bench: Bench) -> None:
+    end = bench.made.run()
+    (limit,) = end.limits
+    confirming = [each for each in bench.state.probes if each.phase == "confirm"]
+    assert [each.start for each in confirming] == [1, 1, 2, 2]
+    assert all(each.fresh for each in confirming)
+    assert not any(each.fresh for each in bench.state.probes if each.phase == "search")
+    assert {each.rate_per_s for each in confirming[-2:]} == {limit.low_per_s, limit.high_per_s}
+    assert [each.start for each in bench.state.search.evidence][-4:] == [1, 1, 2, 2]
+
+
+def test_what_the_search_leaves_out_of_the_curve_comes_last_and_is_no_evidence(bench: Bench) -> None:
+    bench.made.run()
+    drawn = [each for each in bench.state.probes if each.phase == "curve"]
+    assert drawn == bench.state.probes[len(bench.state.search.evidence) :]
+    assert all(each.start == 2 for each in drawn)
+
+
+def test_the_warm_up_is_the_suites_by_as_many_users_as_connections_and_each_probe_settles(bench: Bench) -> None:
+    bench.made.run()
+    first, calm, probe = bench.driver.drives[:3]
+    assert first.cell.load.duration_ns == 20 * SECOND
+    assert first.cell.load.shape == Closed(users=64)
+    assert isinstance(calm.cell.load.shape, Open)
+    assert (calm.cell.load.shape.most_per_s, calm.cell.load.duration_ns) == (WARM_SHARE * 1000, SECOND)
+    assert probe.cell.warmup_ns == SETTLE_NS
+    assert {drive.cpus for drive in bench.driver.drives} == {(1,)}
+    seeds = [drive.seed for drive in bench.driver.drives]
+    assert seeds == list(range(7, 7 + len(seeds))), "no two loads have the same arrivals"
+    assert bench.state.starts == bench.listener.warmed_up == [LimitStart(warmed_ns=20 * SECOND)] * 3
+
+
+@pytest.mark.parametrize(("at_most", "steady"), [(20 * SECOND, True), (SECOND, False)])
+def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path, at_most: int, steady: bool) -> None:
+    bench = bench_in(tmp_path, warmup_ns=at_most, warmup_detect=True)
+    bench.driver.warm_after_ns = SECOND
+    bench.made.run()
+    watched = [drive for drive in bench.driver.drives if drive.is_warm]
+    assert len(watched) == 3
+    assert {drive.cell.warmup_ns for drive in watched} == {at_most}
+    assert bench.state.starts == bench.listener.warmed_up == [LimitStart(warmed_ns=SECOND, steady=steady)] * 3
+    assert not any(drive.cell.warmup_detect for drive in bench.driver.drives if drive not in watched)
+
+
+def test_without_a_warm_up_there_is_none(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path, warmup_ns=0)
+    bench.made.run()
+    assert bench.driver.drives[0].cell.load.duration_ns == SECOND
+
+
+def test_a_wrong_answer_ends_it_before_any_load(bench: Bench) -> None:
+    bench.driver.wrong = "GET /path0: status 500, not 200"
+    with pytest.raises(DriveError, match=r"rust\.hyper answered SimpleGet wrongly before any load: GET"):
+        bench.made.run()
+    assert bench.driver.events == ["start", "verify", "stop"]
+
+
+def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench: Bench) -> None:
+    def kill(number: int) -> None:
+        bench.server.dead = DEATH if number == 5 else None
+
+    bench.driver.on_drive = kill
+    with pytest.raises(DriveError, match=r"rust\.hyper died at 4.*/s: killed by SIGKILL"):
+        bench.made.run()
+    assert len(bench.state.search.evidence) == 2
+    assert len(bench.state.probes) == 3
+    assert bench.driver.events[-1] == "stop"
+
+
+def test_a_server_that_lives_and_answers_no_more_ends_the_search(bench: Bench) -> None:
+    def hang(number: int) -> None:
+        bench.driver.silent = number >= 5
+        bench.driver.wrong = "GET /path0: timed out" if number >= 5 else None
+
+    bench.driver.on_drive = hang
+    with pytest.raises(DriveError, match=r"rust\.hyper gives no right answer any more after 4.*/s: GET /path0: timed"):
+        bench.made.run()
+    assert len(bench.state.probes) == 3
+    assert bench.driver.events[-1] == "stop"
+
+
+def test_a_server_that_loses_connections_is_given_a_moment_to_be_seen_dead(bench: Bench) -> None:
+    bench.driver.losing = True
+    bench.server.dead, bench.server.slow_to_die = DEATH, 3
+    with pytest.raises(DriveError, match="killed by SIGKILL"):
+        bench.made.run()
+
+
+def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
+    def interrupt(number: int) -> None:
+        if number == 4:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bench.made.run()
+    assert bench.driver.events[-1] == "stop"
+    assert len(bench.state.search.evidence) == 1
+
+
+def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: Path) -> None:
+    @contextmanager
+    def refusing(variant: Variant, placement: Placement, log: Path) -> Iterator[FakeServer]:
+        assert log == tmp_path / "logs" / CELL.slug / "start-0" / "server.log"
+        raise LaunchError("it exited with code 1", hint="see its log")
+        yield
+
+    bench.made.tools.launcher.running = refusing  # type: ignore[method-assign]
+    with pytest.raises(LaunchError):
+        bench.made.run()
+
+
+def test_what_was_done_to_a_probe_is_told_by_its_place(bench: Bench) -> None:
+    bench.driver.late = 5
+    bench.made.run()
+    (found,) = bench.state.findings
+    assert (found.kind, found.position, found.cell_id) == (FindingKind.SEND_LATENESS, 2, CELL.id)
+    assert bench.listener.waited == [], "that does not pass by itself"
+
+
+def test_a_probe_that_the_host_disturbs_is_made_again_on_the_same_start_and_the_search_hears_of_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
+
+    def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+        return (taken,) if recording.position == THIRD_PROBE else ()
+
+    quiet = bench_in(tmp_path / "quiet").made.run()
+    monkeypatch.setattr(search_state, "judge_probe", findings)
+    paused: list[float] = []
+    bench = bench_in(tmp_path / "disturbed").again(pause=paused.append)
+    assert bench.made.run() == quiet
+    probes = bench.state.probes
+    assert probes[2].client == "m"
+    assert probes[3].rate_per_s == probes[2].rate_per_s
+    assert probes[3].start == probes[2].start
+    assert sum(each.phase != "curve" for each in probes) == len(bench.state.search.evidence) + 1
+    assert bench.listener.waited == [5.0]
+    assert 5.0 in paused
+    assert bench.again().state.retries == 1
+    assert bench.state.limit() == bench.made.state.limit()
+
+
+@pytest.mark.parametrize("disturbs", [3, 100])
+def test_it_is_made_again_until_it_is_not_disturbed_or_no_wait_is_left(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, disturbs: int
+) -> None:
+    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
+
+    def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+        return (taken,) if THIRD_PROBE <= recording.position < THIRD_PROBE + disturbs else ()
+
+    monkeypatch.setattr(search_state, "judge_probe", findings)
+    paused: list[float] = []
+    bench.again(pause=paused.append).made.run()
+    assert bench.listener.waited == list(WAITS_S[:disturbs])
+    made = bench.state.probes[2 : 3 + len(bench.listener.waited)]
+    assert {each.rate_per_s for each in made} == {made[0].rate_per_s}
+    assert [each.why for each in made[1:]] == [AGAIN] * len(bench.listener.waited)
+    heard = bench.state.search.evidence[2]
+    assert heard.client == made[-1].client == ("" if disturbs == 3 else "m"), "the search hears of the last one"
+    stored = bench.made.store.probes(CELL)[THIRD_PROBE : THIRD_PROBE + len(made)]
+    assert [each.retries_left for each in stored] == list(range(len(WAITS_S), len(WAITS_S) - len(made), -1))
+
+
+THIRD_PROBE = 4
+"""Its load's number: two loads warm the server up."""
+
+
+def test_what_is_stored_is_the_state_of_the_search(bench: Bench) -> None:
+    """The same search, told by its recordings alone."""
+    bench.made.run()
+    found = bench.state.limit()
+    assert found.ended == "converged"
+    again = bench.again().state
+    assert again.ended
+    assert again.limit() == found
+    assert [each.recording for each in found.probes[:2]] == [f"probes/{CELL.slug}/000{n}.json" for n in (2, 3)]
+    files = [bench.made.store.folder / each.recording for each in found.probes]
+    assert all(file.is_file() for file in files)
+
+
+@pytest.mark.parametrize("loads", [1, 3, 5, 9, 12])
+def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Bench, loads: int) -> None:
+    def interrupt(number: int) -> None:
+        if number == loads:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bench.made.run()
+    before = list(bench.state.probes)
+    assert bench.state.limit().ended == "interrupted"
+    starts = bench.listener.starts
+    bench.driver.on_drive = lambda _number: None
+    bench.again()
+    assert bench.state.probes == before
+    assert isinstance(bench.made.run(), Converged)
+    assert bench.state.probes[: len(before)] == before
+    assert bench.listener.starts[0] >= starts[-1], "what was probed before was on another start"
+    assert all(each.start >= bench.listener.starts[0] for each in bench.state.probes[len(before) :])
+    seeds = [made.recording.seed for made in bench.made.store.probes(CELL)]
+    assert seeds == list(range(7, 7 + len(seeds)))
+
+
+def test_a_server_that_could_not_be_searched_is_not_searched_again(bench: Bench) -> None:
+    bench.driver.wrong = "GET /path0: status 500, not 200"
+    with pytest.raises(DriveError):
+        bench.made.run()
+    state = bench.again().state
+    assert state.ended
+    limit = state.limit()
+    assert (limit.ended, "answered SimpleGet wrongly" in limit.reason, limit.probes) == ("broken", True, ())

@@ -1,0 +1,92 @@
+"""Once an answer stands, a cell is loaded past its edge and back; what goes wrong there takes nothing from it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import search_state
+from redline.model import Cell, Finding, FindingKind, Grade, Open, Recording
+from redline.model.limits import Beyond
+from redline.search import Converged, Doomed
+from tests.fakes.plugins import DEATH
+from tests.fakes.searched import CELL, Bench, bench_in
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return bench_in(tmp_path, beyond=True)
+
+
+def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:
+    end = bench.made.run()
+    (limit,) = end.limits
+    assert limit.high_per_s is not None
+    last = bench.driver.drives[-1].cell.load
+    assert isinstance(last.shape, Open)
+    assert last.shape.stages
+    assert last.shape.most_per_s > limit.high_per_s
+    assert isinstance(beyond := bench.state.limit().beyond, Beyond)
+    assert beyond.course
+    assert sum(bool(drive.cell.load.shape.stages) for drive in bench.driver.drives) == 1
+
+
+def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None:
+    def kill(_number: int) -> None:
+        staged = bool(bench.driver.drives[-1].cell.load.shape.stages)
+        bench.server.dead = DEATH if staged else None
+
+    bench.driver.on_drive = kill
+    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(beyond := bench.state.limit().beyond, Beyond)
+    assert beyond.recovery == "does not come back"
+    assert "killed by SIGKILL" in beyond.reason
+
+
+def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(bench: Bench) -> None:
+    bench.driver.exhausted = True
+    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(beyond := bench.state.limit().beyond, Beyond)
+    assert beyond.goodput == beyond.recovery == "not known"
+    assert "no port, descriptor or memory" in beyond.reason
+
+
+def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_server(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
+    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, **told)
+
+    def findings(cell: Cell, _recording: Recording) -> tuple[Finding, ...]:
+        return (taken,) if cell.load.shape.stages else ()
+
+    monkeypatch.setattr(search_state, "judge_probe", findings)
+    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(beyond := bench.state.limit().beyond, Beyond)
+    assert beyond.goodput == beyond.recovery == "not known"
+    assert "the host took 20% of it" in beyond.reason
+
+
+def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
+    bench.state.search.settings = replace(bench.state.search.settings, highest_per_s=2000)
+    assert isinstance(bench.made.run(), Doomed)
+    assert bench.state.limit().no_beyond == "no edge was found to look past"
+
+
+def test_an_interrupted_overload_test_is_made_when_the_search_is_resumed(bench: Bench) -> None:
+    def interrupt(_number: int) -> None:
+        if bench.driver.drives[-1].cell.load.shape.stages:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bench.made.run()
+    limit = bench.state.limit()
+    assert (limit.ended, limit.beyond, limit.no_beyond) == ("converged", None, "it was not reached")
+    bench.driver.on_drive = lambda _number: None
+    probes = len(bench.again().state.probes)
+    assert not bench.state.ended
+    bench.made.run()
+    assert isinstance(bench.state.limit().beyond, Beyond)
+    assert len(bench.state.probes) == probes
+    assert bench.again().state.ended
