@@ -20,7 +20,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, where it stands, and what to do about it."""
+    """One thing that is wrong, its place, and what to do about it."""
 
     message: str
     hint: str
@@ -59,7 +59,7 @@ class UsageError(RedlineError):
 
     @classmethod
     def of(cls, problems: tuple[Problem, ...]) -> "UsageError":
-        """One error for many problems, so that a user mends a file once."""
+        """One error for many problems, so that a user fixes a file once."""
         error = cls(problems[0].message, hint=problems[0].hint, place=problems[0].place)
         error.problems = problems
         return error

@@ -64,7 +64,7 @@ def test_servers_are_built_once_by_one_command(redline: Redline, family: Path) -
     assert "building fake.first, fake.second" in first.err
     again = redline("build", "fake.first", "fake.second")
     assert again.code == 0
-    assert again.out.count("stood already") == 2
+    assert again.out.count("up to date") == 2
     assert again.err == ""
     assert runs(family) == ["first second"]
 

@@ -64,7 +64,7 @@ def test_readiness_is_asked_in_the_older_version(tmp_path: Path) -> None:
                 assert load_catalogue(write_catalogue(tmp_path, fam=family)).servers["fam.plain"].http == ("1.1", "2")
                 continue
             (problem,) = problems_of(tmp_path, fam=family)
-            assert "ready is asked in HTTP/1.1" in problem.message
+            assert "readiness is checked over HTTP/1.1" in problem.message
             assert "[1.1, 2]" in problem.hint
 
 
@@ -97,7 +97,7 @@ def test_every_problem_of_all_files_at_once(tmp_path: Path) -> None:
         ("[make, all]", "make all", "must be a list, not `make all`", "such as `[cargo, build, --release]`"),
         ("default: 128", "default: 64", "the default `64` is not among the values", "choose one of: 1, 128"),
         ("default: 128", "default: true", "the default `true` is not among the values", "choose one of: 1, 128"),
-        ("values: [1, 128]", "values: [1, 128, 1]", "a value stands twice", "remove one"),
+        ("values: [1, 128]", "values: [1, 128, 1]", "a value is given twice", "remove one"),
         ("values: [1, 128]", "values: [128, a/b]", "`a/b` would not be safe in a file name", "use letters"),
         ("  routes: {about", "  port: {about", "`port` is filled in by the lab", "another name"),
         ("--log,", '"{lgo}",', "`{lgo}` is nothing that the lab fills in", "did you mean `log`?"),
@@ -119,7 +119,7 @@ def test_what_is_wrong_with_a_family(tmp_path: Path, old: str, new: str, says: s
 
 def test_a_server_that_is_not_told_its_port(tmp_path: Path) -> None:
     problems = problems_of(tmp_path, fam=FAMILY.replace('"{port}"', '"8080"'))
-    assert {problem.message for problem in problems} == {"the server is not told its port"}
+    assert {problem.message for problem in problems} == {"the server does not get its port"}
     assert [problem.place.field for problem in problems if problem.place] == [
         "servers.plain.start.command",
         "servers.layered.start.command",

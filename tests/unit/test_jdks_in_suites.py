@@ -92,7 +92,7 @@ def test_the_cells_of_a_server_that_does_not_take_a_value_are_skipped_with_the_r
         ("{gc: Paralel}", "`Paralel` is not a value of `gc`", "did you mean `Parallel`?"),
         ("{gcc: G1}", "no JVM server of this suite has an option `gcc`", "did you mean `gc`?"),
         ("{log: off}", "no JVM server of this suite has an option `log`", "their options: jdk, gc"),
-        ("{gc: [G1, G1]}", "`G1` stands twice", "remove one"),
+        ("{gc: [G1, G1]}", "`G1` is given twice", "remove one"),
         ("{gc: []}", "an axis needs at least one value", "remove the option to take its default"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_jdk_may_be_a_home_or_that_of_the_path(tmp_path: Path) -> None:
 
 def test_one_home_written_twice_is_told(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, SUITE.replace("jdk: [17, 21]", "jdk: [/opt/jdk, /opt/jdk/]"))
-    assert found.message == "`/opt/jdk/` stands twice"
+    assert found.message == "`/opt/jdk/` is given twice"
 
 
 def test_a_home_of_a_single_server_too(tmp_path: Path) -> None:
@@ -176,6 +176,6 @@ def test_an_entry_needs_both_or_neither(tmp_path: Path, old: str, new: str, mess
     if message:
         assert [(problem.message, problem.hint) for problem in found] == [(message, hint)]
     else:
-        told = [problem for problem in found if "the option `jdk` asks for, which is missing" in problem.message]
+        told = [problem for problem in found if "of the option `jdk`, which is missing" in problem.message]
         assert len(told) == 1
         assert "add it, such as `jdk: {values: [17, 21, 25], default: 21}`" in told[0].hint

@@ -206,5 +206,5 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_an_entry_that_cannot_be_picked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ids.txt").write_text("1\na b\n")
-    with pytest.raises(UsageError, match=r"`a b` of ids.txt cannot stand in a path"):
+    with pytest.raises(UsageError, match=r"`a b` of ids.txt cannot be part of a path"):
         read_picks(read_request("/{pick:ids.txt}", None, [], None, 200))

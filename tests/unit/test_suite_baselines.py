@@ -156,7 +156,7 @@ def test_one_server_with_several_variants_is_the_baseline_of_those_with_its_opti
             "`fam.layered+log=server-log+routes=1` could be compared with 2 variants of `fam.layered`",
             "choose one of: fam.layered+routes=1, fam.layered+log=server-log",
         ),
-        ("{}", None, "must have at least 1, not 0", "the server that the others are compared with"),
+        ("{}", None, "must have at least 1, not 0", "the server that all others are compared with"),
         ("{fam.layered: 1}", None, "must be text", "quote it"),
         ("5", None, "must be text", "quote it"),
     ],
@@ -271,7 +271,7 @@ def test_what_is_spoken_differently_is_no_partner(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_suite(file, load_catalogue(write_catalogue(tmp_path / "catalogue", fam=family)))
     (problem,) = caught.value.problems
-    assert problem.message == "`fam.plain` has no variant that is spoken to as `fam.layered` is"
+    assert problem.message == "`fam.plain` has no variant with the protocol of `fam.layered`"
     assert "name one of: fam.plain+http2" in problem.hint
 
 

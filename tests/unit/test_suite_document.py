@@ -64,7 +64,7 @@ def test_aliases_are_followed() -> None:
         ("a: *nobody\n", "f.yaml:1:4", "undefined alias"),
         ("a: 1\n---\nb: 1\n", "f.yaml:2:1", "one file holds one document"),
         ("x: 1\na: \x00\n", "f.yaml:2:4", "control character"),
-        ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1: a", "stands twice; first in line 1"),
+        ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1: a", "is given twice, first in line 1"),
         ("? [a]\n: 1\n", "f.yaml:1:3", "a key has to be a word"),
         ("a: !mine 1\n", "f.yaml:1:4: a", "no meaning here"),
         ("a: !!set {x, y}\n", "f.yaml:1:4: a", "no meaning here"),

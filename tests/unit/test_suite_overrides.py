@@ -168,8 +168,8 @@ def test_options_keep_the_variants_that_have_the_value_or_not_the_option(
         (Overrides(options=(("routes", "1"),)), "no server of this suite has routes=1", "this suite has: 128"),
         (
             Overrides(servers=("*server-log",), options=(("log", "off"),)),
-            "no server has both the name and the options",
-            "leave one of both out",
+            "no server matches both -s and -w",
+            "leave out one of the two",
         ),
     ],
 )

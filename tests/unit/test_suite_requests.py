@@ -79,20 +79,20 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "says", "hint"),
     [
-        ("requests: []", "says nothing to ask for", "or `requests`"),
+        ("requests: []", "has no method", "or `requests`"),
         ("get: /a, requests: [{get: /b}]", "has get and requests", "exactly one of"),
-        ("requests: [{weight: 1}]", "this request says nothing to ask for", "`get: /path0`"),
+        ("requests: [{weight: 1}]", "this request has no method", "`get: /path0`"),
         ("requests: [{get: /a, put: /a}]", "this request has get and put", "exactly one"),
         ("requests: [{get: /a, weight: 0}]", "at least 1", "how often it is drawn"),
-        ("headers: {A: b}, requests: [{get: /b}]", "`headers` stands beside `requests`", "within each"),
+        ("headers: {A: b}, requests: [{get: /b}]", "`headers` cannot be combined with `requests`", "within each"),
         ("get: '/{rand:5..1}'", "`{rand:5..1}` cannot be filled in", "{rand:1..100}"),
         ("get: '/{rand:1-5}'", "`{rand:1-5}` cannot be filled in", "{rand:1..100}"),
         ("get: /a, headers: {A: '{pick:}'}", "`{pick:}` cannot be filled in", "{pick:file.txt}"),
         ("post: /a, body: '{pick :x}'", "`{pick :x}` cannot be filled in", "double the braces"),
         ("get: '/{pick:none.txt}'", "there is no file", "has: empty.txt, signs.txt"),
         ("get: '/{pick:empty.txt}'", "empty.txt has nothing to pick from", "one entry a line"),
-        ("get: '/{pick:words.txt}'", "`two words` of words.txt cannot stand in a path", "encode it"),
-        ("get: /a, headers: {A: '{pick:signs.txt}'}", "of signs.txt cannot stand in a header", "take it out"),
+        ("get: '/{pick:words.txt}'", "`two words` of words.txt cannot be part of a path", "encode it"),
+        ("get: /a, headers: {A: '{pick:signs.txt}'}", "of signs.txt cannot be part of a header", "take it out"),
         ("get: /a, expect: {sha256: abc}", "has a form that is not allowed", "SHA-256"),
         (f"get: /a, expect: {{body: x, sha256: {SHA}}}", "say the same thing", "remove `sha256`"),
         ("get: /a, expect: {json: {total: 3}}", "has a form that is not allowed", "JSON Pointer"),
@@ -171,7 +171,7 @@ def test_a_server_that_serves_tls_is_spoken_to_over_tls(tmp_path: Path) -> None:
         ("{use: fam.plain, http: 2}", "fam.plain does not speak HTTP/2", "it speaks HTTP/1.1"),
         ("{use: fam.plain, http: 3}", "must be `1.1` or `2`", "choose one of"),
         ("{use: fam.plain, tls: {}}", "fam.plain does not serve TLS", "remove `tls`"),
-        ("{use: fam.plain, tls: {versions: []}}", "must have at least 1", "agreed on"),
+        ("{use: fam.plain, tls: {versions: []}}", "must have at least 1", "negotiated"),
         ("{use: fam.plain, tls: {versions: [1.1]}}", "must be `1.2` or `1.3`", "did you mean"),
     ],
 )
@@ -192,8 +192,8 @@ def test_a_scenario_may_be_told_against_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("against", "says", "hint"),
     [
-        ("Mine", "`Mine` is told against itself", "name one that does less"),
-        ("Gat", "no scenario `Gat` to tell it against", "did you mean `Get`?"),
+        ("Mine", "`Mine` is compared with itself", "name one that does less"),
+        ("Gat", "no scenario `Gat` to compare it with", "did you mean `Get`?"),
         ("5", "must be text", "quote it"),
     ],
 )
@@ -211,7 +211,7 @@ def test_the_catalogue_knows_what_its_scenarios_are_told_against(tmp_path: Path)
     with pytest.raises(UsageError) as caught:
         load_catalogue(folder)
     (problem,) = caught.value.problems
-    assert (problem.message, problem.hint) == ("there is no scenario `Gett` to tell it against", "did you mean `Get`?")
+    assert (problem.message, problem.hint) == ("there is no scenario `Gett` to compare it with", "did you mean `Get`?")
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_a_small_share_is_as_exact_as_a_large_one(suite: Suite, capacity: float,
 def test_less_than_can_be_asked_is_skipped(suite: Suite) -> None:
     plan = make_plan(suite, capacities=all_measured(suite, 1e-6))
     reasons = {skipped.slug: skipped.reason for skipped in plan.skipped}
-    assert reasons["fam.plain.Get.half"] == "50% of saturate is 5e-07/s, and 1e-06/s is the least that may be asked"
+    assert reasons["fam.plain.Get.half"] == "50% of saturate is 5e-07/s, and 1e-06/s is the lowest rate"
 
 
 def test_other_rates_are_other_cells_and_the_same_are_the_same(suite: Suite) -> None:
@@ -183,7 +183,7 @@ def test_without_a_capacity_a_cell_is_skipped_and_says_why(suite: Suite) -> None
 def test_more_than_can_be_asked_is_skipped(suite: Suite) -> None:
     plan = make_plan(suite, capacities=all_measured(suite, 9e6))
     assert {skipped.reason for skipped in plan.skipped} == {
-        "150% of saturate is 13,500,000/s, and 10,000,000/s is the most that may be asked"
+        "150% of saturate is 13,500,000/s, and 10,000,000/s is the highest rate"
     }
 
 

@@ -49,7 +49,12 @@ def test_a_fixed_warm_up_keeps_its_cells_and_a_detected_one_has_others(tmp_path:
 @pytest.mark.parametrize(
     ("text", "says", "hint", "field"),
     [
-        (SUITE + "warmup: {detect: {at_most: 2s}}\n", "at least 5s", "a short lull", "warmup.detect.at_most"),
+        (
+            SUITE + "warmup: {detect: {at_most: 2s}}\n",
+            "at least 5s",
+            "detection takes that long",
+            "warmup.detect.at_most",
+        ),
         (SUITE + "warmup: {detect: {at_least: 9s}}\n", "unknown key `at_least`", "at_most", "warmup.detect.at_least"),
         (SUITE + "warmup: {}\n", "`detect` is missing", "at_most: 60s", "warmup.detect"),
         (SUITE + "warmup: {detect: 60s}\n", "mapping of keys", "as soon as the server is steady", "warmup.detect"),

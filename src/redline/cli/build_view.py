@@ -15,7 +15,7 @@ _BESIDE_THE_LINE = 15
 
 
 class BuildView:
-    """What a launcher tells of its builds, on a console."""
+    """Shows the progress of builds on a console."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -187,7 +187,7 @@ PUBLISHED = (
 
 
 def check_result(plan: Plan, expected_length_ns: int, first: Plan | None = None) -> CheckResult:
-    """The published view of a plan, and of the one of capacities that goes before it."""
+    """The published view of a plan, and of the plan of capacities before it."""
     before = first if first and first.cells else None
     return CheckResult(
         suite=plan.suite.name,

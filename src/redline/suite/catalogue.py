@@ -74,27 +74,27 @@ def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[
         sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE)
     except UsageError as error:
         return {}, list(error.problems)
-    whole = sheet.read(ScenariosSchema)
+    schema = sheet.read(ScenariosSchema)
     found = {}
-    for name, written in whole.scenarios.items() if whole else ():
+    for name, written in schema.scenarios.items() if schema else ():
         picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
-        check_against(sheet, ("scenarios", name), name, written.against, tuple(whole.scenarios) if whole else ())
+        check_against(sheet, ("scenarios", name), name, written.against, tuple(schema.scenarios) if schema else ())
         if picks is not None:
             found[name] = written.scenario(name, picks)
     return found, sheet.problems
 
 
 def check_against(sheet: Sheet, path: Path, name: str, against: str | None, known: tuple[str, ...]) -> None:
-    """Note a scenario that is told against itself, or against one that neither file has."""
+    """Note a scenario that is compared with itself, or with one that neither file has."""
     if against == name:
-        sheet.wrong((*path, "against"), f"`{name}` is told against itself", "name one that does less, or remove it")
+        sheet.wrong((*path, "against"), f"`{name}` is compared with itself", "name one that does less, or remove it")
     elif against is not None and against not in known:
         hint = did_you_mean(against, known) or f"there is: {', '.join(known)}"
-        sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to tell it against", hint)
+        sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to compare it with", hint)
 
 
 def _shared(sheet: Sheet) -> SharedSchema | None:
-    """What stands at the top of the file for all servers; None when that is wrong itself."""
+    """The keys at the top of the file, for all servers; None if they are wrong."""
     content = sheet.document.value
     top = (
         {key: value for key, value in content.items() if key in SharedSchema.model_fields}
@@ -155,8 +155,8 @@ class _Family:
         if "1.1" not in http and all(
             problem.place != self.sheet.document.place(where) for problem in self.sheet.problems
         ):
-            message = "whether a server is ready is asked in HTTP/1.1, which this one does not speak"
-            self.sheet.wrong(where, message, "let it speak 1.1 too: [1.1, 2]")
+            message = "readiness is checked over HTTP/1.1, which this server does not support"
+            self.sheet.wrong(where, message, "let it support 1.1 as well: [1.1, 2]")
 
 
 def _served_tls(written: ServedTlsSchema | None) -> ServedTls | None:
@@ -165,8 +165,8 @@ def _served_tls(written: ServedTlsSchema | None) -> ServedTls | None:
 
 def _options(written: Mapping[str, OptionSchema]) -> dict[str, Option]:
     return {
-        name: Option(about=told.about, values=tuple(told.values), default=told.default)
-        for name, told in written.items()
+        name: Option(about=option.about, values=tuple(option.values), default=option.default)
+        for name, option in written.items()
     }
 
 
@@ -209,7 +209,7 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
                 sheet.wrong(where, f"`{{{name}}}` is nothing that the lab fills in", hint)
     if "port" not in used:
         sheet.wrong(
-            (*path, "start", "command"), "the server is not told its port", "use `{port}` in `command` or `env`"
+            (*path, "start", "command"), "the server does not get its port", "use `{port}` in `command` or `env`"
         )
     _check_jdk(sheet, path, options, written, used)
     for name in options:
@@ -225,7 +225,7 @@ def _check_jdk(
     option = options.get(JDK)
     if option is None:
         if "java" in used:
-            message = f"`{{java}}` is the `java` of the JDK that the option `{JDK}` asks for, which is missing"
+            message = f"`{{java}}` is the `java` of the JDK of the option `{JDK}`, which is missing"
             sheet.wrong(
                 (*path, "start"), message, "add it, such as `jdk: {values: [17, 21, 25], default: 21}`", key=True
             )
@@ -243,7 +243,7 @@ def _check_jdk(
 
 
 def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:
-    """Membership that tells `true` from 1, as Python's does not."""
+    """Membership in which `true` is not 1, as it is in Python."""
     return any(type(value) is type(other) and value == other for other in values)
 
 

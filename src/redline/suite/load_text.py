@@ -8,7 +8,7 @@ _OPEN = "open"
 
 
 def is_open(text: str) -> bool:
-    """Whether a load that `load_text` tells so is open."""
+    """Whether a load that `load_text` describes is open."""
     return text.startswith(f"{_OPEN}, ")
 
 
@@ -51,11 +51,11 @@ def _think(think: Think) -> str:
 
 
 def _stages(stages: tuple[LoadStage, ...], unit: str) -> str:
-    """` to 1,000 over 30s, to 500 at once`; past three the last stands for those between."""
-    told = [f"to {stage.to:,.10g}{unit} {_over(stage)}" for stage in stages]
-    if len(told) > 3:
-        told = [*told[:2], f"and {len(told) - 3} stages more", told[-1]]
-    return f" {', '.join(told)}" if told else ""
+    """` to 1,000 over 30s, to 500 at once`; of more than three the middle ones are counted."""
+    parts = [f"to {stage.to:,.10g}{unit} {_over(stage)}" for stage in stages]
+    if len(parts) > 3:
+        parts = [*parts[:2], f"and {len(parts) - 3} stages more", parts[-1]]
+    return f" {', '.join(parts)}" if parts else ""
 
 
 def _over(stage: LoadStage) -> str:

@@ -25,7 +25,7 @@ def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITT
 
 
 def files_beside(path: Path) -> Files:
-    """The files that a suite or a scenario names, looked for from the folder that it stands in."""
+    """Reads the files that a suite or a scenario names, relative to its folder."""
     return lambda name: read_data(path.parent / name)
 
 
@@ -38,7 +38,7 @@ def load_catalogue(folder: Path) -> Catalogue:
         raise UsageError(f"there is no catalogue at {folder}", hint="name a folder that holds <family>/server.yaml")
     files = sorted(folder.glob("*/server.yaml"))
     if not files:
-        raise UsageError(f"the catalogue at {folder} has no server", hint="a server stands in <family>/server.yaml")
+        raise UsageError(f"the catalogue at {folder} has no server", hint="add a server as <family>/server.yaml")
     servers: dict[str, ServerEntry] = {}
     scenarios: dict[str, Scenario] = {}
     problems: list[Problem] = []
@@ -61,7 +61,7 @@ def load_catalogue(folder: Path) -> Catalogue:
 
 def read_text(path: Path) -> str:
     """A file of YAML. Raises UsageError when it is not there, not a file, longer than 256 KiB, or not UTF-8."""
-    return _text(path, _content(path, MOST_BYTES, "256 KiB", "give a YAML file that a person wrote"))
+    return _text(path, _content(path, MOST_BYTES, "256 KiB", "name a suite or a catalogue file"))
 
 
 def read_data(path: Path) -> str:

@@ -35,7 +35,7 @@ class Capacities:
 def make_capacity_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
     """What is measured before everything else: the cells of the loads that rates of the suite are a share of.
 
-    It holds the whole suite, so that what follows can be planned from it. Otherwise as `make_plan`.
+    It holds the entire suite, so that the rest can be planned from it. Otherwise as `make_plan`.
     """
     return _plan(suite, capacity_loads(suite), unavailable, None)
 
@@ -72,13 +72,13 @@ def _plan(
 ) -> Plan:
     cells: dict[str, Cell] = {}
     skipped: list[Skipped] = []
-    for asked in _cells(suite, loads):
-        reason = asked.variant.misfit or unavailable.get(asked.variant.slug) or _contradiction(asked)
-        cell = reason or (_with_rate(asked, capacities) if capacities else asked)
+    for planned in _cells(suite, loads):
+        reason = planned.variant.misfit or unavailable.get(planned.variant.slug) or _contradiction(planned)
+        cell = reason or (_with_rate(planned, capacities) if capacities else planned)
         if isinstance(cell, Cell):
             cells[cell.id] = cell
         else:
-            skipped.append(Skipped(slug=asked.slug, reason=cell))
+            skipped.append(Skipped(slug=planned.slug, reason=cell))
     order = [
         (round_index, cell_id)
         for round_index in range(suite.trials)
@@ -176,7 +176,7 @@ def capacity_slug(cell: Cell) -> str | None:
 def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
     """The cell with the rate that its capacity gives it, to three significant digits; or why there is none.
 
-    More digits would tell of an exactness that no capacity has, and make runs of the same rates look different.
+    More digits would pretend a precision that no capacity has, and make runs of the same rates look different.
     A cell whose rate is a number of its own stays as it is.
     """
     share, slug = share_of(cell.load), capacity_slug(cell)
@@ -186,11 +186,9 @@ def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
         return capacities.missing.get(slug, f"{share.of} was not measured")
     rate_per_s = float(f"{share.share * capacities.per_s[slug]:.3g}")
     if rate_per_s > HIGHEST_RATE_PER_S:
-        return (
-            f"{share_text(share)} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the most that may be asked"
-        )
+        return f"{share_text(share)} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the highest rate"
     if rate_per_s < _LOWEST_RATE_PER_S:
-        return f"{share_text(share)} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the least that may be asked"
+        return f"{share_text(share)} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the lowest rate"
     shape = cell.load.shape.model_copy(update={"rate_per_s": rate_per_s})
     return cell.model_copy(update={"load": cell.load.model_copy(update={"shape": shape})})
 
@@ -214,7 +212,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
 def _problem(load: Load) -> Problem | None:
     """Why no probe can be made like this load."""
     shape = load.shape
-    assert not isinstance(shape, Closed), "only open loads are asked"
+    assert not isinstance(shape, Closed), "only open loads are searched"
     name = f"the load `{load.name}`"
     if shape.share is not None:
         hint = "a search finds the rate: give the load one of its own to begin at, such as `rate: 1000`"

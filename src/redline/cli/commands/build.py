@@ -1,4 +1,4 @@
-"""`redline build`: builds servers of the catalogue, and says of each whether it stands."""
+"""`redline build`: build servers of the catalogue, and show which are built."""
 
 import sys
 from fnmatch import fnmatchcase
@@ -24,7 +24,7 @@ _NS_PER_S = 1e9
 
 
 def build(names: list[str] | None, json: bool) -> None:
-    """Build servers of the catalogue that do not stand yet; those of one build command together."""
+    """Build the servers that are not built yet; one build command builds all its servers at once."""
     folder = places.catalogue()
     entries = matching(load_catalogue(folder).servers, split(names))
     launcher, console = ProcessLauncher(folder, places.cache()), Console(stderr=True)
@@ -34,7 +34,7 @@ def build(names: list[str] | None, json: bool) -> None:
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
-        print_failures(_told_at_length(outcome), console)
+        print_failures(_with_long_reasons(outcome), console)
         Console().print(_table(result))
     if outcome.failures:
         raise typer.Exit(exits.COULD_NOT_RUN)
@@ -75,7 +75,7 @@ def _as_it_is(entry: ServerEntry) -> Variant:
     return Variant(entry=entry, options={name: option.default for name, option in entry.options.items()})
 
 
-def _told_at_length(outcome: BuildOutcome) -> BuildOutcome:
+def _with_long_reasons(outcome: BuildOutcome) -> BuildOutcome:
     """Failures whose reason has more lines than a table shows."""
     return BuildOutcome(failures={name: e for name, e in outcome.failures.items() if "\n" in e.problems[0].message})
 
@@ -86,13 +86,13 @@ def _table(result: BuildResult) -> Table:
         table.add_column(heading, overflow="fold", no_wrap=heading != "why")
     for server in result.servers:
         took = f" in {server.took_ns / _NS_PER_S:.1f} s" if server.took_ns is not None else ""
-        state = {"built": f"built now{took}", "stood": "stood already", "failed": f"failed{took}"}[server.state]
+        state = {"built": f"built now{took}", "stood": "up to date", "failed": f"failed{took}"}[server.state]
         table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(server)))
     return table
 
 
 def _why(server: BuiltServer) -> str:
-    """In a line, without what the table says beside it."""
+    """The reason in a line, without what the table shows already."""
     line = server.reason.partition("\n")[0].removesuffix(":")
     for beside in (f"building {server.name} failed: ", f"building {server.name} failed ", f"{server.name}: "):
         line = line.removeprefix(beside)

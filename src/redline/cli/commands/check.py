@@ -43,8 +43,8 @@ def check(
 ) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
     overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
-    asked = load_suite(suite, load_catalogue(places.catalogue(suite)), overrides)
-    first, plan = make_capacity_plan(asked), make_plan(asked)
+    validated = load_suite(suite, load_catalogue(places.catalogue(suite)), overrides)
+    first, plan = make_capacity_plan(validated), make_plan(validated)
     if json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
         sys.stdout.write(check_result(plan, length_ns, first).model_dump_json(indent=2) + "\n")
@@ -61,8 +61,8 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         console.print(f"part 1 of 2: the capacity under {names}", style="bold", highlight=False)
         console.print(_table(first))
         rates = [(load.name, share_of(load)) for load in plan.suite.loads]
-        told = ", ".join(f"{name} ({share_text(share)})" for name, share in rates if share)
-        console.print(f"\npart 2 of 2: {told}, by the weakest of each group", style="bold", highlight=False)
+        loads_of_shares = ", ".join(f"{name} ({share_text(share)})" for name, share in rates if share)
+        console.print(f"\npart 2 of 2: {loads_of_shares}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
         console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
@@ -77,8 +77,8 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     )
     if auto is not None:
         rounds = f"{auto.at_least} to {plan.suite.trials} rounds"
-        told = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
-        console.print(told, highlight=False)
+        text = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
+        console.print(text, highlight=False)
 
 
 def _table(plan: Plan) -> Table:

@@ -1,1 +1,1 @@
-"""What people write: the YAML files and their fields, as pydantic models that know where each value stands."""
+"""What people write: the YAML files and their fields, as pydantic models."""

@@ -1,4 +1,4 @@
-"""YAML text -> plain data that knows where each part of it stands. Pure; reads YAML 1.2, in which `on` is a word."""
+"""YAML text -> plain data with the position of each part. Pure; YAML 1.2, in which `on` is text."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Document:
         return value
 
     def place(self, path: Path, *, key: bool = False) -> Place:
-        """Where a value (or with `key` its key) stands; for what is not written, where it would belong."""
+        """The place of a value, or with `key` of its key; of a missing value, the place where it belongs."""
         for length in range(len(path), -1, -1):
             shorter = path[:length]
             # What is missing is reported at the key of what it is missing from.
@@ -73,7 +73,7 @@ def parse_document(text: str, file: str) -> Document:
     except YAMLError as error:
         raise UsageError.of((_syntax_problem(error, text, file),)) from None
     except (ValueError, AttributeError, IndexError, KeyError, AssertionError) as error:
-        # The YAML reader stumbles over some malformed tags and directives; the user has to mend the file either way.
+        # The YAML reader fails on some malformed tags and directives.
         message = f"this is not YAML that can be read ({type(error).__name__})"
         raise UsageError(message, hint="remove YAML tags and directives", place=Place(file, 1, 1)) from None
     if reader.problems:
@@ -82,7 +82,7 @@ def parse_document(text: str, file: str) -> Document:
 
 
 class _Reader:
-    """Turns nodes into plain data and notes where they stand and what is wrong with them."""
+    """Turns nodes into plain data, and notes their positions and problems."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -126,7 +126,7 @@ class _Reader:
             name = str(key.value)
             if name in seen:
                 self._problem(
-                    key, (*path, name), f"the key `{name}` stands twice; first in line {seen[name][0]}", "remove one"
+                    key, (*path, name), f"the key `{name}` is given twice, first in line {seen[name][0]}", "remove one"
                 )
                 continue
             seen[name] = self.keys[(*path, name)] = _spot(key)

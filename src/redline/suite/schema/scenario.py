@@ -213,7 +213,7 @@ class RequestSchema(Schema):
             weight=weight,
             method=method.upper(),
             path=getattr(self, method),
-            headers={name: tuple(told) if isinstance(told, list) else told for name, told in self.headers.items()},
+            headers={name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
             body=self._request_body(),
             expect=self.expect.expected(),
             timestamp=self.timestamp and self.timestamp.timestamp(),
@@ -235,8 +235,10 @@ class WeightedSchema(RequestSchema):
     @model_validator(mode="after")
     def _one_method(self) -> "WeightedSchema":
         if len(self.methods) != 1:
-            told = f"has {' and '.join(self.methods)}" if self.methods else "says nothing to ask for"
-            raise WrongValueError(f"this request {told}", f"write exactly one of {', '.join(METHODS)}: `get: /path0`")
+            problem = f"has {' and '.join(self.methods)}" if self.methods else "has no method"
+            raise WrongValueError(
+                f"this request {problem}", f"write exactly one of {', '.join(METHODS)}: `get: /path0`"
+            )
         return self
 
     @classmethod
@@ -267,11 +269,11 @@ class ScenarioSchema(RequestSchema):
     def _something_to_ask(self) -> "ScenarioSchema":
         named = [*self.methods, *(["requests"] if self.requests else [])]
         if len(named) != 1:
-            told = f"has {' and '.join(named)}" if named else "says nothing to ask for"
+            problem = f"has {' and '.join(named)}" if named else "has no method"
             hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`"
-            raise WrongValueError(f"this scenario {told}", hint)
-        if self.requests and (aside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
-            raise WrongValueError(f"`{aside[0]}` stands beside `requests`", "write it within each of them")
+            raise WrongValueError(f"this scenario {problem}", hint)
+        if self.requests and (outside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
+            raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it within each of them")
         return self
 
     @classmethod

@@ -97,7 +97,7 @@ def _option_values(values: list[Any]) -> list[Any]:
                 "use letters, digits, `.`, `_` and `-`, beginning with a letter or a digit",
             )
     if len(set(plain)) < len(plain):
-        raise WrongValueError("a value stands twice", "remove one")
+        raise WrongValueError("a value is given twice", "remove one")
     return values
 
 

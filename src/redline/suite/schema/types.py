@@ -1,4 +1,4 @@
-"""What all files share: strict mappings, and quantities that are written as text and read as numbers."""
+"""The types of the files' fields: strict mappings, and quantities that are written as text."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from redline.suite.schema.units import (
 
 LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
-SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` wants to see before it calls a level steady
+SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` needs to call a level steady
 
 
 def _title(model: type) -> str:
@@ -38,7 +38,7 @@ def _from_text(parse: Callable[[Any], Any], example: str, kinds: tuple[type, ...
     def read(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, kinds):
             number = not isinstance(value, bool) and isinstance(value, (int, float))
-            message = f"`{value}` has no unit" if number else "this has another form than expected here"
+            message = f"`{value}` has no unit" if number else "this has the wrong type here"
             raise WrongValueError(message, f"write it like `{example}`")
         return parse(value)
 
@@ -78,7 +78,7 @@ def _objectives(value: object) -> tuple[Objective, ...]:
 
 
 def _objective_sets(value: object) -> dict[str, tuple[Objective, ...]]:
-    """By name; what stands without a name has an empty one."""
+    """By name; objectives without a name have an empty one."""
     if not isinstance(value, dict):
         return {"": _objectives(value)}
     names = [name for name in value if isinstance(name, str) and name.strip()]
@@ -119,7 +119,7 @@ LoadLength = Annotated[
 DetectionBudget = Annotated[
     int,
     _duration,
-    _at_least(SHORTEST_DETECTION_NS, "5s", "it takes that long to tell a steady server from a short lull"),
+    _at_least(SHORTEST_DETECTION_NS, "5s", "detection takes that long"),
     _duration_schema,
 ]
 Wait = Annotated[int, _duration, _at_least(1, "1ns", "a wait of nothing always ends in failure"), _duration_schema]

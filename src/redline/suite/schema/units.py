@@ -10,7 +10,7 @@ from redline.model import Objective, Share
 class WrongValueError(ValueError):
     """A value that cannot be used: what is wrong with it, and what to write instead.
 
-    `field` is the key that is wrong, where a mapping was checked as a whole. The message does not name it: a suite
+    `field` is the key that is wrong, where a mapping is wrong as a whole. The message does not name it: a suite
     prints the place of the key, the command line its flag.
     """
 
@@ -89,7 +89,7 @@ def parse_rate(text: str | float) -> float:
 
 
 def parse_any_rate(text: str | float) -> float:
-    """The same, with 0 as well: where a rate begins or ends."""
+    """As `parse_rate`, with 0 allowed: a rate may start or end there."""
     match = re.fullmatch(rf"({_NUMBER}(?:[eE]\+?[0-9]{{1,2}})?)\s*(.*)", str(text).strip())
     if not match:
         raise WrongValueError(f"{_quoted(text)} is not a rate", _RATE_HINT)
@@ -116,7 +116,7 @@ def parse_share(text: str | float) -> float:
     share = Decimal(number) / (100 if percent else 1)
     if share > 1:
         hint = f"did you mean {number}%?" if not percent else "write at most 100%"
-        raise WrongValueError(f"{_quoted(text)} is more than the whole", hint)
+        raise WrongValueError(f"{_quoted(text)} is more than 100%", hint)
     return float(share)
 
 

@@ -27,12 +27,12 @@ def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) 
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those spoken to in the same way, with the same value of every option that they share with the variant."""
-    return [other for other in among if _spoken(other) == _spoken(variant) and _agree(variant, other)]
+    """Those with the same protocol, and the same value of every option that they share with the variant."""
+    return [other for other in among if _protocol(other) == _protocol(variant) and _agree(variant, other)]
 
 
-def _spoken(variant: Variant) -> tuple[object, ...]:
-    """What of its protocol decides a measurement; its certificate's name and signer do not."""
+def _protocol(variant: Variant) -> tuple[object, ...]:
+    """The part of its protocol that decides a measurement; its certificate's name and signer do not."""
     return variant.http, variant.tls and (variant.tls.versions, variant.tls.resumption)
 
 
@@ -62,12 +62,12 @@ def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
     if named in slugs:
         return named, {}
     hint = f"choose one of: {', '.join(variant.slug for variant in candidates)}; {_MAPPING_HINT}"
-    sheet.wrong(_WHERE, f"`{named}` stands for {len(candidates)} servers of this suite", hint)
+    sheet.wrong(_WHERE, f"`{named}` means {len(candidates)} servers of this suite", hint)
     return None, {}
 
 
 def _of_each(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written: dict[str, object]) -> dict[str, str]:
-    """The baseline of each variant, by the first key that matches it; one that is its slug with options goes before."""
+    """The baseline of each variant, by the first key that matches; its slug with options goes first."""
     found: dict[str, str] = {}
     keys: dict[str, Path] = {}
     exact = {variant.slug for variant in variants if variant.slug != variant.entry.name}
@@ -120,7 +120,7 @@ def _partner(
 ) -> Variant | None:
     """The one to compare with; None after noting that there is none, or more than one.
 
-    Two that are named exactly, each by its slug, are compared whatever their options are, and how they are spoken to.
+    Two that are named exactly, each by its slug, are compared whatever their options and protocols are.
     """
     key, named = path[-1], sheet.document.at(path)
     others = [one for one in candidates if one not in matched] if variant in candidates else candidates
@@ -137,13 +137,13 @@ def _partner(
 
 
 def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those of its own server that differ from it in one option, or in nothing but how they are spoken to."""
+    """Those of its own server that differ from it in one option, or in nothing but the protocol."""
     return [other for other in among if _changes(variant, other) == 1]
 
 
 def _changes(one: Variant, other: Variant) -> int:
     options = sum(not is_among(value, (other.options[name],)) for name, value in one.options.items())
-    return options + (_spoken(one) != _spoken(other))
+    return options + (_protocol(one) != _protocol(other))
 
 
 def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:
@@ -151,7 +151,7 @@ def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], 
     named, there = sheet.document.at(path), ", ".join(other.slug for other in fitting or others)
     by_slugs = f", with `{variant.slug}` as the key" if any(other.slug == named for other in fitting or others) else ""
     if not others:
-        hint = "remove it: what an option costs is told without a baseline"
+        hint = "remove it: the report shows what an option costs without a baseline"
         sheet.wrong(path, f"`{variant.slug}` would be compared with itself", hint)
     elif fitting:
         message = f"`{variant.slug}` could be compared with {len(fitting)} variants of `{named}`"
@@ -164,19 +164,19 @@ def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], 
     else:
         message = f"`{named}` has no variant with the options of `{variant.slug}`"
         if any(_agree(variant, other) for other in others):
-            message = f"`{named}` has no variant that is spoken to as `{variant.slug}` is"
+            message = f"`{named}` has no variant with the protocol of `{variant.slug}`"
         sheet.wrong(path, message, f"give both the same options in `servers`, or name one of: {there}{by_slugs}")
 
 
 def _no_circles(sheet: Sheet, found: dict[str, str], keys: dict[str, Path]) -> None:
     """Baselines may have baselines of their own, but a chain has to begin somewhere."""
-    told: set[str] = set()
+    seen: set[str] = set()
     for slug in found:
         chain = [slug]
         while chain[-1] in found and found[chain[-1]] not in chain:
             chain.append(found[chain[-1]])
-        if found.get(chain[-1]) == slug and told.isdisjoint(chain):
-            told.update(chain)
+        if found.get(chain[-1]) == slug and seen.isdisjoint(chain):
+            seen.update(chain)
             circle = " -> ".join([*chain, slug])
             hint = "a chain begins with a server that is compared with nothing: take one of these keys out"
             sheet.wrong(keys[slug], f"these are baselines of each other in a circle: {circle}", hint)
@@ -184,7 +184,7 @@ def _no_circles(sheet: Sheet, found: dict[str, str], keys: dict[str, Path]) -> N
 
 def _unknown(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], named: str) -> None:
     if not sheet.is_sound(("servers",)):
-        return  # what is wrong there is told, and the server may be meant
+        return  # a wrong entry there may be the server that is meant
     if named in catalogue.servers:
         sheet.wrong(path, f"`{named}` is not among the servers of this suite", "add it to `servers`")
         return

@@ -1,4 +1,4 @@
-"""What is checked of a suite's loads as a whole: shares of a capacity, `quick`, and warm-up detection. Pure."""
+"""Checks across the loads of a suite: shares of a capacity, `quick`, and warm-up detection. Pure."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ WARM_UP_HINT = "give a fixed warm-up, such as `warmup: 30s`, or move such loads 
 
 
 def check_shares(sheet: Sheet) -> None:
-    """Note every rate that is a share of what shows no capacity: only constant users who never wait do."""
+    """Note rates that are shares of a load without a capacity: only constant users with zero think time have one."""
     loads = {str(path[-1]): sheet.sound(LoadSchema, path) for path in sheet.items(("loads",))}
     for name, written in loads.items():
         rate = written.open.rate if written and written.open else None
@@ -24,7 +24,7 @@ def check_shares(sheet: Sheet) -> None:
 def _check_share(sheet: Sheet, path: Path, of: str, loads: Mapping[str, LoadSchema | None]) -> None:
     written = loads.get(of)
     if of in loads and written is None:
-        return  # its own problem is told
+        return  # a problem of its own
     able = tuple(name for name, load in loads.items() if load and not _wrong_with(name, load))
     known = f"a rate may be a share of: {', '.join(able)}" if able else "add a load with `closed: {users: ...}`"
     if written is None:

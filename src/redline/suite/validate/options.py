@@ -94,11 +94,11 @@ def _check_jvm_option(sheet: Sheet, name: str, values: list[OptionValue], server
 def _check_twice(sheet: Sheet, path: Path, name: str, values: list[OptionValue]) -> None:
     for index, value in enumerate(values):
         if is_among(_normal(name, value), tuple(_distinct(name, values[:index]))):
-            sheet.wrong(_place(sheet, path, index), f"`{plain(value)}` stands twice", "remove one")
+            sheet.wrong(_place(sheet, path, index), f"`{plain(value)}` is given twice", "remove one")
 
 
 def _distinct(name: str, values: list[OptionValue]) -> list[OptionValue]:
-    """Each value once. That one is written twice is told of itself, and not of the variants that it would make."""
+    """Each value once: a value that is given twice is one problem, and not one of each of its variants."""
     distinct: list[OptionValue] = []
     for value in values:
         if not is_among(_normal(name, value), tuple(distinct)):

@@ -24,7 +24,7 @@ class Overrides:
     `servers` are matched against a variant's slug and its server's name, `scenarios` against scenario names; letters
     count as written. `options` are values by an option's name: a variant that has the option has to have one of them.
     `quick` takes what the suite says under that key, before the rest replaces it. `users` is the number of users in
-    closed loads, `duration_ns` the measured time of every load, `warmup_ns` what goes before each;
+    closed loads, `duration_ns` the measured time of every load, `warmup_ns` the load before each;
     with `warmup_detect` it ends when the server is steady. Of the warm-up `suite.warm_up` makes it.
     """
 
@@ -120,7 +120,7 @@ def _no_option(name: str, value: str, there: dict[str, dict[str, None]]) -> Prob
 def _nothing_left(variants: tuple[Variant, ...]) -> list[Problem]:
     if variants:
         return []
-    return [Problem("no server has both the name and the options that are asked for", "leave one of both out")]
+    return [Problem("no server matches both -s and -w", "leave out one of the two")]
 
 
 def _select_scenarios(
@@ -184,7 +184,7 @@ def _range_problems(overrides: Overrides) -> list[Problem]:
 
 
 def _with_warm_up(suite: Suite, overrides: Overrides) -> tuple[Suite, list[Problem]]:
-    """The suite with the warm-up that the overrides ask for, and why it cannot be had."""
+    """The suite with the warm-up that the overrides ask for, and why it is not possible."""
     if overrides.warmup_detect:
         most_ns = suite.warmup_ns if suite.warmup_detect else DETECTION_NS
         changed = suite.model_copy(update={"warmup_ns": most_ns, "warmup_detect": True})
@@ -227,7 +227,7 @@ def _for_users(loads: tuple[Load, ...], users: int) -> tuple[tuple[Load, ...], l
 
     Where closed loads have just that number already, they are selected and the other closed ones left out. Otherwise
     each gets the number, and of those that become the same the first stays, as `users8` where no other load has that
-    name: its own may tell of another number. Open loads stay as they are.
+    name: its own name may hold another number. Open loads stay as they are.
     """
     closed = [load for load in loads if isinstance(load.shape, Closed)]
     if not closed:

@@ -99,18 +99,18 @@ def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files
 
 
 def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> WrongValueError | None:
-    """The first entry that cannot stand where the request picks it; None when there is none."""
+    """The first entry that cannot be sent where the request picks it; None when there is none."""
     for allowed, where, text in _uses(request):
         for name in [part.name for part in placeholders(text) if isinstance(part, Pick)]:
             wrong = next((entry for entry in picks[name] if allowed and not allowed.fullmatch(entry)), None)
             if wrong is not None:
-                message = f"`{clip(wrong)}` of {name} cannot stand in {where}"
+                message = f"`{clip(wrong)}` of {name} cannot be part of {where}"
                 return WrongValueError(message, "take it out, or encode it")
     return None
 
 
 def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
-    """What may stand where: a form, the place in words, and the text that has placeholders."""
+    """Each text that may have placeholders: the pattern of what may be filled in, the place in words, the text."""
     path, *others = request.texts
     *headers, body = others
     return [(_IN_A_PATH, "a path", path), *((_IN_A_HEADER, "a header", text) for text in headers), (None, "", body)]
@@ -137,6 +137,6 @@ def times_of(sheet: Sheet, path: Path, name: str, files: Files) -> tuple[int, ..
     except UsageError as error:
         first = error.problems[0]
         line = f"line {first.place.line}: " if first.place else ""
-        told = first.message if line == "" else f"{name}, {line}{first.message}"
-        sheet.problems.append(Problem(told, first.hint, sheet.document.place(path)))
+        message = first.message if line == "" else f"{name}, {line}{first.message}"
+        sheet.problems.append(Problem(message, first.hint, sheet.document.place(path)))
         return ()

@@ -28,7 +28,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     Raises UsageError with every problem: those of the file first, and only when there is none those of the overrides.
     """
     sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md")
-    whole = sheet.read(SuiteSchema)
+    schema = sheet.read(SuiteSchema)
     variants = _variants(sheet, catalogue, files)
     scenarios = _scenarios(sheet, catalogue, variants, files)
     replayed = _replayed(sheet, files)
@@ -38,30 +38,30 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     check_quick(sheet)
     check_warm_up(sheet)
     sheet.raise_problems()
-    assert whole is not None, "a file without problems was read"
-    warmup_ns, warmup_detect = read_warm_up(whole.warmup)
+    assert schema is not None, "a file without problems was read"
+    warmup_ns, warmup_detect = read_warm_up(schema.warmup)
     suite = Suite(
         name=_name(file),
-        about=whole.about,
+        about=schema.about,
         variants=tuple(variants),
         baseline=baseline,
         baselines=baselines,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
-        loads=tuple(load.load(name, replayed.get(name, ())) for name, load in whole.loads.items()),
+        loads=tuple(load.load(name, replayed.get(name, ())) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
-        trials=whole.trials if isinstance(whole.trials, int) else whole.trials.auto.at_most,
-        auto=_auto(whole.trials),
-        seed=whole.seed,
-        timeout_ns=whole.timeout,
-        threshold=whole.threshold,
-        objectives=tuple(dict.fromkeys(each for one in whole.objective.values() for each in one)),
-        objective_sets={name: one for name, one in whole.objective.items() if name},
-        engine=whole.engine.mode(),
+        trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
+        auto=_auto(schema.trials),
+        seed=schema.seed,
+        timeout_ns=schema.timeout,
+        threshold=schema.threshold,
+        objectives=tuple(dict.fromkeys(each for one in schema.objective.values() for each in one)),
+        objective_sets={name: one for name, one in schema.objective.items() if name},
+        engine=schema.engine.mode(),
     )
     if overrides.quick:
-        suite = quickened(suite, whole.quick)
+        suite = quickened(suite, schema.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
     raise_all(problems or _too_much(changed))
     return changed
@@ -70,15 +70,15 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
 def _auto(written: int | AutoSchema) -> AutoTrials | None:
     if isinstance(written, int):
         return None
-    asked = written.auto
-    return AutoTrials(precision=asked.precision, at_least=asked.at_least, budget_ns=asked.budget)
+    auto = written.auto
+    return AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=auto.budget)
 
 
 def _too_much(suite: Suite) -> list[Problem]:
     trials = len(suite.variants) * len(suite.scenarios) * len(suite.loads) * suite.trials
     if trials <= MOST_TRIALS_IN_ALL:
         return []
-    return [Problem(f"this suite asks for {trials} trials; at most {MOST_TRIALS_IN_ALL}", "write shorter axes")]
+    return [Problem(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", "write shorter axes")]
 
 
 def _name(file: str) -> str:
@@ -92,7 +92,7 @@ def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]
         written = sheet.sound(ServerSchema, path)
         for variant in _expanded(sheet, path, written, catalogue, files) if written else []:
             if variant.slug in [other.slug for other in variants]:
-                sheet.wrong(path, f"`{variant.slug}` stands twice in `servers`", "remove one")
+                sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", "remove one")
             else:
                 variants.append(variant)
     check_jvm(sheet, catalogue)
@@ -114,8 +114,8 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalo
         check_option(sheet, (*path, "with", name), entry, name, values)
     tls = _tls(sheet, path, entry, written, files)
     if written.http not in entry.http:
-        spoken = " and ".join(f"HTTP/{version}" for version in entry.http)
-        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {spoken}")
+        supported = " and ".join(f"HTTP/{version}" for version in entry.http)
+        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {supported}")
     if len(sheet.problems) > known_before:
         return []
     axes = axes_of(entry, written.options, jvm_axes(sheet) if path[0] == "servers" else {})
@@ -126,23 +126,23 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalo
 
 
 def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, files: Files) -> Tls | None:
-    """How TLS is spoken with a server that serves it; None with others, or after noting what is wrong."""
-    asked, where = written.tls, (*path, "tls")
+    """The TLS settings of a server that serves TLS; None of another server, or after noting what is wrong."""
+    settings, where = written.tls, (*path, "tls")
     if entry.tls is None:
-        if asked is not None:
+        if settings is not None:
             sheet.wrong(where, f"{entry.name} does not serve TLS", "remove `tls`", key=True)
         return None
-    if asked is None:
+    if settings is None:
         return Tls(server_name=entry.tls.server_name)
-    ca_pem = named_file(sheet, (*where, "ca"), asked.ca, files) if asked.ca else None
+    ca_pem = named_file(sheet, (*where, "ca"), settings.ca, files) if settings.ca else None
     if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
-        sheet.wrong((*where, "ca"), f"{asked.ca} holds no certificate", "name a PEM file")
+        sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
     return Tls(
         ca_pem=ca_pem,
-        insecure=asked.insecure,
-        server_name=asked.server_name or entry.tls.server_name,
-        versions=tuple(dict.fromkeys(asked.versions)),
-        resumption=asked.resumption,
+        insecure=settings.insecure,
+        server_name=settings.server_name or entry.tls.server_name,
+        versions=tuple(dict.fromkeys(settings.versions)),
+        resumption=settings.resumption,
     )
 
 
@@ -168,7 +168,7 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], file
         if scenario is None:
             continue
         if scenario.name in [other.name for other in scenarios]:
-            sheet.wrong(path, f"the scenario `{scenario.name}` stands twice", "remove one, or give it another name")
+            sheet.wrong(path, f"the scenario `{scenario.name}` is given twice", "remove one, or give it another name")
         scenarios.append(scenario)
     known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
     for path in sheet.items(("scenarios",)):
@@ -208,7 +208,7 @@ def _own_scenario(
 
 
 def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants: list[Variant]) -> None:
-    """Note headers that a server of the suite cannot be sent, because it is spoken to in HTTP/2."""
+    """Note headers that a server of the suite cannot be sent, because it has `http: 2`."""
     if not any(variant.http == "2" for variant in variants):
         return
     requests = [(path, written.headers)]
