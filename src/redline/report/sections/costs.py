@@ -109,7 +109,7 @@ def _columns(board: Board) -> Iterator[Column]:
 def _name(pair: ServerPair, *, against: bool) -> TextCell:
     """`against`: whether the table's title says what all are compared with."""
     other = f" vs {pair.against}" if pair.against != pair.server and not against else ""
-    return TextCell((line((pair.server, "strong"), other),))
+    return TextCell((line((pair.server, "strong"), (other, "dim")),))
 
 
 def ranking_sections(report: Report) -> Iterator[Section]:

@@ -1,6 +1,5 @@
 """The report as one self-contained HTML page: no network, no framework, readable without JavaScript."""
 
-import re
 from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -14,6 +13,7 @@ from redline.report.render.html.page import page
 from redline.report.render.html.places import rankings
 from redline.report.render.html.plots import payload
 from redline.report.render.html.shell import TEMPLATES, asset, policy
+from redline.report.render.html.tables import breakable, look_of, table_html
 from redline.report.render.html.waterfall import layers
 from redline.report.sections.trials import lone_rounds, precision_text, trial_text, warm_ups
 from redline.report.sections.views import (
@@ -77,8 +77,9 @@ def templates() -> Environment:
         trial_text=trial_text,
         invalid_findings=invalid_findings,
         precision_text=precision_text,
-        breakable=_breakable,
-        camel=_camel,
+        breakable=breakable,
+        table_html=table_html,
+        look_of=look_of,
         verdict_marks=fmt.MARKS,
         grade_marks=fmt.GRADE_MARKS,
         Verdict=Verdict,
@@ -93,16 +94,6 @@ def _assets() -> tuple[Markup, ...]:
     """Our style sheet and the plot library's, the library, what all plots share, our script: files of this package."""
     style = asset("vendor/uPlot.min.css") + "\n" + asset("page.css")
     return tuple(map(Markup, (style, *map(asset, ("vendor/uPlot.iife.min.js", "plot.js", "page.js")))))
-
-
-def _breakable(name: str) -> Markup:
-    """A name that may be broken before its dots, pluses and equal signs; `join` escapes its parts."""
-    return Markup("<wbr>").join(re.split(r"(?=[.+=])", name))
-
-
-def _camel(name: str) -> Markup:
-    """A name such as SimpleGetMulti that may be broken before its capitals."""
-    return Markup("<wbr>").join(re.split(r"(?<=[a-z0-9])(?=[A-Z])", name))
 
 
 _SHARES = ("steal_share", "busy_share")

@@ -3,32 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.model import CellReport, Comparison, Metric, Report
-from redline.report import format as fmt
+from redline.model import CellReport, Metric, Report
+from redline.report.document import ChangeCell, Table
 from redline.report.render.html.bars import Bars, Scale
 from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards, refusals, steps, worth_showing
+from redline.report.sections.costs import board_table
 from redline.report.sections.views import common_load
 from redline.suite.load_text import is_open
 
 _OPEN_AT_MOST = 48
 """So many numbers are shown unfolded; of more, the first load is, and the others are a click away."""
-_HEATS = (0.05, 0.15)
-"""Changes from which on a cell of a table is coloured more strongly."""
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One change in a table: `look` are its CSS classes; `note` is the number of the reason why there is none.
-
-    `brief` is the text without decimals that say little at a glance.
-    """
-
-    text: str
-    brief: str = ""
-    sign: str = ""
-    bounds: str = ""
-    look: str = ""
-    note: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,17 +21,8 @@ class Panel:
 
     title: str
     names: tuple[str, ...]
-    tiles: tuple[Tile, ...]
+    changes: tuple[ChangeCell, ...]
     bars: Bars
-
-
-@dataclass(frozen=True)
-class Table:
-    """Tiles by line and column, lines gathered by setting; columns gathered by load where there is more than one."""
-
-    columns: tuple[Workload, ...]
-    loads: tuple[tuple[str, int], ...]
-    groups: tuple[tuple[str, tuple[tuple[ServerPair, tuple[Tile, ...]], ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -138,7 +113,7 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
             load,
             common_load(_shown(part, cells)) if load else "",
             tuple((setting, _panels(part, setting, scale, numbers)) for setting in part.settings),
-            _table(part, numbers),
+            board_table(part, numbers, against=board.against),
             open=small or (unfolded and place == 0),
         )
         for place, (load, part) in enumerate(parts)
@@ -147,7 +122,7 @@ def _view(report: Report, board: Board, title: str, *, unfolded: bool) -> BoardV
         title,
         board.metric,
         board.against,
-        _table(board, numbers) if len(parts) > 1 else None,
+        board_table(board, numbers, against=board.against) if len(parts) > 1 else None,
         tuple(loads),
         scale,
         tuple((number, reason, _where(places)) for number, reason, places in notes),
@@ -168,43 +143,12 @@ def _panels(
 
     def panel(title: str, rows: Sequence[tuple[str, ServerPair, Workload]]) -> Panel:
         found = [board.found.get((line, column)) for _, line, column in rows]
-        tiles = (_tile(one, numbers.get(row[1:])) for one, row in zip(found, rows, strict=True))
-        return Panel(title, tuple(name for name, _, _ in rows), tuple(tiles), scale.bars(found))
+        changes = (ChangeCell.of(one, numbers.get(row[1:])) for one, row in zip(found, rows, strict=True))
+        return Panel(title, tuple(name for name, _, _ in rows), tuple(changes), scale.bars(found))
 
     if len(lines) == 1:
         return (panel(lines[0].server, [(title, lines[0], column) for column, title in titles.items()]),)
     return tuple(panel(title, [(line.server, line, column) for line in lines]) for column, title in titles.items())
-
-
-def _table(board: Board, numbers: dict[tuple[ServerPair, Workload], int]) -> Table:
-    groups = []
-    for setting in board.settings:
-        rows = tuple(
-            (
-                line,
-                tuple(_tile(board.found.get((line, column)), numbers.get((line, column))) for column in board.columns),
-            )
-            for line in board.of_setting(setting)
-        )
-        groups.append((setting, rows))
-    loads = tuple((load, sum(column.load == load for column in board.columns)) for load in board.loads)
-    return Table(board.columns, loads, tuple(groups))
-
-
-def _tile(comparison: Comparison | None, note: int | None) -> Tile:
-    if comparison is None:
-        return Tile("not run", look="none")
-    if comparison.ratio is None or comparison.verdict is None:
-        return Tile("refused", look="none", note=note)
-    heat = sum(abs(comparison.ratio.value - 1) >= edge for edge in _HEATS)
-    verdict = comparison.verdict.value
-    return Tile(
-        fmt.change(comparison.ratio),
-        fmt.change(comparison.ratio, whole_from=0.1),
-        fmt.MARKS[comparison.verdict],
-        fmt.change_bounds(comparison.ratio),
-        f"{verdict} h{heat}",
-    )
 
 
 def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from redline.model import CellReport, Estimate, Layer, Metric, Report, Verdict, Waterfall
 from redline.quantities import scale_of
-from redline.report.document import ChangeCell
+from redline.report.document import ChangeCell, Table
 from redline.report.render.html.bars import ROW, WIDTH, Tick
-from redline.report.sections.layers import ALL_LAYERS, WaterfallLines, base_text, each_load
+from redline.report.sections.layers import ALL_LAYERS, WaterfallLines, base_text, each_load, layer_table
 from redline.report.sections.views import common_load
 
 _HALF_BAR = 6
@@ -56,7 +56,8 @@ class Picture:
 class FallView:
     """One waterfall: its pictures, and its numbers for a table."""
 
-    told: WaterfallLines
+    lines: WaterfallLines
+    table: Table
     pictures: tuple[Picture, ...]
 
 
@@ -79,18 +80,19 @@ def layers(report: Report) -> tuple[LayersView, ...]:
 
 
 def _shown(falls: tuple[WaterfallLines, ...], cells: Mapping[_Key, CellReport]) -> Iterator[CellReport]:
-    for told in falls:
-        for slug in (told.fall.base, *(step.server for step in told.fall.steps)):
-            if cell := cells.get((slug, told.fall.scenario, told.fall.load)):
+    for lines in falls:
+        for slug in (lines.fall.base, *(step.server for step in lines.fall.steps)):
+            if cell := cells.get((slug, lines.fall.scenario, lines.fall.load)):
                 yield cell
 
 
-def _view(told: WaterfallLines, cells: Mapping[_Key, CellReport]) -> FallView:
-    return FallView(told, tuple(_picture(told, metric, cells) for metric in told.metrics))
+def _view(lines: WaterfallLines, cells: Mapping[_Key, CellReport]) -> FallView:
+    pictures = tuple(_picture(lines, metric, cells) for metric in lines.metrics)
+    return FallView(lines, layer_table(lines, percent=True), pictures)
 
 
-def _picture(told: WaterfallLines, metric: Metric, cells: Mapping[_Key, CellReport]) -> Picture:
-    fall = told.fall
+def _picture(lines: WaterfallLines, metric: Metric, cells: Mapping[_Key, CellReport]) -> Picture:
+    fall = lines.fall
     throughput = metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
     ground = Bar(0.0, base.value, base.low, base.high, None) if base else None
@@ -99,9 +101,9 @@ def _picture(told: WaterfallLines, metric: Metric, cells: Mapping[_Key, CellRepo
     total = Bar(0.0, whole.end, whole.low, whole.high, None) if whole else None
     return Picture(
         metric,
-        (fall.base, *(line.name for line in told.lines[:-1]), ALL_LAYERS),
+        (fall.base, *(line.name for line in lines.lines[:-1]), ALL_LAYERS),
         base_text(base),
-        tuple(line.throughput if throughput else line.cpu for line in told.lines),
+        tuple(line.throughput if throughput else line.cpu for line in lines.lines),
         draw([ground, *steps, total], metric.unit),
     )
 
