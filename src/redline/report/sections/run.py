@@ -1,6 +1,6 @@
 """The report of a run as sections: its results by scenario and load, costs, layers, findings, and how to repeat it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from redline.findings import REASSURING
 from redline.model import SHOWN, CellReport, Comparison, FindingKind, Grade, Metric, Report
@@ -79,10 +79,11 @@ def run_comment(report: Report) -> Iterator[Section]:
 
 def _results(report: Report) -> Iterator[Section]:
     compared, metrics = comparisons_by_cell(report), shown_metrics(report)
+    colours = {server: place for place, server in enumerate(servers(report))}
     for group in groups(report):
         notes = Prose.of(_notes(group), "dim")
         yield Section(
-            group.title, tuple(filled(result_table(group, report, compared, metrics), notes)), group.load_text
+            group.title, tuple(filled(result_table(group, colours, compared, metrics), notes)), group.load_text
         )
     key = (
         (legend("Under each value its ratio to the baseline, with the 95% interval", report.run.threshold),)
@@ -100,10 +101,12 @@ def shown_metrics(report: Report) -> tuple[Metric, ...]:
 
 
 def result_table(
-    group: Group, report: Report, compared: dict[str, dict[Metric, Comparison]], metrics: tuple[Metric, ...]
+    group: Group,
+    colours: Mapping[str, int],
+    compared: Mapping[str, Mapping[Metric, Comparison]],
+    metrics: tuple[Metric, ...],
 ) -> Table:
     """A row for each server of the group: its metrics, or why there are none."""
-    colours = {server: place for place, server in enumerate(servers(report))}
     rows: list[tuple[TableCell, ...]] = []
     for cell in group.cells:
         name = _server(cell, group, colours[cell.server])

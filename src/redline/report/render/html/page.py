@@ -1,55 +1,27 @@
 """The page's view of a report: what stands in which row of which table, as text and positions."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from redline.findings import REASSURING
-from redline.model import (
-    SHOWN,
-    CellReport,
-    Comparison,
-    Estimate,
-    FindingKind,
-    Grade,
-    Metric,
-    Percentile,
-    Report,
-    Verdict,
-)
+from redline.model import CellReport, Metric, Percentile, Report
 from redline.report import format as fmt
+from redline.report.document import ScoreCell, ServerCell, Table
 from redline.report.render.html.forest import Axis, Mark, bar
-from redline.report.render.html.plots import drawn
-from redline.report.sections.views import Group, comparisons_by_cell, groups, servers, weighed_findings
+from redline.report.render.html.plots import has_curves
+from redline.report.sections.run import result_table, shown_metrics
+from redline.report.sections.views import Group, comparisons_by_cell, groups, servers
 
 _UNFOLDED = 6
 _DRAWN_EACH = 200
 
 
 @dataclass(frozen=True)
-class Score:
-    """One metric of one server: its value, and its ratio to the baseline when there is one."""
-
-    metric: Metric
-    value: str
-    spread: str
-    bounds: str
-    ratio: str = ""
-    ratio_bounds: str = ""
-    verdict: Verdict | None = None
-    refused: str = ""
-    chances: str = ""
-    held_back: str = ""
-    mark: Mark | None = None
-    bar: Mark | None = None
-
-
-@dataclass(frozen=True)
 class Row:
-    """One server in one group; `series` is its colour on the whole page."""
+    """One server in one group: its name with what belongs to it, and its metrics; none when it is invalid."""
 
     cell: CellReport
-    series: int
-    scores: tuple[Score, ...]
-    doubts: tuple[tuple[FindingKind, Grade], ...]
+    server: ServerCell
+    scores: tuple[ScoreCell, ...]
 
     @property
     def rests_on(self) -> str:
@@ -80,7 +52,21 @@ class Section:
     @property
     def compared(self) -> bool:
         """Whether any ratio is drawn."""
-        return any(score.mark for row in self.rows if row.cell.valid for score in row.scores)
+        return any(score.comparison and score.comparison.ratio for row in self.rows for score in row.scores)
+
+    @cached_property
+    def largest(self) -> dict[Metric, float]:
+        """Where bars of each metric end that more than one server has."""
+        found: dict[Metric, list[float]] = {}
+        for score in (score for row in self.rows for score in row.scores):
+            if (one := score.estimate) is not None:
+                found.setdefault(score.metric, []).append(max(one.value, one.high or 0.0))
+        return {metric: 1.04 * max(ends) for metric, ends in found.items() if len(ends) > 1}
+
+    @property
+    def undrawn(self) -> tuple[str, ...]:
+        """The servers that have no curves."""
+        return tuple(row.cell.server for row in self.rows if not has_curves(row.cell))
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -90,8 +76,8 @@ class Section:
 
     def by_share(self, points: tuple[Percentile, ...]) -> tuple[str, ...]:
         """The points as text, one for each of `shares`; empty where there is none."""
-        told = {point.q: fmt.duration(point.ns) for point in points}
-        return tuple(told.get(q, "") for q in self.shares)
+        texts = {point.q: fmt.duration(point.ns) for point in points}
+        return tuple(texts.get(q, "") for q in self.shares)
 
 
 @dataclass(frozen=True)
@@ -113,35 +99,26 @@ class Page:
         """Whether each value has its picture beside it; of a large study the overview draws the same."""
         return not self.axes or len(self.report.cells) <= _DRAWN_EACH
 
+    def bar(self, score: ScoreCell, section: Section) -> Mark | None:
+        """The value as a bar, where nothing is compared; None for one that stands alone."""
+        largest = section.largest.get(score.metric)
+        return None if self.axes or score.estimate is None or largest is None else bar(score.estimate, largest)
+
 
 def page(report: Report) -> Page:
     """Lay the report out."""
-    compared = comparisons_by_cell(report)
+    compared, metrics = comparisons_by_cell(report), shown_metrics(report)
     colours = {server: place for place, server in enumerate(servers(report))}
-    axes = _axes(report)
-    metrics = tuple(m for m in SHOWN if any(m in cell.estimates for cell in report.cells)) or SHOWN
-    sections = []
-    for group in groups(report):
-        rows = tuple(
-            Row(
-                cell,
-                colours[cell.server],
-                tuple(_score(cell, metric, compared.get(cell.cell_id, {}), axes, group) for metric in metrics),
-                _doubts(cell),
-            )
-            for cell in group.cells
-        )
-        sections.append(Section(group, rows, tuple(row for row in rows if row.cell in drawn(group))))
-    return Page(report, tuple(sections), axes, metrics)
+    sections = (_section(group, result_table(group, colours, compared, metrics)) for group in groups(report))
+    return Page(report, tuple(sections), _axes(report), metrics)
 
 
-def _doubts(cell: CellReport) -> tuple[tuple[FindingKind, Grade], ...]:
-    """Each kind once, at its gravest; trials of one cell are often late by more and by less. Not what is no doubt."""
-    gravest: dict[FindingKind, Grade] = {}
-    for found in weighed_findings(cell):
-        if found.kind not in REASSURING:
-            gravest.setdefault(found.kind, found.grade)
-    return tuple(gravest.items())
+def _section(group: Group, table: Table) -> Section:
+    rows = []
+    for cell, (name, *scores) in zip(group.cells, table.rows, strict=True):
+        assert isinstance(name, ServerCell)
+        rows.append(Row(cell, name, tuple(score for score in scores if isinstance(score, ScoreCell))))
+    return Section(group, tuple(rows), tuple(row for row in rows if has_curves(row.cell)))
 
 
 def _axes(report: Report) -> dict[Metric, Axis]:
@@ -151,43 +128,3 @@ def _axes(report: Report) -> dict[Metric, Axis]:
     ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
     shown = [c for c in report.comparisons if c.cell_id not in ceilings]
     return {metric: Axis.of((c for c in shown if c.metric is metric), report.run.threshold) for metric in Metric}
-
-
-def _score(
-    cell: CellReport, metric: Metric, compared: dict[Metric, Comparison], axes: dict[Metric, Axis], group: Group
-) -> Score:
-    estimate = cell.estimates.get(metric)
-    if estimate is None:
-        return Score(metric, "not measured", "", "")
-    score = Score(metric, fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate), fmt.interval(estimate))
-    if not axes:
-        return Score(score.metric, score.value, score.spread, score.bounds, bar=_bar(estimate, metric, group))
-    comparison = compared.get(metric)
-    if comparison is None or cell.role == "ceiling":
-        return score
-    return _against(score, comparison, axes[metric])
-
-
-def _against(score: Score, comparison: Comparison, axis: Axis) -> Score:
-    ratio = comparison.ratio
-    return Score(
-        score.metric,
-        score.value,
-        score.spread,
-        score.bounds,
-        ratio=fmt.ratio(ratio.value) if ratio else "",
-        ratio_bounds=fmt.interval(ratio) if ratio else "",
-        verdict=comparison.verdict,
-        refused=comparison.refused,
-        chances=fmt.chances(comparison),
-        held_back=fmt.held_back(comparison),
-        mark=axis.mark(ratio) if ratio else None,
-    )
-
-
-def _bar(estimate: Estimate, metric: Metric, group: Group) -> Mark | None:
-    """None for a value that stands alone: a bar says something beside another."""
-    shown = [cell.estimates[metric] for cell in group.cells if cell.valid and metric in cell.estimates]
-    if len(shown) < 2:
-        return None
-    return bar(estimate, 1.04 * max([estimate.value, *(e.value if e.high is None else e.high for e in shown)]))

@@ -64,7 +64,12 @@ def payload(groups: tuple[Group, ...], servers: tuple[str, ...]) -> str:
 
 def drawn(group: Group) -> tuple[CellReport, ...]:
     """The group's cells that have curves."""
-    return tuple(cell for cell in group.cells if cell.valid and cell.response_percentiles)
+    return tuple(filter(has_curves, group.cells))
+
+
+def has_curves(cell: CellReport) -> bool:
+    """Whether there are valid percentiles to draw."""
+    return cell.valid and bool(cell.response_percentiles)
 
 
 def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
