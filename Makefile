@@ -11,7 +11,7 @@ PY := .venv/bin/python
 .PHONY: help run build test lint lint-lab lint-engine test-engine test-lab test-slow fuzz bench clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
 run: build ## Measure hyper against axum on this machine and write a report
 	.venv/bin/redline run suites/quickstart.yaml
