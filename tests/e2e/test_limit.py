@@ -1,11 +1,10 @@
 """`redline limit` on a queue whose limit is known: short here; the study has the figures."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import log
 from pathlib import Path
 
-import psutil
 import pytest
 
 from bench.rig import running
@@ -29,37 +28,13 @@ def url(oracle: Path) -> Iterator[str]:
         yield f"http://{server.endpoint.host}:{server.endpoint.port}/path0"
 
 
-TAKEN = 0.02
-"""Of the CPU time that the machine wanted: from there on steal is told; five times as much spoils a probe."""
-
-
-@pytest.fixture
-def host_leaves_us_alone() -> Callable[[], None]:
-    """To be called before a search is judged: skips where the host took the cores, by the kernel's own count.
-
-    A search ends without an answer then, and says so; whether it does is for the tests of its parts.
-    """
-    before = psutil.cpu_times()
-
-    def check() -> None:
-        now = psutil.cpu_times()
-        spent = {name: getattr(now, name) - getattr(before, name) for name in now._fields}
-        wanted = sum(spent[name] for name in ("user", "nice", "system", "irq", "softirq", "steal"))
-        if spent["steal"] > TAKEN * wanted:
-            pytest.skip(f"the host took {spent['steal'] / wanted:.0%} of the CPU time meanwhile")
-
-    return check
-
-
-def test_the_limit_of_a_queue_is_between_its_bounds(
-    redline: Redline, url: str, host_leaves_us_alone: Callable[[], None]
-) -> None:
+def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
-    host_leaves_us_alone()
-    assert done.code == 0, done.err
+    assert done.out, done.err
     (cell,) = LimitReport.model_validate(done.json).cells
     (limit,) = cell.limits
-    assert cell.ended == "converged"
+    assert cell.ended == "converged", cell.reason
+    assert done.code == 0, done.err
     assert sum(not probe.client for probe in cell.probes) <= 9, "others were made again"
     assert limit.conditions == ("p99 < 50ms", "errors < 1%")
     assert limit.passed_per_s is not None
@@ -70,12 +45,9 @@ def test_the_limit_of_a_queue_is_between_its_bounds(
         assert limit.failed_per_s >= TRUTH_PER_S * (1 - SLACK)
 
 
-def test_what_cannot_be_met_is_doomed_with_a_reason(
-    redline: Redline, url: str, host_leaves_us_alone: Callable[[], None]
-) -> None:
+def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p50 < 1us", "--start", "200", "-d", "1s", "--warmup", "0s")
     assert done.code == 1
-    host_leaves_us_alone()
     assert "even 100/s does not meet" in done.out
 
 
@@ -120,9 +92,8 @@ def suite(redline: Redline, oracle: Path) -> Path:
     return file
 
 
-def test_a_suite_is_searched_on_fresh_servers(
-    redline: Redline, suite: Path, host_leaves_us_alone: Callable[[], None]
-) -> None:
+@pytest.mark.long
+def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> None:
     done = redline("limit", suite, "-o", "found", "--probes", "7", "--trials", "2", "-s", "queue.fast", "--json")
     assert done.code in {0, 1}, done.err  # so few and short probes may not be enough on a busy machine
     (cell,) = LimitReport.model_validate(done.json).cells
@@ -133,7 +104,6 @@ def test_a_suite_is_searched_on_fresh_servers(
     assert (folder / "logs" / cell.slug / "start-0" / "server.log").exists()
     assert {"limit.json", "limit.html", "limit.md"} <= {file.name for file in folder.iterdir()}
     assert "queue.fast" in redline("report", "found").out
-    host_leaves_us_alone()
     if cell.ended == "converged":
         assert {probe.start for probe in cell.probes if probe.phase == "confirm"} == {1, 2}
         assert cell.beyond is not None
