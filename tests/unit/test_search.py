@@ -232,6 +232,7 @@ def test_an_end_that_is_not_known_holds_nothing() -> None:
     assert Outcome(0.9, 1.1, 12, decided=False, modelled=False).hit
 
 
+@pytest.mark.long
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     """Of 30 searches with a coverage of 95%, fewer than 25 hits would come once in 300 sets of seeds."""
     found = [one(SETTINGS[0], 1000 + seed) for seed in range(SEARCHES)]

@@ -91,7 +91,7 @@ def test_never_more_starts_than_were_planned(capacities: list[float], trials: in
     assert len(search.evidence) <= search.settings.most_probes(len(sets))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_starts_that_differ_make_the_answer_wider(seed: int) -> None:
     alike, unlike = found(seed, 0.0), found(seed, 0.08)
     assert width(unlike) > width(alike)

@@ -96,7 +96,13 @@ def test_single_trials_give_a_ratio_and_no_verdict() -> None:
         assert verdict(made, Metric.P50, 0.02) is Verdict.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("world", [World(drift=0.1), World(effect=0.02, slow_share=0.1)], ids=["drift", "slow trials"])
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(World(drift=0.1), id="drift"),
+        pytest.param(World(effect=0.02, slow_share=0.1), id="slow trials", marks=pytest.mark.long),
+    ],
+)
 def test_two_equal_cells_are_seldom_called_different(world: World) -> None:
     """A/A: the error rate is the stated 5%, up to what chance adds in so many seeds once in 10,000."""
     shares = verdicts(world, SEEDS)

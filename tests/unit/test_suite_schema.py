@@ -17,6 +17,7 @@ from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
+SCHEMAS = schemas()
 SHIPPED = [
     *[(path, "suite.schema.json") for path in sorted((ROOT / "suites").glob("*.yaml"))],
     *[(path, "server.schema.json") for path in sorted((ROOT / "catalogue").glob("*/server.yaml"))],
@@ -26,26 +27,26 @@ SHIPPED = [
 
 def is_valid(text: str, schema: str) -> bool:
     content = YAML(typ="safe", pure=True).load(text)
-    return jsonschema.Draft202012Validator(schemas()[schema]).is_valid(content)
+    return jsonschema.Draft202012Validator(SCHEMAS[schema]).is_valid(content)
 
 
-@pytest.mark.parametrize("name", sorted(schemas()))
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_what_is_published_is_what_the_code_means(name: str) -> None:
-    text = json.dumps(schemas()[name], indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(SCHEMAS[name], indent=2, ensure_ascii=False) + "\n"
     if os.environ.get("REDLINE_WRITE_SCHEMAS"):
         (REFERENCE / name).write_text(text, encoding="utf-8")
     published = (REFERENCE / name).read_text(encoding="utf-8")
     assert published == text, "run REDLINE_WRITE_SCHEMAS=1 pytest tests/unit/test_suite_schema.py and commit the result"
 
 
-@pytest.mark.parametrize("name", sorted(schemas()))
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_the_schemas_are_schemas_and_their_examples_fit(name: str) -> None:
-    schema = schemas()[name]
+    schema = SCHEMAS[name]
     jsonschema.Draft202012Validator.check_schema(schema)
     examples = list(found_examples(schema))
     assert examples
     for part, example in examples:
-        jsonschema.validate(example, {**part, "$defs": schema.get("$defs", {})})
+        jsonschema.Draft202012Validator({**part, "$defs": schema.get("$defs", {})}).validate(example)
 
 
 def found_examples(part: Any) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -135,7 +136,7 @@ def test_the_catalogue_of_the_tests_fits() -> None:
 
 def test_the_reference_page_explains_every_key() -> None:
     page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
-    schema = schemas()["suite.schema.json"]
+    schema = SCHEMAS["suite.schema.json"]
     keys = set(schema["properties"])
     for part in schema["$defs"].values():
         for form in (part, *part.get("anyOf", [])):
@@ -154,9 +155,10 @@ def test_the_example_of_the_reference_page_is_right() -> None:
 
 def test_every_example_of_the_reference_page_fits() -> None:
     page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
+    validator = jsonschema.Draft202012Validator(SCHEMAS["suite.schema.json"])
     reader = YAML(typ="safe", pure=True)
     whole = {"servers": ["a.b"], "scenarios": ["A"], "loads": {"a": {"closed": {"users": 1}, "for": "1s"}}}
     examples = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
     assert len(examples) == 11
     for example in examples:
-        jsonschema.validate({**whole, **reader.load(example)}, schemas()["suite.schema.json"])
+        validator.validate({**whole, **reader.load(example)})
