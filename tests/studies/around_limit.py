@@ -91,6 +91,6 @@ if __name__ == "__main__":
     print("|---|---|---|---|---|---|---|")
     for each in SETTINGS:
         print(knees(each, count), flush=True)
-    print("\n| server that is only busy | loads | said | drained, to b / (capacity - rate) |\n|---|---|---|---|")
+    print("\n| server that is only busy | loads | result | drained, to b / (capacity - rate) |\n|---|---|---|---|")
     for rate_per_s in (100.0, 300.0, 1000.0, 3000.0):
         print(verdicts(rate_per_s, Server(rate_per_s), count), flush=True)
