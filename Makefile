@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint lint-lab lint-engine test-engine test-lab test-slow fuzz bench clean
+.PHONY: help run build test test-all lint lint-lab lint-engine test-engine test-sanitizers test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -25,7 +25,12 @@ $(UV_STAMP):
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
 
-test: lint test-engine test-lab fuzz ## The tests: lint, engine, lab, a short fuzzing
+test: lint test-engine test-lab fuzz ## What every change has to pass, in about ten minutes
+
+test-all: HYPOTHESIS = --hypothesis-profile=long
+test-all: TESTS = long or not long
+test-all: FUZZ_SECONDS = 60
+test-all: lint test-engine test-sanitizers test-lab fuzz ## All tests: also long ones, JVM servers, documented commands, provoked findings
 
 lint: build ## Formatting, lint, types and import rules
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-lab lint-engine
@@ -41,20 +46,29 @@ lint-engine: build
 	cd engine/fuzz && cargo fmt --check
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 
-test-engine: build ## The engine's tests
-	cd engine && ../scripts/patiently cargo test --locked --quiet
-	cd engine && REDLINE_TEST_BACKEND=epoll ../scripts/patiently cargo test --locked --quiet --package redline-engine
+test-engine: build ## The engine's own tests
+	cd engine && cargo test --locked --quiet
+	cd engine && REDLINE_TEST_BACKEND=epoll cargo test --locked --quiet --package redline-engine --test engine
 
-fuzz: ## Fuzz the readers of network bytes: 10 s a target; `scripts/fuzz 3600` by hand
-	scripts/fuzz 10
+test-sanitizers: build ## The engine's tests under AddressSanitizer: its own code and that of nghttp2
+	scripts/sanitize
 
+# Of property tests few examples, and of tests those that are not marked `long`: test-all runs everything.
+HYPOTHESIS = --hypothesis-profile=redline
+TESTS = not long
+PYTEST_E2E = .venv/bin/pytest tests/e2e
+
+# The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where the hypervisor
+# takes the cores, and only there they run once more.
 test-lab: build ## The lab's tests, with real servers on loopback
-	scripts/patiently .venv/bin/pytest tests/unit -n 2
-	scripts/patiently .venv/bin/pytest tests/e2e -m 'together and not slow' -n 2 --dist loadfile
-	scripts/patiently .venv/bin/pytest tests/e2e -m 'not together and not slow'
+	.venv/bin/pytest tests/unit -n 2 -m '$(TESTS)' $(HYPOTHESIS)
+	$(PYTEST_E2E) -m 'truth and ($(TESTS))'
+	scripts/patiently $(PYTEST_E2E) -m 'together and ($(TESTS))' -n 2 --dist loadfile
+	scripts/patiently $(PYTEST_E2E) -m 'not together and not truth and ($(TESTS))'
 
-test-slow: build ## What `test` leaves out: the servers that sbt builds, and the study of them
-	scripts/patiently .venv/bin/pytest tests/e2e -m slow
+FUZZ_SECONDS = 5
+fuzz: ## Fuzz the readers of network bytes for a few seconds; `scripts/fuzz 3600` by hand
+	scripts/fuzz $(FUZZ_SECONDS)
 
 bench: build ## Redline against its peers: half an hour; needs a machine that does nothing else
 	$(PY) -m bench.cost

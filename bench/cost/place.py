@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 _SECOND_S = 1.0
-_BUSY_SHARE = 0.05
+BUSY_SHARE = 0.05
 _NAMED = 3
 
 
@@ -63,7 +63,7 @@ class Use:
 def busy_line(before: Use, after: Use) -> str:
     """One line; it warns where others used more than a twentieth."""
     others, stolen = after.others_since(before)
-    warning = " **The machine is busy: do not keep these figures.**" if others + stolen > _BUSY_SHARE else ""
+    warning = " **The machine is busy: do not keep these figures.**" if others + stolen > BUSY_SHARE else ""
     return f"others used {others:.0%} of all cores' time, {stolen:.1%} was stolen.{warning}"
 
 

@@ -14,6 +14,7 @@ import pytest
 from redline.model import Variant
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.suite import load_catalogue
+from tests.e2e.skipped_truth import SkippedTruth
 
 CHECKOUT = Path(__file__).parents[2]
 REDLINE = Path(sys.executable).with_name("redline")
@@ -22,6 +23,10 @@ LIMIT_S = 180
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would all that is started from it; here it is part of the test.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SkippedTruth())
 
 
 @dataclass(frozen=True)

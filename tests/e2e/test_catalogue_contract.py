@@ -32,7 +32,7 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they ne
 
 def marked(entry: ServerEntry) -> object:
     """As the server of a test; what builds it decides when."""
-    runtime = [pytest.mark.jvm, pytest.mark.slow] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
+    runtime = [pytest.mark.jvm, pytest.mark.long] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
     return pytest.param(entry, id=entry.name, marks=runtime)
 
 

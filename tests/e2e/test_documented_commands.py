@@ -106,13 +106,8 @@ def short_selftest(args: list[str]) -> list[str]:
     return [*args, *SHORT_SELFTEST, *([] if "--case" in args else ONE_CASE)]
 
 
-def marked(command: str) -> object:
-    """What builds and starts half of the study's servers takes minutes."""
-    long = command.startswith("run suites/tapir.yaml") and "--dry-run" not in command
-    return pytest.param(command, id=command, marks=[pytest.mark.slow] if long else [])
-
-
-@pytest.mark.parametrize("command", [marked(command) for command in DOCUMENTED])
+@pytest.mark.long
+@pytest.mark.parametrize("command", DOCUMENTED)
 def test_a_documented_command_works(
     command: str, runs: Path, tmp_path: Path, certificate: Certificate, selftests: dict[tuple[str, ...], Done]
 ) -> None:

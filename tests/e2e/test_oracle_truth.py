@@ -20,7 +20,7 @@ from tests.e2e.truth import (
     share_surely_above,
 )
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.truth]
 
 MS = 1_000_000
 SECOND = 1000 * MS

@@ -55,6 +55,7 @@ def has_no_capacity(redline: Redline) -> bool:
     return bool(capacities(stored(redline, "out/capacity")).missing)
 
 
+@pytest.mark.long
 def test_both_of_a_pair_get_the_same_share_of_the_weaker_ones_capacity(redline: Redline) -> None:
     suite = redline.folder / "suite.yaml"
     suite.write_text(REAL)
@@ -84,6 +85,7 @@ def test_both_of_a_pair_get_the_same_share_of_the_weaker_ones_capacity(redline: 
     assert redline("report", "out/capacity", "--json").json["run"]["name"] == "out/capacity"
 
 
+@pytest.mark.long
 def test_flags_are_for_both_parts(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 2)
     redline("run", suite, "-o", "out", "-s", "good.two", "-u", "2", "-d", "200ms", "--trials", "1")
@@ -96,6 +98,7 @@ def test_flags_are_for_both_parts(redline: Redline, lab: Lab) -> None:
     assert (cell.load.name, cell.load.duration_ns, len(run.recordings)) == ("half", 200_000_000, 1)
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 3)
     process = redline.start("run", suite, "-o", "out")
@@ -143,6 +146,7 @@ def test_resume_goes_on_between_the_parts_and_in_the_second(redline: Redline, la
     assert stored(redline, "out/capacity") == first
 
 
+@pytest.mark.long
 def test_a_server_without_a_capacity_costs_its_group_the_rates_and_nothing_else(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two, bad.wrong", 1, more="baseline: {bad.wrong: good.one}")
     done = redline("run", suite, "-o", "out", "--json")

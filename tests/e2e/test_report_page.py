@@ -39,6 +39,13 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
 ]
 
+LONG = pytest.mark.long
+VIEWS = [
+    (320, "light"),
+    (1440, "dark"),
+    *(pytest.param(*view, marks=LONG) for view in ((320, "dark"), (768, "light"), (768, "dark"), (1440, "light"))),
+]
+
 INKED = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const colours = new Set();
@@ -98,8 +105,7 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Open
         page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 768, 1440])
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
 @pytest.mark.parametrize("make", ALL)
 def test_it_fits_draws_and_stays_quiet(
     open_report: Callable[..., Opened], make: Callable[[], Report], width: int, scheme: str

@@ -38,6 +38,7 @@ def test_a_short_case_as_json(redline: Redline, oracle: Path) -> None:
     assert "about" in done.err
 
 
+@pytest.mark.long
 def test_the_table_fits_a_terminal(redline: Redline, oracle: Path) -> None:
     redline.environment["COLUMNS"] = "100"
     done = redline("selftest", "--seconds", "0.5", "--case", "stop", "--case", "arrivals", "--case", "mm1-50")
@@ -49,6 +50,7 @@ def test_the_table_fits_a_terminal(redline: Redline, oracle: Path) -> None:
     assert "\x1b" not in done.out
 
 
+@pytest.mark.long
 def test_peers_are_asked_where_there_are_any(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     """A wrk of ours, which says the same of every server."""
     fake = tmp_path / "bin" / "wrk"

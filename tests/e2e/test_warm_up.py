@@ -18,6 +18,7 @@ S = 1_000_000_000
 COLD_S = 2.0
 
 
+@pytest.mark.long
 def test_a_server_that_gets_faster_is_measured_afterwards(redline: Redline) -> None:
     begun = time.monotonic()
 

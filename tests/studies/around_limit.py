@@ -1,7 +1,7 @@
-"""The study of the knee and of what is past the edge: `python -m tests.studies.around_limit [SEARCHES]`.
+"""The study of the knee and of overload tests: `python -m tests.studies.around_limit [SEARCHES]`.
 
-Truth: the knee of a queue follows from its mean response time; what a simulated server does past its edge is known,
-since it was told to.
+Truth: the knee of a queue follows from its mean response time; what a simulated server does under
+overload is known.
 """
 
 import sys
@@ -71,18 +71,18 @@ def knees(setting: Setting, searches: int) -> str:
 
 
 def verdicts(per_s: float, server: Server, loads: int) -> str:
-    """One row: what was said of so many loads past the edge of one server."""
+    """One row: the results of this many overload tests of one server."""
     plan = overload_plan([(0.93 * per_s, 0.97 * per_s)], per_s, 5.0)
-    told = [judge_overload(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
-    said = Counter((each.goodput, each.recovery) for each in told)
+    judged = [judge_overload(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
+    said = Counter((each.goodput, each.recovery) for each in judged)
     gone = [
         each.backlog_gone_s * (per_s - plan.calm_per_s) / each.backlog_at_most
-        for each in told
+        for each in judged
         if each.backlog_gone_s is not None and each.backlog_at_most
     ]
     low, high = np.quantile(gone, (0.05, 0.95)) if gone else (float("nan"), float("nan"))
-    told_so = ", ".join(f"{goodput} and {recovery} {count}" for (goodput, recovery), count in said.most_common())
-    return f"| {per_s:,.0f}/s | {loads} | {told_so} | {low:.2f} to {high:.2f} |"
+    results = ", ".join(f"{goodput} and {recovery} {count}" for (goodput, recovery), count in said.most_common())
+    return f"| {per_s:,.0f}/s | {loads} | {results} | {low:.2f} to {high:.2f} |"
 
 
 if __name__ == "__main__":

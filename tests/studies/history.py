@@ -1,7 +1,7 @@
 """The study behind docs/guide/history.md: `python -m tests.studies.history [HISTORIES]` prints its tables.
 
 Runs of five trials that differ by 1%, on a machine that itself differs by 1% from run to run: a run's estimate is then
-off by 1.1%. Nothing is told to the method but the trials.
+off by 1.1%. The method gets nothing but the trials.
 """
 
 import sys

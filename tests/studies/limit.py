@@ -3,7 +3,7 @@
 OF_OTHERS is how many searches the settings after the first four get.
 
 Truth: the law of each queue gives the rate at which its percentile reaches the objective. A hit: the search's interval
-holds it; one that knows no lower or no upper end misses. Beside it a bisection that trusts each probe, as load
+holds it; one without a lower or an upper end misses. For comparison a bisection that trusts each probe, as load
 generators have it.
 """
 

@@ -1,9 +1,9 @@
-"""How often real trials of one server are told apart from themselves, and from themselves made slower by a known share.
+"""How often trials of one server are called different from each other, and from trials made slower by a known share.
 
 `python -m tests.studies.same_server RUN SLUG`: the trials of one cell of a stored run, in the run's order, are taken in
 pairs of neighbours, as if each pair were one round of two servers. Of these rounds as many as a run would have are
-drawn, either of a pair is the baseline by lot, and of the other a share of its answers is taken away. The more trials,
-the better: `redline run suites/quickstart.yaml -s rust.hyper -m SimpleGet --trials 60 -d 1s` makes sixty.
+drawn. Either of a pair is the baseline by lot, and a share of the other's answers is removed. The more trials, the
+better: `redline run suites/quickstart.yaml -s rust.hyper -m SimpleGet --trials 60 -d 1s` makes sixty.
 """
 
 import sys
@@ -30,11 +30,11 @@ def main() -> None:
     sys.stdout.write(f"{len(rates)} trials, coefficient of variation {rates.std(ddof=1) / rates.mean():.1%}\n\n")
     rounds = list(zip(trials[::2], trials[1::2], strict=False))
     rng = np.random.default_rng(1)
-    lines = ["| trials | slower by |" + " told apart |", "|---|---|---|"]
+    lines = ["| trials | slower by |" + " called different |", "|---|---|---|"]
     for count in ROUNDS:
         for share in SHARES:
-            told = np.mean([_told_apart(_drawn(rounds, count, rng), share) for _ in range(DRAWS)])
-            lines.append(f"| {count} | {share:.0%} | {told:.0%} |")
+            found = np.mean([_different(_drawn(rounds, count, rng), share) for _ in range(DRAWS)])
+            lines.append(f"| {count} | {share:.0%} | {found:.0%} |")
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -53,7 +53,7 @@ def _drawn(rounds: Sequence[_Pair], count: int, rng: np.random.Generator) -> lis
     return [rounds[place][::-1] if swapped else rounds[place] for place in places]
 
 
-def _told_apart(rounds: Sequence[_Pair], share: float) -> bool:
+def _different(rounds: Sequence[_Pair], share: float) -> bool:
     ours = sample_of([_slower(one, share) for one, _ in rounds], Metric.THROUGHPUT)
     theirs = sample_of([other for _, other in rounds], Metric.THROUGHPUT)
     found = paired(ours, theirs)

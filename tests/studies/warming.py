@@ -1,7 +1,7 @@
 """The study behind docs/concepts/warm-up.md: `python -m tests.studies.warming [SEEDS]` prints its tables.
 
-When a measurement begins, for servers of known courses and several kinds of noise: the median and the extremes, how
-much of the server's speed is then still to come, and how often the whole budget is used.
+When a measurement begins, for servers with known timelines and several kinds of noise: the median and the extremes, how
+much of the server's speed is then still to come, and how often the entire budget is used.
 """
 
 import sys
@@ -13,8 +13,8 @@ from tests.fakes.courses import BUDGET_S, Noise, Shape, begun_s, compiled, cours
 
 NOISES = {
     "2%": Noise(0.02),
-    "3%, alike by 0.7": Noise(0.03, alike=0.7),
-    "5%, alike by 0.5, 2% blips": Noise(0.05, alike=0.5, blips=0.02),
+    "3%, correlation 0.7": Noise(0.03, alike=0.7),
+    "5%, correlation 0.5, 2% outliers": Noise(0.05, alike=0.5, blips=0.02),
 }
 SHAPES: dict[str, tuple[Shape, float]] = {
     "flat": (flat, 0.0),
@@ -30,26 +30,26 @@ SHAPES: dict[str, tuple[Shape, float]] = {
 
 def beginnings(seeds: int) -> None:
     """Print when measurements begin."""
-    print("| course | noise | begins after: least, median, most | still to come | before a change | whole budget |")
+    print("| timeline | noise | begins after: least, median, most | still to come | before a change | whole budget |")
     print("|---|---|---|---|---|---|")
     for name, (shape, settled_s) in SHAPES.items():
         for noise_name, noise in NOISES.items():
             begun = [begun_s(course(shape, noise, np.random.default_rng(seed))) for seed in range(seeds)]
-            told = [BUDGET_S if at is None else at for at in begun]
+            starts = [BUDGET_S if at is None else at for at in begun]
             final = shape(np.array([BUDGET_S]))[0]
-            missing = 1 - np.exp(np.median([shape(np.array([at]))[0] for at in told]) - final)
+            missing = 1 - np.exp(np.median([shape(np.array([at]))[0] for at in starts]) - final)
             early = np.mean([at is not None and at < settled_s for at in begun])
             spent = np.mean([at is None for at in begun])
             print(
-                f"| {name} | {noise_name} | {min(told):.1f}, {np.median(told):.1f}, {max(told):.1f} s | {missing:.1%} "
-                f"| {early:.0%} | {spent:.0%} |",
+                f"| {name} | {noise_name} | {min(starts):.1f}, {np.median(starts):.1f}, {max(starts):.1f} s "
+                f"| {missing:.1%} | {early:.0%} | {spent:.0%} |",
                 flush=True,
             )
 
 
 def kinds(seeds: int) -> None:
-    """Print how often a course that is steady for half a minute is told to be never steady, or to slow down."""
-    print("| course | noise | never steady | slowing down |")
+    """Print how often a timeline that is steady for half a minute is called never steady, or slowing down."""
+    print("| timeline | noise | called never steady | called slowing down |")
     print("|---|---|---|---|")
     for name in ("flat", "+50% at 3 s", "exponential, 2 s"):
         for noise_name, noise in NOISES.items():

@@ -2,5 +2,6 @@
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("redline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("redline", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", settings.get_profile("redline"), max_examples=100)
 settings.load_profile("redline")

@@ -1,4 +1,4 @@
-//! The job: what is read from standard input, checked whole before anything is done.
+//! The job, read from standard input and validated completely before anything is done.
 
 mod load;
 mod requests;
@@ -57,30 +57,30 @@ struct RawJob {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
-    /// The best that the kernel has.
+    /// `io_uring` where the kernel has it, else epoll.
     #[default]
     Auto,
     Epoll,
     IoUring,
 }
 
-/// Which of all workers are this process's, when several processes do one job.
+/// The workers of this process among those of all processes that do a job.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
     pub first_worker: u32,
     pub all_workers: u32,
-    /// The address that the target's name stands for, the same for all processes.
+    /// The address of the target, the same for all processes.
     #[serde(default)]
     pub target: Option<std::net::SocketAddr>,
 }
 
-/// A job that can be done, as far as the job itself can tell.
+/// A valid job.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub target: Target,
     pub requests: Vec<Request>,
-    /// Which of several requests is drawn how often.
+    /// How often each of the requests is drawn.
     pub weights: redline_pacing::Weights,
     pub load: Load,
     pub warmup_ns: u64,
@@ -97,7 +97,7 @@ pub struct Job {
     pub cpus: Vec<u32>,
     pub backend: Backend,
     pub spin: bool,
-    /// The measurement may be told to begin before the warm-up is over.
+    /// A command may start the measurement before the warm-up ends.
     pub commands: bool,
 }
 
@@ -108,7 +108,7 @@ pub fn bad(field: &str, message: &str, hint: &str) -> EngineError {
 }
 
 impl Job {
-    /// Read and check a job.
+    /// Parse and validate a job.
     ///
     /// # Errors
     /// A `bad_job` that names the first field that is wrong.
@@ -144,7 +144,7 @@ impl RawJob {
         self.check_durations()?;
         let shard = self.check_workers()?;
         let target = self.target.check()?;
-        if self.commands && self.load.has_a_course() {
+        if self.commands && self.load.changes_over_time() {
             let message = "the load changes from the beginning of the measurement on, so that has to be known before";
             return Err(bad("commands", message, "leave out `commands`, or the stages or replayed arrivals"));
         }

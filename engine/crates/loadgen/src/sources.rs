@@ -1,12 +1,12 @@
 //! Which local address a connection starts from.
 //!
-//! A connection is told from others by its two addresses and two ports, so from one address to one target there are no more
-//! than there are local ports, and long before they run out the kernel takes long to find a free one. On loopback every
-//! address of 127.0.0.0/8 is ours, so there is always another.
+//! Two addresses and two ports identify a connection, so one address has at most as many connections to a target as there are
+//! local ports, and the kernel needs long to find a free one well before they run out. On loopback every address of 127.0.0.0/8
+//! is local, so there is always another.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Connections that start from one loopback address, at most. With 9 700 each, 250 000 were connected in 13 s; with
+/// The most connections from one loopback address. With 9 700 each, 250 000 were connected in 13 s; with
 /// 19 000 in 166 s, because so many of the 28 232 ports that Linux grants by default were taken.
 pub const MOST_PER_LOOPBACK: u32 = 14_000;
 /// The first loopback address that is used as a source: servers listen on the one before it.
@@ -23,12 +23,12 @@ enum Choice {
     /// The kernel's.
     Kernel,
     Given(Vec<IpAddr>),
-    /// So many loopback addresses.
+    /// This many loopback addresses.
     Loopback(u32),
 }
 
 impl Sources {
-    /// The sources of a job with so many connections, in all processes together.
+    /// The sources of a job with this many connections in all processes.
     pub fn new(target: SocketAddr, given: &[IpAddr], connections: u32) -> Self {
         let has_many = matches!(target.ip(), IpAddr::V4(address) if address.is_loopback());
         let choice = if !given.is_empty() {
@@ -41,8 +41,8 @@ impl Sources {
         Self { choice }
     }
 
-    /// Where connection `i` starts from; `None` leaves it to the kernel. Any numbers that follow each other are spread
-    /// evenly, so `i` may count the connections of the job, of a process or of a worker.
+    /// Where connection `i` starts from; `None` leaves it to the kernel. Consecutive numbers are spread evenly, so
+    /// `i` may count the connections of the job, of a process or of a worker.
     pub fn of(&self, i: u32) -> Option<IpAddr> {
         match &self.choice {
             Choice::Kernel => None,
@@ -86,7 +86,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whether they are numbered through the job or anew in each worker.
+        /// Whether they are numbered through the job or in each worker.
         #[test]
         fn loopback_is_spread_evenly_and_thinly(connections in 14_001_u32..300_000, workers in 1_u32..20) {
             let sources = Sources::new(at("127.0.0.1"), &[], connections);

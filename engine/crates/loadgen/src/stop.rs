@@ -1,4 +1,4 @@
-//! Ending before time: by a signal, or by the job's deadline, whatever the other threads do.
+//! Ending early: by a signal, or by the job's deadline, whatever the other threads do.
 
 use std::fs::File;
 use std::io;
@@ -22,8 +22,8 @@ pub const CUT_BY_DEADLINE: u8 = 124;
 const NOTICE_NS: u64 = 20_000_000;
 /// How long the engine may take to write its result after a signal.
 const SHUTDOWN_NS: u64 = 5_000_000_000;
-/// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise. A machine whose cores
-/// are taken by others needs a second and more until the results of several processes are one.
+/// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise. A machine with
+/// busy cores needs a second and more to merge the results of several processes.
 const MARGIN_NS: u64 = 2_000_000_000;
 
 const RUNNING: u8 = 0;
@@ -71,8 +71,8 @@ impl Stop {
     }
 }
 
-/// Start the thread that stops the work of the calling one on a signal or shortly before the deadline, and that ends the process, result or
-/// not, when the work does not stop.
+/// Start the thread that stops the work on a signal or shortly before the deadline, and ends the process when the work does not
+/// stop. The calling thread is the one that writes the result.
 pub fn watch(stop: Arc<Stop>, signals: Signals, deadline_at_ns: u64) -> io::Result<()> {
     let to_deadline = deadline_at_ns.saturating_sub(now_ns());
     let soft_ns = to_deadline - MARGIN_NS.min(to_deadline / 5);

@@ -200,7 +200,7 @@ impl Members for Workers {
 fn internal(error: &io::Error) -> EngineError {
     EngineError {
         kind: ErrorKind::Internal,
-        message: format!("the system refused what it never should: {error}"),
+        message: format!("a system call failed that should not: {error}"),
         hint:
             "look at the limits of this process (descriptors, threads, memory) and report it if they are not the cause"
                 .to_owned(),

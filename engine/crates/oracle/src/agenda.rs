@@ -12,7 +12,7 @@ pub struct Due {
     pub token: u64,
     /// How many bytes.
     pub length: usize,
-    /// Whether the answer is whole with them.
+    /// Whether they complete the answer.
     pub last: bool,
 }
 

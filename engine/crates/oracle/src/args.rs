@@ -13,10 +13,10 @@ use crate::service::{Law, Service};
 
 const MODES: [&str; 7] = ["null", "fixed", "stall", "exponential", "deterministic", "bimodal", "lognormal"];
 
-/// What the command line asks for.
+/// The command line.
 #[derive(Debug)]
 pub enum Command {
-    /// Serve until told to end.
+    /// Serve until a signal ends it.
     Serve(Box<Options>),
     /// Print the usage.
     Help,
@@ -41,7 +41,7 @@ pub struct Options {
     pub pauses: Option<Pauses>,
 }
 
-/// Reads the arguments that follow the program's name; the error says what is wrong.
+/// Reads the arguments that follow the program's name; the error describes what is wrong.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments;
     let mode = arguments.next().ok_or_else(|| format!("which mode: {}?", MODES.join(", ")))?;
@@ -78,7 +78,7 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
         address: SocketAddr::new(host, port),
         threads: given.take("--threads", given::count)?.unwrap_or(1),
         processes: given.take("--processes", given::count)?.unwrap_or(1),
-        connections_at_most: given.take("--connections-at-most", given::whole)?,
+        connections_at_most: given.take("--connections-at-most", given::integer)?,
         pauses: pauses(given)?,
     };
     if options.threads * options.processes > 1 && matches!(options.behaviour.discipline, Discipline::Queue(_)) {

@@ -76,7 +76,7 @@ impl Respondent for Exchange<'_> {
     }
 }
 
-/// Places for connections, of all threads together; none is counted where there is no limit.
+/// Places for connections, of all threads; none is counted where there is no limit.
 #[derive(Debug, Clone, Default)]
 pub struct Places(Option<Arc<AtomicUsize>>);
 
@@ -116,7 +116,7 @@ mod tests {
         Behaviour { discipline, content: Content::Name, faults }
     }
 
-    /// When each of `count` answers with a body of one byte is whole, all asked for at once on one connection.
+    /// When each of `count` answers with a body of one byte is complete, all requested at once on one connection.
     fn ends_ns(mut behaviour: Behaviour, count: usize) -> Vec<u64> {
         let (mut agenda, mut due_ns) = (Agenda::default(), 0);
         for _ in 0..count {

@@ -16,11 +16,11 @@ const PASS_BYTES: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
-    /// What is said on it.
+    /// The bytes in both directions.
     pub conversation: Conversation,
     /// When the last of its answers falls due; later ones do not leave before.
     pub due_ns: u64,
-    /// Edge-triggered: input may wait until a read says that there is none.
+    /// Edge-triggered: input may wait until a read returns nothing.
     readable: bool,
     /// The peer's end follows what is still to be read.
     hung_up: bool,
@@ -33,7 +33,7 @@ pub enum Step {
     Wait,
     /// It is to be closed.
     Over,
-    /// So many bytes were received; 0 when earlier ones can go on.
+    /// This many bytes were received; 0 when earlier ones can be processed further.
     Received(usize),
 }
 
@@ -79,7 +79,7 @@ impl Connection {
         Ok(if self.conversation.is_over() { Step::Over } else { Step::Wait })
     }
 
-    /// Reads once; 0 when there is nothing to tell.
+    /// Reads once; 0 when there is nothing.
     #[inline]
     fn read(&mut self, input: &mut [u8]) -> io::Result<usize> {
         let skippable = self.conversation.body_to_skip().min(PASS_BYTES) as usize;

@@ -8,7 +8,7 @@ use crate::sys::realtime_ns;
 /// The body of every answer.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// The name that was asked for.
+    /// The name in the request.
     Name,
     /// These bytes.
     Bytes(Arc<[u8]>),
@@ -62,7 +62,7 @@ mod tests {
     use super::{Content, Teller};
 
     #[test]
-    fn a_clock_is_told_in_its_unit_with_its_skew() {
+    fn a_clock_is_sent_in_its_unit_with_its_skew() {
         let now_ns = 1_790_000_000_123_456_789;
         assert_eq!(Teller::new(1_000_000_000, 0, false).tell(now_ns), b"1790000000");
         assert_eq!(Teller::new(1_000_000, -124_000_000, false).tell(now_ns), b"1789999999999");
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_what_was_asked_for() {
+    fn a_body_is_what_was_requested() {
         assert_eq!(Content::Name.body(b"path0"), b"path0");
         assert_eq!(Content::filled(3).body(b"path0"), b"xxx");
         assert_eq!(Content::filled(0).body(b"path0"), b"");

@@ -12,13 +12,13 @@ const BACKLOG_LIMIT: usize = 1024 * 1024;
 pub enum Release {
     /// At once.
     Now,
-    /// When [`Conversation::release`] says so.
+    /// When [`Conversation::release`] is called for it.
     Later,
 }
 
-/// Who is asked.
+/// Where answers come from.
 pub trait Respondent {
-    /// The body of the answer to a request for `name` that is whole now.
+    /// The body of the answer to a request for `name` that is complete now.
     fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8];
     /// Whether the connection is reset in place of the next answer.
     fn resets(&mut self) -> bool;
@@ -39,7 +39,7 @@ pub struct Conversation {
     released: usize,
     reset_at: usize,
     ended: bool,
-    /// The answers are too many bytes; whole requests may lie in `partial`.
+    /// The answers are too many bytes; complete requests may be in `partial`.
     held: bool,
 }
 
@@ -52,7 +52,7 @@ struct Body {
 }
 
 impl Conversation {
-    /// One in which nothing was said.
+    /// A conversation without any bytes.
     pub const fn new() -> Self {
         Self {
             partial: Vec::new(),
@@ -66,7 +66,7 @@ impl Conversation {
         }
     }
 
-    /// Takes bytes as they were received, in pieces of any size. Asks for each answer when its request is whole.
+    /// Takes bytes as they were received, in pieces of any size. Gets each answer when its request is complete.
     pub fn receive(&mut self, bytes: &[u8], mut respondent: impl Respondent) {
         if self.partial.is_empty() {
             let taken = self.take(bytes, &mut respondent);
@@ -118,7 +118,7 @@ impl Conversation {
         self.answers.len() - self.sent < BACKLOG_LIMIT
     }
 
-    /// Consumes all whole requests and body bytes; returns how many bytes that was.
+    /// Consumes all complete requests and body bytes; returns how many bytes that was.
     fn take(&mut self, bytes: &[u8], respondent: &mut impl Respondent) -> usize {
         let mut taken = 0;
         self.held = false;
@@ -142,7 +142,7 @@ impl Conversation {
             match read_head(rest) {
                 Head::Partial => return taken,
                 Head::Refused(status) => self.refuse(status, respondent),
-                Head::Whole(request) => {
+                Head::Complete(request) => {
                     taken += request.head_length;
                     self.begin(&request, respondent);
                 }
@@ -207,7 +207,7 @@ impl Conversation {
         self.released = (self.released + length).min(self.answers.len());
     }
 
-    /// The peer sends no more: what it asked is still answered.
+    /// The peer sends no more. Its requests are still answered.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -244,7 +244,7 @@ impl Conversation {
         !self.ended && self.has_room()
     }
 
-    /// Whether all is said on both sides.
+    /// Whether both sides have ended.
     pub fn is_over(&self) -> bool {
         self.ended && self.answers.is_empty()
     }

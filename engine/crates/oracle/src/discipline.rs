@@ -27,7 +27,7 @@ pub enum Discipline {
 impl Discipline {
     /// The instant at which a request that arrives at `arrival_ns` is answered.
     ///
-    /// Never before its arrival. Arrivals are told in order; only a queue with several workers answers them in another.
+    /// Never before its arrival. Arrivals are passed in order; only a queue with several workers answers in another order.
     pub fn completion_ns(&mut self, arrival_ns: u64) -> u64 {
         match self {
             Self::Null => arrival_ns,

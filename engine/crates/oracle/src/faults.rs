@@ -63,7 +63,7 @@ impl Resets {
         Self { share, seed, random: Random::new(seed) }
     }
 
-    /// The same for another thread: its draws are others, and the same each time.
+    /// The same for another thread, with other draws, which are the same each time.
     pub fn of_thread(&self, index: usize) -> Self {
         // Any odd constant keeps seeds apart; the generator mixes them.
         Self::new(self.share, self.seed.wrapping_add((index as u64).wrapping_mul(0xd134_2543_de82_ef95)))
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_slow_body_is_whole_at_its_time(
+        fn a_slow_body_is_complete_at_its_time(
             over_ns in 1..86_400_000_000_000_u64, head in 1..100_usize, body in 1..1_000_000_000_usize,
         ) {
             let pieces: Vec<Piece> = faults(0, over_ns).pieces(1000, head, body).collect();

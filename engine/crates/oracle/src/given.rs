@@ -9,7 +9,7 @@ const FLAGS: [&str; 2] = ["--bytewise", "--tell-time-json"];
 pub struct Given(Vec<(String, String)>);
 
 impl Given {
-    /// `--name value` and `--name=value`; `None` when help was asked for.
+    /// `--name value` and `--name=value`; `None` when help was requested.
     pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         while let Some(argument) = arguments.next() {
@@ -61,7 +61,7 @@ impl Given {
         self.0.iter().any(|(given, _)| given == name)
     }
 
-    /// An error when an option is left that nobody took.
+    /// An error when an option is left over.
     pub fn none_left(&self, mode: &str) -> Result<(), String> {
         self.0.first().map_or(Ok(()), |(name, _)| Err(format!("{mode} has no option {name}")))
     }
@@ -78,8 +78,8 @@ pub fn count(text: &str) -> Result<usize, String> {
     if (1..=4096).contains(&count) { Ok(count) } else { Err("not from 1 to 4096".into()) }
 }
 
-/// A whole number.
-pub fn whole(text: &str) -> Result<usize, String> {
+/// An integer.
+pub fn integer(text: &str) -> Result<usize, String> {
     number(text)
 }
 

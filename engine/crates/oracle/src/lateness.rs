@@ -6,7 +6,7 @@ use std::io::{self, Write};
 const PARTS: u64 = 32;
 const BUCKETS: usize = (64 * PARTS) as usize;
 
-/// A distribution of nanoseconds; the oracle's own error, to be told with every truth.
+/// A distribution of nanoseconds; the oracle's own error, to be reported with every expected value.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -117,14 +117,14 @@ mod tests {
             for (index, &value_ns) in values.iter().enumerate() {
                 if index % 2 == 0 { whole.record(value_ns) } else { half.record(value_ns) }
             }
-            let mut told = Vec::new();
-            half.write(&mut told).expect("a vector takes all");
-            whole.add(&Lateness::read(&told));
+            let mut written = Vec::new();
+            half.write(&mut written).expect("a vector takes all");
+            whole.add(&Lateness::read(&written));
             let mut sorted = values;
             sorted.sort_unstable();
             let median_ns = sorted[sorted.len().div_ceil(2) - 1];
-            let said_ns = whole.quantile_ns(0.5);
-            prop_assert!(said_ns >= median_ns && said_ns - median_ns <= median_ns / 32);
+            let reported_ns = whole.quantile_ns(0.5);
+            prop_assert!(reported_ns >= median_ns && reported_ns - median_ns <= median_ns / 32);
             prop_assert_eq!(Some(&whole.quantile_ns(1.0)), sorted.last());
         }
     }

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves until SIGTERM or SIGINT, then tells how late the timed answers were.
+/// Serves until SIGTERM or SIGINT, then prints how late the timed answers were.
 fn serve(options: &Options, listeners: Vec<TcpListener>) -> io::Result<()> {
     let signals = Signals::hold();
     sys::raise_descriptor_limit();
@@ -79,14 +79,14 @@ fn serve(options: &Options, listeners: Vec<TcpListener>) -> io::Result<()> {
     let lateness = if options.processes == 1 && options.pauses.is_none() {
         let workers = Workers::start(options, listeners, 0, origin_ns)?;
         say(&listening);
-        workers.until_told(&signals)
+        workers.until_signalled(&signals)
     } else {
         // A listener is open in the process alone that accepts from it, or its connections would wait there for ever.
         let mut shares: Vec<TcpListener> = listeners;
         let children = Children::start(options.processes, |index| {
             let share = std::mem::take(&mut shares).into_iter().skip(index * options.threads).take(options.threads);
             let first = index * options.threads;
-            Ok(Workers::start(options, share.collect(), first, origin_ns)?.until_told(&signals))
+            Ok(Workers::start(options, share.collect(), first, origin_ns)?.until_signalled(&signals))
         })?;
         drop(shares);
         say(&listening);
@@ -118,7 +118,7 @@ impl Workers {
     }
 
     /// Waits for SIGTERM or SIGINT; how late they were.
-    fn until_told(&self, signals: &Signals) -> Lateness {
+    fn until_signalled(&self, signals: &Signals) -> Lateness {
         signals.wait_for_end();
         let mut total = Lateness::new();
         for lateness in &self.0 {
@@ -128,12 +128,12 @@ impl Workers {
     }
 }
 
-/// A line to standard output; that nobody reads it is no reason to end.
+/// Print a line to standard output. It does not matter whether it is read.
 fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// A worker that cannot go on takes the process with it: half a server would answer wrongly.
+/// A worker that fails ends the process: half a server would answer wrongly.
 fn fail(ended: io::Result<std::convert::Infallible>) {
     let Err(error) = ended;
     eprintln!("cannot serve any more: {error}");

@@ -14,7 +14,7 @@ pub struct Pauses {
 pub enum Change {
     /// Stop the server.
     Stop,
-    /// Let it go on.
+    /// Continue it.
     Continue,
 }
 

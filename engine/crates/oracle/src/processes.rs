@@ -1,6 +1,6 @@
-//! Processes that serve, and the one that watches over them: it stops them for a pause, and it is the one that is told to end.
+//! Processes that serve, and the one that supervises them: it stops them for a pause, and receives the signal to end.
 //!
-//! A stopped process cannot let itself go on, so the server is a child. Children are killed with their parent, stopped or not
+//! A stopped process cannot continue by itself, so the server is a child. Children are killed with their parent, stopped or not
 //! (`PR_SET_PDEATHSIG`), so that nothing stays behind however the parent ends.
 
 use std::io::{self, PipeReader, Read as _, Write as _};
@@ -11,7 +11,7 @@ use crate::pauses::{Change, Pauses};
 use crate::signals::{self, Signal, Signals};
 use crate::sys::{monotonic_ns, realtime_ns};
 
-/// What a child tells first.
+/// The first message of a child.
 const READY: &[u8] = b"!";
 
 /// Serving processes.
@@ -25,7 +25,7 @@ struct Child {
 }
 
 impl Children {
-    /// Starts `count` of them; each is given its index, and what it returns is told to the parent. The process must have one
+    /// Starts `count` of them; each is given its index, and what it returns is sent to the parent. The process must have one
     /// thread only.
     pub fn start(count: usize, mut serve: impl FnMut(usize) -> io::Result<Lateness>) -> io::Result<Self> {
         let parent = std::process::id();
@@ -55,9 +55,9 @@ impl Children {
         Ok(children)
     }
 
-    /// Watches until a signal says to end, or a child has ended; then ends all. Times of `pauses` count from `origin_ns`.
+    /// Supervises until a signal to end, or a child has ended; then ends all. Times of `pauses` count from `origin_ns`.
     pub fn watch(mut self, signals: &Signals, origin_ns: u64, pauses: Option<Pauses>) -> io::Result<Lateness> {
-        let watched = self.until_told(signals, origin_ns, pauses);
+        let watched = self.until_signalled(signals, origin_ns, pauses);
         self.signal(libc::SIGTERM);
         self.signal(libc::SIGCONT);
         let mut total = Lateness::new();
@@ -72,7 +72,7 @@ impl Children {
         watched.map(|()| total)
     }
 
-    fn until_told(&mut self, signals: &Signals, origin_ns: u64, mut pauses: Option<Pauses>) -> io::Result<()> {
+    fn until_signalled(&mut self, signals: &Signals, origin_ns: u64, mut pauses: Option<Pauses>) -> io::Result<()> {
         let mut stopped = (0, 0);
         let mut count = 0;
         loop {
@@ -101,7 +101,7 @@ impl Children {
         }
     }
 
-    /// Takes notice of children that have ended. One that was told to end itself means that all were.
+    /// Handles children that have ended. One that got a signal to end means that all did.
     fn reap(&mut self) -> Option<io::Result<()>> {
         let mut told = None;
         for child in self.0.iter_mut().filter(|child| !child.ended) {

@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_worker_is_never_idle_while_work_waits(rate in 1.0..1e6, seed in any::<u64>(), count in 1..500_usize) {
-            // All arrive together: the last leaves after the sum of all services, whatever the spacing of the rest.
+            // All arrive at once: the last leaves after the sum of all services, whatever the spacing of the rest.
             let mut together = exponential(rate, seed, 1);
             let last_ns = (0..count).map(|_| together.completion_ns(0)).last();
             let mut alone = exponential(rate, seed, 1);

@@ -6,11 +6,11 @@ pub const HEAD_LIMIT: usize = 16 * 1024;
 /// What stands at the start of the bytes received so far.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Head<'a> {
-    /// Not yet a whole head.
+    /// Not yet a complete head.
     Partial,
-    /// A whole head.
-    Whole(Request<'a>),
-    /// Not a request that can be answered; the status says why, and the connection ends with it.
+    /// A complete head.
+    Complete(Request<'a>),
+    /// Not a request that can be answered; the status is the reason, and the connection ends with it.
     Refused(u16),
 }
 
@@ -19,7 +19,7 @@ pub enum Head<'a> {
 pub struct Request<'a> {
     /// The target without its leading slash.
     pub name: &'a [u8],
-    /// Whether the answer tells the length of the body.
+    /// Whether the answer contains the length of the body.
     pub post: bool,
     /// Bytes of the body that follows the head.
     pub body_length: u64,
@@ -57,7 +57,7 @@ pub fn read_head(bytes: &[u8]) -> Head<'_> {
         }
     }
     request.head_length = lines.at;
-    Head::Whole(request)
+    Head::Complete(request)
 }
 
 fn unfinished(bytes: &[u8]) -> Head<'_> {
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn reads_what_matters() {
         let whole = Request { name: b"bytes0", post: true, body_length: 256, close: true, head_length: POST.len() };
-        assert_eq!(read_head(POST), Head::Whole(whole));
+        assert_eq!(read_head(POST), Head::Complete(whole));
         assert_eq!(
             read_head(b"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET"),
-            Head::Whole(Request { name: b"a?b=c", post: false, body_length: 0, close: true, head_length: 25 })
+            Head::Complete(Request { name: b"a?b=c", post: false, body_length: 0, close: true, head_length: 25 })
         );
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
         #[test]
         fn arbitrary_bytes_are_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            if let Head::Whole(request) = read_head(&bytes) {
+            if let Head::Complete(request) = read_head(&bytes) {
                 prop_assert!(request.head_length <= bytes.len());
             }
         }

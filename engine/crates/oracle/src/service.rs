@@ -22,7 +22,7 @@ pub enum Law {
     Bimodal {
         /// What most take.
         fast_ns: u64,
-        /// What the others take.
+        /// The other service time.
         slow_ns: u64,
         /// The probability of `slow_ns`.
         slow_share: f64,

@@ -11,7 +11,7 @@ use crate::sys::monotonic_ns;
 pub enum Signal {
     /// SIGTERM or SIGINT.
     End,
-    /// A child has ended, was stopped or goes on.
+    /// A child has ended, was stopped or continues.
     Child,
 }
 
@@ -42,7 +42,7 @@ impl Signals {
     pub fn wait_until(&self, monotonic: Option<u64>) -> Option<Signal> {
         loop {
             let signal = match monotonic {
-                // SAFETY: the set lives through the call, and no details are asked for.
+                // SAFETY: the set lives through the call, and no details are returned.
                 None => unsafe { libc::sigwaitinfo(&raw const self.0, null_mut()) },
                 Some(at_ns) => {
                     let left_ns = at_ns.saturating_sub(monotonic_ns());
@@ -53,7 +53,7 @@ impl Signals {
                         tv_sec: (left_ns / 1_000_000_000) as libc::time_t,
                         tv_nsec: (left_ns % 1_000_000_000) as libc::c_long,
                     };
-                    // SAFETY: the set and the time live through the call, and no details are asked for.
+                    // SAFETY: the set and the time live through the call, and no details are returned.
                     unsafe { libc::sigtimedwait(&raw const self.0, null_mut(), &raw const left) }
                 }
             };

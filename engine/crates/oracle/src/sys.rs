@@ -26,7 +26,7 @@ pub struct Epoll(OwnedFd);
 impl Epoll {
     /// A new instance.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers; the descriptor returned is owned by nobody else.
+        // SAFETY: no pointers; the returned descriptor has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) }))
     }
 
@@ -77,7 +77,7 @@ impl Timer {
     /// A timer that is not set.
     pub fn new() -> io::Result<Self> {
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        // SAFETY: no pointers; the descriptor returned is owned by nobody else.
+        // SAFETY: no pointers; the returned descriptor has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?) }))
     }
 
@@ -88,7 +88,7 @@ impl Timer {
             tv_nsec: (monotonic_ns % 1_000_000_000) as libc::c_long,
         };
         let once = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        // SAFETY: `once` lives through the call, and the old value is not asked for.
+        // SAFETY: `once` lives through the call, and the old value is not returned.
         checked(unsafe {
             libc::timerfd_settime(self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const once, null_mut())
         })?;
@@ -132,7 +132,7 @@ fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
 /// Accepts a connection that does not block: one system call.
 pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: the peer's address is not asked for; the descriptor returned is owned by nobody else.
+    // SAFETY: the peer's address is not returned; the returned descriptor has no other owner.
     Ok(unsafe { TcpStream::from_raw_fd(checked(libc::accept4(listener.as_raw_fd(), null_mut(), null_mut(), flags))?) })
 }
 

@@ -1,6 +1,6 @@
 //! What `--help` prints.
 
-/// The whole of it.
+/// The text of `--help`.
 pub const USAGE: &str = "\
 redline-oracle: a server with known answers
 

@@ -90,18 +90,18 @@ impl Worker {
                 // Past the limit it is closed at once.
                 Ok(socket) if !self.places.take() => drop(socket),
                 Ok(socket) => {
-                    // What fails here is a connection that is already gone.
+                    // Only a connection that has ended fails here.
                     let _ = self.admit(Connection::new(socket));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // That one is gone already, or a signal came: the next may be there.
+                // That one has ended already, or a signal came: there may be another.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNABORTED | libc::EINTR)) => {}
                 Err(error) => return self.refuse(&error),
             }
         }
     }
 
-    /// Nothing can be accepted for now. Asking again at once would only spin: the next connection that comes or ends asks.
+    /// Nothing can be accepted for now. Trying again at once would only spin: the next connection that arrives or ends tries.
     fn refuse(&mut self, why: &io::Error) {
         if std::mem::replace(&mut self.refused, true) {
             return;
@@ -127,7 +127,7 @@ impl Worker {
         self.converse(token);
     }
 
-    /// Reads and writes until neither goes on.
+    /// Reads and writes until neither makes progress.
     fn converse(&mut self, token: u64) {
         let Some(connection) = self.connections.get(token) else {
             return;
@@ -177,7 +177,7 @@ impl Worker {
             }
         }
         let mut released = std::mem::take(&mut self.released);
-        // Held while they leave: whoever has an answer and then asks for the lateness finds it counted.
+        // Held while they leave: a client that has an answer and then gets the lateness finds it counted.
         let lateness = Arc::clone(&self.lateness);
         let mut lateness = lateness.lock().unwrap_or_else(PoisonError::into_inner);
         for due in released.drain(..) {

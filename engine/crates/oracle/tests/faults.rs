@@ -127,7 +127,7 @@ fn some_answers_are_resets_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn the_clock_is_told_with_its_skew() {
+fn the_clock_is_sent_with_its_skew() {
     let now_ms = || SystemTime::now().duration_since(UNIX_EPOCH).expect("it is past 1970").as_millis();
     let oracle = Oracle::start(&["null", "--tell-time", "ms", "--skew", "-60s", "--tell-time-json"]);
     let before_ms = now_ms();

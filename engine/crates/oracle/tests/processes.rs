@@ -91,7 +91,7 @@ fn all_end_with_their_parent_even_stopped() {
 }
 
 #[test]
-fn a_stopped_server_still_ends_when_told() {
+fn a_stopped_server_still_ends_on_a_signal() {
     let oracle = Oracle::start(&["null", "--pause-after", "1ms", "--pause-every", "1000s", "--pause-for", "900s"]);
     let ids = children(oracle.child.id());
     eventually("it is not stopped", || ids.iter().all(|&id| state(id) == Some('T')));

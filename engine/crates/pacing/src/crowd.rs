@@ -18,7 +18,7 @@ pub struct Change {
     pub at_ns: u64,
     /// Who, and which way.
     pub change: Move,
-    /// This user's place, from 0, among those of all workers who come, or go, in the same step; 0 on a slope.
+    /// This user's place, from 0, among those of all workers who join, or leave, in the same step; 0 on a slope.
     pub rank: u32,
     /// How many of all workers come, or go, in the same step; 1 on a slope.
     pub of: u32,
@@ -26,7 +26,7 @@ pub struct Change {
 
 /// One worker's share of the changes, in order of time: an iterator that ends with the last change.
 ///
-/// User *i* is there while the profile, rounded to a whole number, is more than *i*: it joins where the profile rises through
+/// User *i* is present while the profile, rounded to a whole number, is more than *i*: it joins where the profile rises through
 /// *i* + ½, and leaves where it falls through it. So a slope's changes are spread evenly over it, with half a distance at
 /// either end, on the way up as on the way down; the mean number of users is the profile's mean; and a slope to *n* ends with
 /// exactly *n*, whatever the rounding. The users of the start join at 0. Worker *w* has the users *i* with *i* mod `workers` =
@@ -38,9 +38,9 @@ pub struct Crowd {
     workers: u32,
     /// Which line is being walked; `None` is the step at 0 to the start value.
     line: Option<usize>,
-    /// Users below this number are there, as far as this worker has told.
+    /// Users below this number are present, by the changes that this worker has returned.
     present: u32,
-    /// Users who were there when the line began.
+    /// Users who were present when the line started.
     began_with: u32,
 }
 
@@ -51,7 +51,7 @@ impl Crowd {
         Self { profile: profile.clone(), worker, workers: workers.max(1), line: None, present: 0, began_with: 0 }
     }
 
-    /// The most users of this worker who are ever there at once: the connections to reserve.
+    /// The most users of this worker who are ever present at once: the connections to reserve.
     #[must_use]
     pub fn most(profile: &Profile, worker: u32, workers: u32) -> u32 {
         let workers = workers.max(1);
@@ -70,7 +70,7 @@ impl Crowd {
         Some(last / self.workers * self.workers + self.worker)
     }
 
-    /// The next change on the way to `target` users, or `None` when this worker has no more to tell of it.
+    /// The next change on the way to `target` users, or `None` when this worker has none left.
     fn toward(&mut self, target: u32) -> Option<Move> {
         if self.present < target {
             let user = self.next_up().filter(|user| *user < target)?;

@@ -30,13 +30,13 @@ pub fn mixed(seed: u64, first: u64, second: u64) -> u64 {
     finalize(state.wrapping_add(second.wrapping_mul(GOLDEN)).wrapping_add(GOLDEN))
 }
 
-/// 64 random bits for request `seq`; `salt` tells several draws of one request apart.
+/// 64 random bits for request `seq`; `salt` separates several draws of one request.
 #[must_use]
 pub fn random_bits(seed: u64, seq: u64, salt: u64) -> u64 {
     mixed(seed, seq, salt)
 }
 
-/// A whole number from `a` to `b`, both included and each as likely as another, for request `seq`; `salt` tells several draws
+/// A whole number from `a` to `b`, both included and each as likely as another, for request `seq`; `salt` separates several draws
 /// of one request apart. The ends may come in either order.
 ///
 /// Multiplication and a rare rejection, without bias (Lemire, *Fast Random Integer Generation in an Interval*, 2019).

@@ -1,8 +1,8 @@
-//! What a load asks for and when: seeded, in nanoseconds since the schedule's epoch, the same everywhere.
+//! When requests are due: seeded, in nanoseconds since the epoch of the schedule, and the same on every machine.
 //!
 //! - [`Profile`]: how the rate, or the number of users, goes over time.
 //! - [`Schedule`]: the due times of an open load.
-//! - [`Crowd`]: who joins and who leaves a closed load; [`Think`] and [`Pace`]: when a user's next request is due.
+//! - [`Crowd`]: the users who join and leave a closed load; [`Think`] and [`Pace`]: when a user's next request is due.
 //! - [`Weights`], [`uniform_between`] and [`random_bits`]: which request it is and what is drawn into it.
 //!
 //! Nothing here knows a clock or a server, so nothing can move because one of them was late. What is drawn for a user or a

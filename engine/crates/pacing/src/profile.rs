@@ -16,8 +16,8 @@ pub struct Stage {
 
 /// A value over time: the first one until the stages begin, straight lines through them, and the last one for ever.
 ///
-/// At a step the new value holds. Values are meant to be finite and not negative; who makes a [`crate::Schedule`] of it is
-/// told when they are not. Cloning allocates nothing.
+/// At a step the new value holds. Values should be finite and not negative; [`crate::Schedule::new`] fails
+/// when they are not. Cloning allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Profile(Arc<Course>);
 

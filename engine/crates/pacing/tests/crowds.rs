@@ -54,7 +54,7 @@ proptest! {
 
     /// The split moves nobody: the same user comes and goes at the same time for any number of workers.
     #[test]
-    fn shares_merge_to_the_whole(profile in profiles(), workers in 1_u32..9) {
+    fn shares_merge_to_all_changes(profile in profiles(), workers in 1_u32..9) {
         let sorted = |workers| {
             let mut all = changes(&profile, workers);
             all.sort_by_key(|change| (change.at_ns, matches!(change.change, Move::Join(_)), change.rank, change.of));
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn those_who_begin_together_have_each_place_once(start in 0_u32..500, workers in 1_u32..9) {
+    fn users_who_start_at_once_have_each_rank_once(start in 0_u32..500, workers in 1_u32..9) {
         let all = changes(&Profile::constant(start.into()), workers);
         let mut ranks: Vec<u32> = all.iter().map(|change| change.rank).collect();
         ranks.sort_unstable();
@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn a_slope_of_250_000_users_is_even_and_whole() {
+fn a_slope_of_250_000_users_is_even_and_complete() {
     const USERS: u32 = 250_000;
     let (begins, over) = (NS_PER_S, 30 * NS_PER_S);
     let profile = Profile::new(0.0, &[Stage { to: USERS.into(), over_ns: over }], begins);

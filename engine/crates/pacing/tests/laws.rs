@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn uniform_shares_merge_to_the_whole(rate in 1_u64..10_000_000, workers in 1_u32..17, each in 1_usize..200) {
+    fn uniform_shares_merge_to_the_complete_schedule(rate in 1_u64..10_000_000, workers in 1_u32..17, each in 1_usize..200) {
         let whole = times(rate as f64, &Arrivals::Uniform, 0, 0, 1, each * workers as usize);
         prop_assert_eq!(merged(rate as f64, &Arrivals::Uniform, 0, workers, each), whole);
     }

@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn shares_merge_to_the_whole(profile in profiles(), workers in 1_u32..9) {
+    fn shares_merge_to_the_complete_schedule(profile in profiles(), workers in 1_u32..9) {
         let until = profile.when(Area::of(2000)).map_or(20 * NS_PER_S, |at| at.min(20 * NS_PER_S));
         let whole = due_before(&profile, &Arrivals::Uniform, 0, 0, 1, until);
         let mut merged: Vec<u64> =

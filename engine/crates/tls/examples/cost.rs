@@ -25,10 +25,12 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller keeps the contract, which is the same.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the pointer came from the same allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

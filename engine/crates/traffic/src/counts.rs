@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum Outcome {
     /// The expected answer.
     Ok,
-    /// A whole answer with another status.
+    /// A complete answer with another status.
     UnexpectedStatus,
-    /// A whole answer with the expected status and another body.
+    /// A complete answer with the expected status and another body.
     UnexpectedBody,
     /// Not HTTP/1.1 or HTTP/2, or past a limit.
     Malformed,
@@ -22,13 +22,13 @@ pub enum Outcome {
     Connect,
     /// Its connection was open, and the TLS handshake on it failed.
     Tls,
-    /// The connection was reset before the answer was whole.
+    /// The connection was reset before the answer was complete.
     Reset,
-    /// The connection ended before the answer was whole.
+    /// The connection ended before the answer was complete.
     Closed,
     /// Its HTTP/2 stream was reset by the peer.
     Refused,
-    /// No whole answer in time.
+    /// No complete answer in time.
     Timeout,
     /// Written, and unanswered when the drain ended.
     InFlight,
@@ -178,7 +178,7 @@ impl AddAssign for StatusClasses {
     }
 }
 
-/// The counters of one interval, or of a whole measurement.
+/// The counters of one interval, or of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests that fell due.

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Slice;
 
-/// The format of the events, told in `started`.
+/// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
 
 /// One line of output, to be written. What was seen is borrowed, so that its memory can be used again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event<'a> {
-    /// A shard has connected and waits for the epoch. It is for the engine that started the shard, and for nobody else.
+    /// A shard has connected and waits for the epoch. It is for the engine that started the shard only.
     Connected(Connected),
     /// The schedule has begun.
     Started(Started),
@@ -39,7 +39,7 @@ pub enum OwnedEvent {
     Error(EngineError),
 }
 
-/// How a shard's connecting went.
+/// The result of connecting a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connected {
     /// Connections that are open.
@@ -48,7 +48,7 @@ pub struct Connected {
     pub connect_ns: u64,
     /// How it waits for sockets.
     pub backend: String,
-    /// What the first handshake agreed on.
+    /// What was negotiated in the first handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
     /// Why the work cannot be done if the other shards have no connection either.
@@ -61,7 +61,7 @@ pub struct Connected {
 pub struct Started {
     /// [`ENGINE_FORMAT`].
     pub format: String,
-    /// Who speaks.
+    /// The engine.
     pub engine: Engine,
     /// Connections that are open at the epoch.
     pub connections: u64,
@@ -69,7 +69,7 @@ pub struct Started {
     pub connect_ns: u64,
     /// The epoch on the wall clock, in nanoseconds since 1970.
     pub epoch_unix_ns: u64,
-    /// What the first handshake agreed on; none without TLS.
+    /// What was negotiated in the first handshake; none without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
 }
@@ -83,20 +83,20 @@ pub struct Engine {
     pub version: String,
     /// How it waits for sockets: `epoll` or `io_uring`.
     pub backend: String,
-    /// Worker threads, in all processes together.
+    /// Worker threads, in all processes.
     pub workers: u32,
-    /// The cores that they are pinned to; empty when they roam.
+    /// The cores that they are pinned to; empty when they are not pinned.
     pub cpus: Vec<u32>,
     /// Processes that the connections are spread over.
     pub processes: u32,
 }
 
-/// What a TLS handshake agreed on.
+/// What was negotiated in a TLS handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsInfo {
     /// `1.2` or `1.3`.
     pub version: String,
-    /// The name of the cipher suite, as the TLS library says it.
+    /// The name of the cipher suite, as the TLS library names it.
     pub cipher: String,
     /// The protocol that ALPN chose, if it chose one.
     pub alpn: Option<String>,
@@ -104,7 +104,7 @@ pub struct TlsInfo {
     pub insecure: bool,
 }
 
-/// The part of a load's life that an interval belongs to.
+/// The phase of a load that an interval belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -136,7 +136,7 @@ pub struct Interval<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// As it was asked for.
+    /// As planned.
     Complete,
     /// By SIGINT or SIGTERM.
     Interrupted,
@@ -166,7 +166,7 @@ pub enum ErrorKind {
     BadJob,
     /// Not one connection could be opened.
     Connect,
-    /// The machine does not allow what the job asks for.
+    /// The machine does not allow what the job needs.
     Limit,
     /// A system call failed that does not fail.
     Internal,

@@ -6,9 +6,9 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer as Source, Serialize, Serializer as Format};
 
-/// The shortest duration that is told apart, in nanoseconds; shorter ones are recorded as this.
+/// The shortest duration that is resolved, in nanoseconds; shorter ones are recorded as this.
 pub const LOWEST_NS: u64 = 1;
-/// The longest duration that is told apart: one hour in nanoseconds. Longer ones saturate.
+/// The longest duration that is resolved: one hour in nanoseconds. Longer ones saturate.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits.
 pub const DIGITS: u8 = 3;

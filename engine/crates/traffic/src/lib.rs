@@ -1,4 +1,4 @@
-//! What the engine saw: histograms, outcomes and counts, how they merge, and the events in which they are told.
+//! What the engine measured: histograms, outcomes and counts, how they merge, and the events that contain them.
 //!
 //! Merging is adding counts: associative, commutative, and it loses nothing. Percentiles are never merged.
 

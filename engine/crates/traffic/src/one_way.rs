@@ -40,12 +40,12 @@ impl Signed {
     }
 }
 
-/// The server's clock against ours, where answers tell it.
+/// The server's clock against ours, where answers contain it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OneWay {
     /// The server's clock minus ours when the request was written.
     pub to_server: Signed,
-    /// Ours when the answer was whole minus the server's.
+    /// Ours when the answer was complete, minus the server's.
     pub from_server: Signed,
 }
 

@@ -18,7 +18,7 @@ pub struct Slice {
     /// From the first byte of the TLS handshake to its end; none without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<Box<Histogram>>,
-    /// One-way times; none where no answer tells the server's clock.
+    /// One-way times; none where no answer contains the server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Box<OneWay>>,
     /// CPU time of the engine's process in nanoseconds.
@@ -58,12 +58,12 @@ impl Slice {
         self.counts.saturated += u64::from(saturated);
     }
 
-    /// The handshakes' durations, told from now on even when there is none. The first call allocates.
+    /// The durations of handshakes, written from now on even when there is none. The first call allocates.
     pub fn handshake_mut(&mut self) -> &mut Histogram {
         self.handshake.get_or_insert_default()
     }
 
-    /// The one-way times, told from now on even when there is none. The first call allocates.
+    /// The one-way times, written from now on even when there is none. The first call allocates.
     pub fn one_way_mut(&mut self) -> &mut OneWay {
         self.one_way.get_or_insert_default()
     }

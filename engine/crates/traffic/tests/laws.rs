@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_is_read_back(slice in slice(), times in any::<[u64; 3]>()) {
+    fn what_is_written_is_read_back(slice in slice(), times in any::<[u64; 3]>()) {
         let [index, start_ns, end_ns] = times;
         let interval = Interval { phase: Phase::Measure, index, start_ns, end_ns, slice: &slice };
         let read = read(&Event::Interval(interval));
@@ -200,7 +200,7 @@ fn each_outcome_has_its_own_counter() {
 }
 
 #[test]
-fn status_classes_are_told_when_they_occurred() {
+fn status_classes_are_written_when_they_occurred() {
     let mut status = StatusClasses::default();
     for code in [200, 204, 503, 999, 101] {
         status.count(code);

@@ -1,4 +1,4 @@
-//! A closed load: users who come, ask, are answered, think or keep a pace, and go.
+//! A closed load: users who join, send requests, think or keep a pace between them, and leave.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,22 +7,22 @@ use redline_pacing::{Change, Crowd, Move, Pace, Think};
 
 use super::{DueEvent, NEVER, Task};
 
-/// Who the users of one worker are, and what they do.
+/// The users of one worker.
 #[derive(Clone)]
 pub struct Users {
     pub crowd: Crowd,
     pub think: Think,
     pub pace: Option<Pace>,
-    /// How many requests each keeps in flight.
+    /// Requests that each keeps in flight.
     pub depth: u32,
     pub seed: u64,
-    /// The worker's number, and of how many: its users are those with this number modulo so many.
+    /// The number of the worker, and how many there are: its users are those whose number modulo `workers` is this one.
     pub worker: u32,
     pub workers: u32,
 }
 
 impl Users {
-    /// How many are there when the load begins.
+    /// How many are present when the load starts.
     pub fn at_start(&self) -> usize {
         let first = self.crowd.clone().take_while(|change| change.at_ns == 0);
         let moves = first.map(|change| if matches!(change.change, Move::Join(_)) { 1 } else { -1 });
@@ -32,12 +32,12 @@ impl Users {
 
 #[derive(Clone, Copy, Default)]
 struct User {
-    /// When it came, or, with a pace, when its first request is due.
+    /// When it joined, or, with a pace, when its first request is due.
     start_ns: u64,
-    /// Requests of it that have ended, and had when it came last.
+    /// How many of its requests have ended, and had ended when it last joined.
     turn: u64,
     turn_at_start: u64,
-    /// Requests of it that are due, or will be.
+    /// How many of its requests are due, or will be.
     in_play: u32,
     present: bool,
 }
@@ -50,11 +50,11 @@ pub struct Closed {
     worker: u32,
     workers: u32,
     epoch_ns: u64,
-    /// The next change, and those after it.
+    /// The next change of the number of users, and those after it.
     change: Option<Change>,
     changes: Crowd,
     users: Vec<User>,
-    /// When requests will fall due, and whose.
+    /// When requests will fall due, and of which user.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     pub waiting: VecDeque<Task>,
 }
@@ -82,7 +82,7 @@ impl Closed {
         closed
     }
 
-    /// When a user comes or goes, or a request falls due.
+    /// When a user joins or leaves, or a request falls due.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         let due_ns = self.timers.peek().map_or(NEVER, |Reverse((due_ns, _))| *due_ns);
@@ -107,9 +107,9 @@ impl Closed {
         let Some(Reverse((due_ns, user))) = self.timers.pop() else {
             return DueEvent::Nothing;
         };
-        let asker = &mut self.users[user as usize];
-        if !asker.present {
-            asker.in_play -= 1;
+        let user_state = &mut self.users[user as usize];
+        if !user_state.present {
+            user_state.in_play -= 1;
             return DueEvent::Nothing;
         }
         self.waiting.push_back(Task::new(due_ns, user));
@@ -136,9 +136,9 @@ impl Closed {
             self.users.resize(index as usize + 1, User::default());
         }
         let user = &mut self.users[index as usize];
-        // What it asked before it went, and is not answered, goes on.
+        // Its requests from before it left that are not answered count.
         let begins = self.depth - user.in_play;
-        // With a pace, the first is due when what is not answered has ended.
+        // With a pace, the first is due when those have ended.
         let turn_at_start = user.turn + u64::from(begins == 0);
         *user = User { start_ns, turn_at_start, in_play: self.depth, present: true, ..*user };
         for _ in 0..begins {
@@ -146,7 +146,7 @@ impl Closed {
         }
     }
 
-    /// A request of a user has ended: when its next one is due now, and waits, its due time.
+    /// A request of a user has ended. Returns the due time of the next one if it is due now, and waits.
     #[inline]
     pub fn ended(&mut self, task: Task, now_ns: u64, end_ns: u64) -> Option<u64> {
         let user = &mut self.users[task.user as usize];

@@ -1,4 +1,4 @@
-//! What is due, and what waits for a connection.
+//! Which requests are due, and which wait for a connection.
 
 mod closed;
 mod open;
@@ -13,18 +13,18 @@ use open::Open;
 /// Later than any time.
 pub const NEVER: u64 = u64::MAX;
 
-/// A request that is due, before anything is known of what it asks for.
+/// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// When it was due, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
-    /// Whose it is, in a closed load: the number of the user among those of this worker.
+    /// The number of its user among those of this worker, in a closed load.
     pub user: u32,
-    /// How often it was written in vain without its server having announced that.
+    /// How often it was written without an answer, not counting what its server announced.
     pub tries: u8,
-    /// Its number among all requests of the job; given when it is first written.
+    /// Its number among all requests of the job, set when it is first written.
     pub seq: u64,
-    /// When it was last written in vain.
+    /// When it was last written, if it was.
     pub written_ns: Option<u64>,
 }
 
@@ -34,23 +34,23 @@ impl Task {
     }
 }
 
-/// What happens next by itself.
+/// The next event of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DueEvent {
-    /// A request fell due then, and waits.
+    /// A request fell due at this time, and waits.
     Due(u64),
-    /// A user of a closed load came.
+    /// A user of a closed load joined.
     Joined,
-    /// A user of a closed load went.
+    /// A user of a closed load left.
     Left,
-    /// Something was to happen for a user who is not there any more.
+    /// An event of a user who has left.
     Nothing,
 }
 
 /// The requests of one worker's share of a load. Times are nanoseconds of the monotonic clock.
 pub struct Demand {
     kind: Kind,
-    /// Written in vain, and waiting to be written again, before all others.
+    /// Requests to be written again. They come before all others.
     returned: VecDeque<Task>,
     /// Nothing falls due at or after this.
     end_ns: u64,
@@ -62,7 +62,7 @@ enum Kind {
 }
 
 impl Demand {
-    /// Users who ask again when they are answered.
+    /// Users who send the next request when one is answered.
     pub fn closed(users: Users, epoch_ns: u64, end_ns: u64) -> Self {
         Self { kind: Kind::Closed(Closed::new(users, epoch_ns)), returned: VecDeque::new(), end_ns }
     }
@@ -76,7 +76,7 @@ impl Demand {
         matches!(self.kind, Kind::Open(_))
     }
 
-    /// When something next happens by itself; [`NEVER`] when nothing will.
+    /// When the next event is due; [`NEVER`] when there is none.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         let due_ns = match &self.kind {
@@ -86,7 +86,7 @@ impl Demand {
         if due_ns < self.end_ns { due_ns } else { NEVER }
     }
 
-    /// What happens next, happens. Only when there is something: see [`Demand::next_due_ns`].
+    /// Take the next event. There must be one: see [`Demand::next_due_ns`].
     #[inline]
     pub fn pop_due(&mut self) -> DueEvent {
         match &mut self.kind {
@@ -95,8 +95,8 @@ impl Demand {
         }
     }
 
-    /// A request has ended. A closed load's user asks again, now or later: when that request is due now, and waits, its due
-    /// time. It may lie in the past where users keep a pace.
+    /// A request has ended. In a closed load its user sends the next, now or later. Returns the due time of that one if it is
+    /// due now, and waits; it may be in the past where users keep a pace.
     #[inline]
     pub fn ended(&mut self, task: Task, now_ns: u64) -> Option<u64> {
         match &mut self.kind {
@@ -105,7 +105,7 @@ impl Demand {
         }
     }
 
-    /// How many wait.
+    /// How many requests wait.
     #[inline]
     pub fn waiting(&self) -> u64 {
         let fresh = match &self.kind {
@@ -115,7 +115,7 @@ impl Demand {
         fresh + self.returned.len() as u64
     }
 
-    /// When the request that waits first in line was due; [`NEVER`] when none waits.
+    /// When the first of the waiting requests was due; [`NEVER`] when none waits.
     pub fn oldest_due_ns(&self) -> u64 {
         if let Some(task) = self.returned.front() {
             return task.due_ns;
@@ -126,7 +126,7 @@ impl Demand {
         }
     }
 
-    /// Take the request that waits first in line.
+    /// Take the first of the waiting requests.
     #[inline]
     pub fn take(&mut self) -> Option<Task> {
         if let Some(task) = self.returned.pop_front() {
@@ -138,12 +138,12 @@ impl Demand {
         }
     }
 
-    /// A request was written in vain, and is to be written again.
+    /// A request is to be written again.
     pub fn give_back(&mut self, task: Task) {
         self.returned.push_back(task);
     }
 
-    /// Nothing falls due from this time on.
+    /// No request falls due from this time on.
     pub fn cut(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns);
     }

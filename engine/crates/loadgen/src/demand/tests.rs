@@ -19,9 +19,9 @@ fn task(due_ns: u64, user: u32) -> Task {
 }
 
 proptest! {
-    /// Whatever the order of falling due and taking, the queue is first come, first served, and loses nothing.
+    /// In whatever order requests fall due and are taken, the queue is first come, first served, and loses nothing.
     #[test]
-    fn an_open_queue_is_a_stretch_of_the_schedule(seed: u64, takes in prop::collection::vec(any::<bool>(), 0..300)) {
+    fn an_open_queue_is_a_part_of_the_schedule(seed: u64, takes in prop::collection::vec(any::<bool>(), 0..300)) {
         let mut demand = Demand::open(schedule(1e6, &Arrivals::Poisson, seed), 1000, NEVER);
         let mut due = schedule(1e6, &Arrivals::Poisson, seed).map(|due| due + 1000);
         let mut queue = VecDeque::new();
@@ -49,7 +49,7 @@ fn an_open_load_ends_before_its_end() {
 }
 
 #[test]
-fn users_begin_together_and_ask_again_until_the_end() {
+fn users_start_at_once_and_send_again_until_the_end() {
     let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
     assert_eq!(demand.next_due_ns(), 100);
     assert_eq!([demand.pop_due(), demand.pop_due()], [DueEvent::Due(100), DueEvent::Due(100)]);
@@ -64,7 +64,7 @@ fn users_begin_together_and_ask_again_until_the_end() {
 }
 
 #[test]
-fn what_was_written_in_vain_is_first_in_line_with_its_due_time() {
+fn a_request_to_be_written_again_is_first_and_keeps_its_due_time() {
     let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
     demand.pop_due();
     demand.pop_due();
@@ -76,7 +76,7 @@ fn what_was_written_in_vain_is_first_in_line_with_its_due_time() {
 }
 
 #[test]
-fn users_think_before_they_ask_again() {
+fn users_think_before_the_next_request() {
     let thinking = Users { think: Think::Fixed(50), ..users(&Profile::constant(1.0)) };
     let mut demand = Demand::closed(thinking, 100, 1000);
     demand.pop_due();
@@ -108,7 +108,7 @@ fn a_pace_does_not_move_because_an_answer_was_late() {
 }
 
 #[test]
-fn users_come_and_go() {
+fn users_join_and_leave() {
     let up_and_down = [Stage { to: 3.0, over_ns: 0 }, Stage { to: 3.0, over_ns: 1000 }, Stage { to: 1.0, over_ns: 0 }];
     let profile = Profile::new(1.0, &up_and_down, 500);
     assert_eq!(users(&profile).at_start(), 1);
@@ -120,9 +120,9 @@ fn users_come_and_go() {
     let (joined, left) = (DueEvent::Joined, DueEvent::Left);
     let due = |at| (at, DueEvent::Due(at));
     assert_eq!(happened, [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]);
-    // The two who went ask no more once they are answered.
-    let asked: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
-    assert_eq!(asked.iter().filter(|task| demand.ended(**task, 2000).is_some()).count(), 1);
+    // The two who left send no more once they are answered.
+    let tasks: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
+    assert_eq!(tasks.iter().filter(|task| demand.ended(**task, 2000).is_some()).count(), 1);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_user_keeps_its_depth() {
 }
 
 #[test]
-fn who_went_while_thinking_asks_no_more() {
+fn a_user_who_left_while_thinking_sends_no_more() {
     let profile = Profile::new(2.0, &[Stage { to: 1.0, over_ns: 0 }], 500);
     let thinking = Users { think: Think::Fixed(1000), ..users(&profile) };
     let mut demand = Demand::closed(thinking, 0, 10_000);
@@ -151,9 +151,9 @@ fn who_went_while_thinking_asks_no_more() {
     assert_eq!((demand.waiting(), demand.next_due_ns()), (1, NEVER));
 }
 
-/// It comes back while its request of before is unanswered: the first of its new pace is due all the same.
+/// A user joins again while its earlier request is unanswered: the first of its new pace is due all the same.
 #[test]
-fn who_comes_back_with_a_pace_begins_anew() {
+fn a_user_who_joins_again_starts_a_new_pace() {
     let away = [Stage { to: 0.0, over_ns: 0 }, Stage { to: 0.0, over_ns: 500 }, Stage { to: 1.0, over_ns: 0 }];
     let profile = Profile::new(1.0, &away, 500);
     let paced = Users { pace: Some(Pace::new(1e6).unwrap()), ..users(&profile) };

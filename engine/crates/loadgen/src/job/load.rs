@@ -1,4 +1,4 @@
-//! How hard to press.
+//! The load of a job.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ enum RawArrivals {
     ReplayedNs(Vec<u64>),
 }
 
-/// How hard to press.
+/// The load of a job.
 #[derive(Clone, Debug)]
 pub struct Load {
     pub shape: Shape,
@@ -98,7 +98,7 @@ pub enum Shape {
 }
 
 impl Load {
-    /// Connections that are held at most.
+    /// The most connections that are open.
     pub fn connections(&self) -> u32 {
         match &self.shape {
             Shape::Closed { users, .. } => users.most() as u32,
@@ -108,15 +108,15 @@ impl Load {
 }
 
 impl RawLoad {
-    /// Whether it changes at times that count from the beginning of the measurement.
-    pub fn has_a_course(&self) -> bool {
+    /// Whether it changes at times that are relative to the start of the measurement.
+    pub fn changes_over_time(&self) -> bool {
         match self {
             Self::Closed(closed) => !closed.stages.is_empty(),
             Self::Open(open) => !open.stages.is_empty() || matches!(open.arrivals, RawArrivals::ReplayedNs(_)),
         }
     }
 
-    /// `begins_ns` is when the measurement begins, after the epoch.
+    /// `begins_ns` is when the measurement starts, after the epoch.
     pub fn check(self, begins_ns: u64) -> Result<Load, EngineError> {
         match self {
             Self::Closed(closed) => closed.check(begins_ns),
@@ -247,7 +247,7 @@ fn check_depth(field: &str, depth: u32, requests_per_connection: Option<u32>) ->
 
 fn check_stages(field: &str, stages: &[RawStage], is_right: impl Fn(f64) -> bool) -> Result<Vec<Stage>, EngineError> {
     if stages.len() > MOST_STAGES {
-        return Err(bad(field, &format!("there are more than {MOST_STAGES}"), "draw the course with fewer lines"));
+        return Err(bad(field, &format!("there are more than {MOST_STAGES}"), "describe the load with fewer stages"));
     }
     for (i, stage) in stages.iter().enumerate() {
         if !is_right(stage.to) {

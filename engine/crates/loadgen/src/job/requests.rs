@@ -1,4 +1,4 @@
-//! What is asked, and which answer is right.
+//! The requests of a job, and the expected answers.
 
 use std::collections::BTreeMap;
 
@@ -80,11 +80,11 @@ pub struct Request {
     pub template: Template,
     pub expect: Expect,
     pub timestamp: Option<Timestamp>,
-    /// How its answers are to be read.
+    /// What to keep of its answers.
     pub asked: Asked,
 }
 
-/// Check all requests; with how often each is drawn.
+/// Validate all requests, and how often each is drawn.
 pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), EngineError> {
     if raw.is_empty() {
         return Err(bad("requests", "there is none", "give at least one request"));
@@ -106,7 +106,7 @@ impl RawRequest {
         let text_is_given = self.body_text.is_some();
         let body = match (self.body_text, self.body_base64) {
             (Some(_), Some(_)) => {
-                let message = "there is a body_base64, too";
+                let message = "there is a body_base64 as well";
                 return Err(bad(&within("body_text"), message, "give one of them, or none"));
             }
             (Some(text), None) => Body::Text(text),
@@ -151,7 +151,7 @@ impl RawExpect {
     fn check(self, place: &str) -> Result<Expect, EngineError> {
         if !(200..=599).contains(&self.status) {
             let message = format!("{} is not between 200 and 599", self.status);
-            let hint = "1xx answers are passed over, so none can be expected";
+            let hint = "1xx answers are skipped, so none can be expected";
             return Err(bad(&format!("{place}.status"), &message, hint));
         }
         let body_sha256 = self.body_sha256.as_deref().map(|hex| {

@@ -1,4 +1,4 @@
-//! Where the load goes, and how it is spoken to.
+//! The target of a job: its address, and how to speak to it.
 
 use std::net::IpAddr;
 
@@ -54,7 +54,7 @@ fn yes() -> bool {
     true
 }
 
-/// Where the load goes.
+/// The target of a job.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub host: String,
@@ -64,7 +64,7 @@ pub struct Target {
     pub sources: Vec<IpAddr>,
 }
 
-/// How it is spoken to over TLS.
+/// TLS to a target.
 #[derive(Clone, Debug)]
 pub struct Tls {
     pub client: Client,
@@ -73,7 +73,7 @@ pub struct Tls {
 
 impl RawTarget {
     pub fn check(self) -> Result<Target, EngineError> {
-        // An IPv6 address may stand in brackets, as it does in URLs; here it has none.
+        // An IPv6 address may be in brackets, as in URLs; they are removed here.
         let inner = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let host = inner.unwrap_or(&self.host).to_owned();
         if host.is_empty() || host.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'/') {
@@ -93,7 +93,7 @@ impl RawTls {
             "1.2" => Ok(Version::V1_2),
             "1.3" => Ok(Version::V1_3),
             other => {
-                let message = format!("{other:?} is not a version of TLS that this engine speaks");
+                let message = format!("{other:?} is not a version of TLS that this engine supports");
                 Err(bad(&format!("target.tls.versions[{i}]"), &message, "give \"1.2\", \"1.3\" or both"))
             }
         });

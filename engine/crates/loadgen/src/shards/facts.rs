@@ -1,4 +1,4 @@
-//! What this machine allows, read from the kernel. What cannot be read is not known, and is no limit.
+//! What this machine allows, read from the kernel. A limit that cannot be read is unknown, and does not count.
 
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What this machine allows now, as far as it is known.
+/// What this machine allows now; `None` where it is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Whether the target is this machine itself, so that the other ends of the connections are here too.
+    /// Whether the target is this machine itself, which then has both ends of the connections.
     pub target_is_local: bool,
     pub open_files_left: Option<u64>,
     /// Ports that the kernel may choose for a connection.
@@ -44,7 +44,7 @@ fn text(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// The number in a file that has nothing else; `None` for `max`.
+/// The number that a file consists of; `None` for `max`.
 fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.trim().parse().ok()
 }
@@ -121,7 +121,7 @@ fn groups(controller: &str) -> Vec<PathBuf> {
     Path::new(path).ancestors().map(|group| root.join(group)).collect()
 }
 
-/// `RLIMIT_NPROC` counts threads of the user, and does not hold for root.
+/// `RLIMIT_NPROC` counts the threads of a user, and does not limit root.
 fn threads_of_user() -> Option<u64> {
     let status = text("/proc/self/status")?;
     let uid: u32 = valued(&status, "Uid")?;
@@ -139,7 +139,7 @@ fn threads_of_user() -> Option<u64> {
     Some(most.saturating_sub(used))
 }
 
-/// A table that has no entry at all is not in use: nothing asks for tracking.
+/// A table without any entry is not in use.
 fn tracked_left() -> Option<u64> {
     let used = number("/proc/sys/net/netfilter/nf_conntrack_count").filter(|used| *used > 0)?;
     Some(number("/proc/sys/net/netfilter/nf_conntrack_max")?.saturating_sub(used))
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells_what_every_linux_tells() {
+    fn this_machine_has_the_limits_that_every_linux_has() {
         let facts = Facts::read([127, 0, 0, 1].into());
         assert!(facts.target_is_local);
         assert!(facts.open_files_left.is_some_and(|left| left > 0));

@@ -1,4 +1,4 @@
-//! What stands in the way of so many connections: said before the first is opened, by arithmetic on [`Facts`].
+//! Whether this machine allows the connections of a job, by arithmetic on [`Facts`], before the first is opened.
 
 use std::net::SocketAddr;
 
@@ -7,10 +7,10 @@ use redline_traffic::{EngineError, ErrorKind};
 use super::facts::Facts;
 use super::split::{Plan, Room};
 
-/// What the kernel keeps for one end of a connection: measured with 250 000 idle ones, rounded up.
+/// Kernel memory of one end of a connection: measured with 250 000 idle ones, rounded up.
 const SOCKET_BYTES: u64 = 5_000;
-/// Threads of a process that are not workers: the main one, the one that waits for signals, the one that listens to the
-/// coordinator, and the two with which the coordinator listens to it.
+/// Threads of a process besides its workers: the main one, the one that waits for signals, the one that reads orders, and the two
+/// of the coordinator that read its output.
 const OTHER_THREADS: u64 = 5;
 
 /// What a job needs.
@@ -18,14 +18,14 @@ const OTHER_THREADS: u64 = 5;
 pub struct Need {
     pub connections: u32,
     pub target: SocketAddr,
-    /// Different addresses that connections start from.
+    /// Different source addresses of connections.
     pub sources: u32,
     /// Memory of the engine for each connection, in bytes.
     pub engine_bytes: u64,
-    /// Whether each connection is watched by epoll.
+    /// Whether each connection is registered with epoll.
     pub watched: bool,
     pub room: Room,
-    /// `None` when there are no processes enough.
+    /// `None` when no number of processes is enough.
     pub plan: Option<Plan>,
 }
 
@@ -41,7 +41,7 @@ struct Obstacle {
 /// Whether the machine allows what the job needs.
 ///
 /// # Errors
-/// A `limit`: the lowest of those that stand in the way, how many connections it allows, and how to raise it; and the others.
+/// A `limit`: the lowest of those that are too low, how many connections it allows, and how to raise it; and the other ones.
 pub fn check(need: &Need, facts: &Facts) -> Result<(), EngineError> {
     let connections = need.connections;
     let checks = [descriptors, open_files, ports, memory, processes, watches, tracked];
@@ -51,8 +51,8 @@ pub fn check(need: &Need, facts: &Facts) -> Result<(), EngineError> {
     if obstacles.is_empty() {
         return Ok(());
     }
-    let told = |obstacle: &Obstacle| format!("{} for {}", obstacle.what, spelt(obstacle.allows));
-    let all: Vec<_> = obstacles.iter().map(told).collect();
+    let describe = |obstacle: &Obstacle| format!("{} for {}", obstacle.what, spelt(obstacle.allows));
+    let all: Vec<_> = obstacles.iter().map(describe).collect();
     let raise: Vec<_> = obstacles.iter().map(|obstacle| obstacle.raise.as_str()).collect();
     Err(EngineError {
         kind: ErrorKind::Limit,
@@ -65,7 +65,7 @@ fn spelt(connections: u64) -> String {
     if connections == 0 { "none".to_owned() } else { format!("{connections} of them") }
 }
 
-/// As long as processes can be added this is no limit, but each needs room for a connection, and there are not endlessly many.
+/// Processes can be added, but each needs room for a connection, and their number is limited.
 fn descriptors(need: &Need, _: &Facts) -> Option<Obstacle> {
     if need.plan.is_some() {
         return None;

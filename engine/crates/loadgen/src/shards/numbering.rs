@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cut_one_has_cut_the_whole() {
+    fn what_cut_one_has_cut_all() {
         let mut merging = Merging::new(3);
         for (shard, ended, end_ns) in
             [(0, Ended::Deadline, 170), (1, Ended::Interrupted, 180), (2, Ended::Complete, 175)]

@@ -1,7 +1,7 @@
-//! How a job is dealt to processes: pure arithmetic.
+//! Splitting a job among processes: pure arithmetic.
 //!
-//! A shard is given the whole job and told which of all workers are its own; each worker takes its share of users, rate,
-//! count and numbers by its number among all. So the load is the same whatever the number of processes.
+//! A shard gets the complete job and the numbers of its workers among all. Each worker takes its share of users, rate, count and
+//! request numbers by its number, so the load is the same whatever the number of processes.
 
 use std::net::SocketAddr;
 
@@ -9,12 +9,12 @@ use redline_pacing::MOST_WORKERS;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What one process may hold.
+/// How many descriptors one process may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// The hard limit of descriptors.
     pub descriptors: u64,
-    /// Descriptors that are neither connections nor a worker's.
+    /// Descriptors besides those of connections and workers.
     pub others: u64,
     /// Descriptors that each worker has besides its connections.
     pub per_worker: u64,
@@ -33,11 +33,11 @@ impl Room {
     }
 }
 
-/// Descriptors that the coordinator has for a moment while it starts a process: the other ends of its pipes, and one by which
-/// it hears whether it could be started.
+/// Descriptors that the coordinator needs for a moment to start a process: the other ends of its pipes, and one that reports
+/// whether it started.
 const STARTING: u64 = 8;
 
-/// How many processes do a job, with how many workers in all.
+/// How many processes do a job, and how many workers they have in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub processes: u32,
@@ -45,8 +45,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The fewest processes that a job needs; a job of too few workers is given as many as there are processes. `None` when
-    /// no number of processes is enough.
+    /// The fewest processes that a job needs, and at least one worker for each. `None` when no number of processes is enough.
     pub fn new(connections: u32, workers: u32, room: Room) -> Option<Self> {
         let least = u64::from(connections).div_ceil(room.connections().max(1)).max(1);
         (least..=room.processes())
@@ -74,16 +73,16 @@ impl Plan {
     }
 }
 
-/// What the job of a shard says under `shard`.
+/// The key `shard` in the job of a shard.
 #[derive(Serialize)]
 struct Shard {
     first_worker: u32,
     all_workers: u32,
-    /// The address that the target's name stands for, the same for all.
+    /// The address of the target, the same for all.
     target: SocketAddr,
 }
 
-/// A job that is dealt to shards.
+/// A job that is split among shards.
 pub struct JobSplit {
     job: Value,
     plan: Plan,
@@ -91,7 +90,7 @@ pub struct JobSplit {
 }
 
 impl JobSplit {
-    /// A job as it was read, all shards of which have so many nanoseconds from now.
+    /// The job as it was read; its shards have this many nanoseconds from now.
     ///
     /// # Errors
     /// When it is not JSON.
@@ -101,8 +100,8 @@ impl JobSplit {
         Ok(Self { job, plan, target })
     }
 
-    /// The job of one shard, which is a line: the whole job, with the workers of this process. One at a time, because bodies
-    /// may be long.
+    /// The job of one shard, as a line: the complete job, with the workers of that process. One at a time, because bodies may be
+    /// long.
     ///
     /// # Panics
     /// Never: a job that was checked is an object.
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_has_the_whole_job_and_its_own_workers() {
+    fn a_shard_has_the_complete_job_and_its_own_workers() {
         let job = json!({"load": {"closed": {"users": 250_000}}, "workers": 1, "deadline_ns": 9, "body": "a\nb"});
         let plan = Plan { processes: 2, workers: 3 };
         let mut deal = JobSplit::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7).unwrap();

@@ -1,4 +1,4 @@
-//! Opening connections without waiting for them.
+//! Sockets that connect without blocking.
 
 use std::io;
 use std::mem::size_of;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 use super::checked;
 
-/// An address in the form that the kernel takes.
+/// An address as the kernel takes it.
 #[derive(Clone, Copy)]
 pub struct Address {
     name: Name,
@@ -56,18 +56,18 @@ impl Address {
     }
 }
 
-/// A socket that sends without delay, to be connected to `target` from the local address `source`, or from the one that the
-/// kernel chooses. The port is chosen when it connects, so that one port serves many targets.
+/// A socket with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from one that the kernel chooses.
+/// The port is chosen when it connects, so that one port serves many targets.
 pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -> io::Result<TcpStream> {
     let family = if target.socket.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if nonblocking { libc::SOCK_NONBLOCK } else { 0 };
-    // SAFETY: no memory is passed; the descriptor returned is ours alone.
+    // SAFETY: no memory is passed; the returned descriptor has no other owner.
     let stream = unsafe { TcpStream::from_raw_fd(checked(libc::socket(family, kind, 0))?) };
     stream.set_nodelay(true)?;
     if let Some(source) = source {
         let on: libc::c_int = 1;
         let source = Address::new(SocketAddr::new(source, 0));
-        // SAFETY: the option takes an integer, whose size is given; the name is valid for as many bytes as are told.
+        // SAFETY: the option takes an integer, whose size is given; the name is valid for the length that is passed.
         unsafe {
             checked(libc::setsockopt(
                 stream.as_raw_fd(),
@@ -82,16 +82,16 @@ pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -
     Ok(stream)
 }
 
-/// Begin to connect. The socket becomes writable when it is connected or has failed, and [`TcpStream::take_error`] tells which.
+/// Start to connect. The socket becomes writable when it is connected or has failed: see [`TcpStream::take_error`].
 pub fn begin_connect(stream: &TcpStream, target: &Address) -> io::Result<()> {
-    // SAFETY: the name is valid for as many bytes as are told, and outlives the call.
+    // SAFETY: the name is valid for the length that is passed, and outlives the call.
     match checked(unsafe { libc::connect(stream.as_raw_fd(), target.name(), target.length()) }) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Make the next close a reset: what is unanswered is not waited for, and its port is free at once.
+/// Make the next close a reset, which does not wait for the peer and frees the port at once.
 pub fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let value: *const libc::linger = &raw const linger;
@@ -107,8 +107,8 @@ pub fn reset_on_close(stream: &TcpStream) {
     };
 }
 
-/// Whether a connection is to itself: TCP lets a socket that is given the target's own port as its source connect to itself
-/// (simultaneous open; RFC 9293, section 3.5) when nobody listens there.
+/// Whether a connection is to itself. TCP lets a socket that is given the target's own port as its source connect to itself
+/// (simultaneous open; RFC 9293, section 3.5) when nothing listens there.
 pub fn is_to_itself(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
 }
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_to_itself_is_told_from_others() {
+    fn a_connection_to_itself_is_detected() {
         let address = |port: u16| Address::new(SocketAddr::from(([127, 0, 0, 1], port)));
         let stream = new_socket(&address(0), None, true).unwrap();
         let any = address(0);
-        // SAFETY: the name is valid for as many bytes as are told.
+        // SAFETY: the name is valid for the length that is passed.
         checked(unsafe { libc::bind(stream.as_raw_fd(), any.name(), any.length()) }).unwrap();
         begin_connect(&stream, &address(stream.local_addr().unwrap().port())).unwrap();
         assert!(is_to_itself(&stream));

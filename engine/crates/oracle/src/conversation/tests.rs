@@ -1,7 +1,7 @@
 use super::{Conversation, Release, Respondent, add_decimal};
 use proptest::prelude::*;
 
-/// Answers with the name, when the function says so.
+/// Answers with the name, when the function allows it.
 struct When<F>(F);
 
 impl<F: FnMut(usize) -> Release> Respondent for When<F> {

@@ -106,7 +106,7 @@ fn descriptors_are_a_limit_when_processes_do_not_help() {
 }
 
 #[test]
-fn the_lowest_limit_is_told_first_and_the_others_after_it() {
+fn the_lowest_limit_is_reported_first_and_the_others_after_it() {
     let facts = Facts { tracked_left: Some(2000), epoll_watches: Some(1000), ..facts() };
     let trouble = check(&need(100_000, "127.0.0.1:80"), &facts).unwrap_err();
     let (first, second) = (trouble.message.find("watches").unwrap(), trouble.message.find("conntrack").unwrap());
