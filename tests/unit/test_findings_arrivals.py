@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import judge
-from redline.findings.arrivals import Slice, due_by, poisson_fault
+from redline.findings.arrivals import DueSlice, due_by, poisson_fault
 from redline.model import (
     Cell,
     FindingKind,
@@ -121,7 +121,7 @@ def test_good_poisson_arrivals_are_seldom_blamed() -> None:
     faults = 0
     for _ in range(400):
         counts = rng.poisson(50, 10)
-        faults += bool(poisson_fault(int(counts.sum()), 500, [Slice(int(count), 50.0, 0.0) for count in counts]))
+        faults += bool(poisson_fault(int(counts.sum()), 500, [DueSlice(int(count), 50.0, 0.0) for count in counts]))
     assert faults <= 1
 
 

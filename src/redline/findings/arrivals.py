@@ -18,7 +18,7 @@ FEWEST_SLICES = 5
 
 
 @dataclass(frozen=True)
-class Slice:
+class DueSlice:
     """An interval: what fell due in it, what should have, and how much of that may stand in one of its neighbours.
 
     A request counts in the interval in which the engine took it up, which may be a later one than that of its due time.
@@ -81,7 +81,7 @@ def due_by(shape: Open, ns: int) -> float:
     return (area + rate * left_ns) / 1e9
 
 
-def poisson_fault(due: int, expected: float, slices: Sequence[Slice]) -> str:
+def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
     """What Poisson arrivals would do less than once in 1 / ARRIVALS_P trials; empty for nothing.
 
     Their number is Poisson, and so are those of the intervals, whose squared distances in units of the variance sum to
@@ -109,7 +109,7 @@ def _dispersed(how: str, squares: float, intervals: int) -> str:
     )
 
 
-def _exact_fault(due: int, expected: float, slices: Sequence[Slice], allowed: int) -> str:
+def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed: int) -> str:
     """What a schedule without chance cannot do; `allowed` is what rounding at either end explains."""
     if abs(due - expected) > allowed:
         return f"{due:,} requests fell due where {expected:,.0f} should have"
@@ -119,7 +119,7 @@ def _exact_fault(due: int, expected: float, slices: Sequence[Slice], allowed: in
     return f"in one interval {worst.due:,} requests fell due where {worst.expected:,.0f} should have"
 
 
-def _slices(shape: Open, traffic: Traffic) -> list[Slice]:
+def _slices(shape: Open, traffic: Traffic) -> list[DueSlice]:
     slices, oldest_ns = [], traffic.measure_end_ns
     for one in reversed([interval for interval in traffic.intervals if interval.phase != "warmup"]):
         reaches_ns = one.start_ns - (one.lateness.max_ns if one.lateness.count else 0)
@@ -129,7 +129,7 @@ def _slices(shape: Open, traffic: Traffic) -> list[Slice]:
     return slices[::-1]
 
 
-def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest_ns: int) -> Slice:
+def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest_ns: int) -> DueSlice:
     """Of an interval that reaches back to one time with what it took up, as those after it do to another."""
 
     def due(from_ns: int, to_ns: int) -> float:
@@ -137,7 +137,7 @@ def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest
         return due_by(shape, to_ns - begins_ns) - due_by(shape, max(min(from_ns, to_ns) - begins_ns, 0))
 
     shifted = due(reaches_ns, one.start_ns) + due(oldest_ns, one.end_ns)
-    return Slice(one.counts.due, due(one.start_ns, one.end_ns), shifted)
+    return DueSlice(one.counts.due, due(one.start_ns, one.end_ns), shifted)
 
 
 def _lasts(interval: Interval) -> bool:

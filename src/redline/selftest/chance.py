@@ -1,7 +1,7 @@
 """What chance does to a run of finite length: quantiles of simulated runs of the same law and number of requests.
 
-Neighbours in a queue wait together, so a run of n requests tells less than n independent draws; simulating the
-run includes that.
+Neighbours in a queue wait together, so a run of n requests holds less information than n independent draws;
+simulating the run includes that.
 """
 
 from collections.abc import Callable

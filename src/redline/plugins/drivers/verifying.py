@@ -49,15 +49,15 @@ def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traf
         )
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch) / "engine.log"
-            asked = f"{request.method} {first_of(request.path, cell.scenario.picks)}"
+            request_line = f"{request.method} {first_of(request.path, cell.scenario.picks)}"
             try:
                 counts = drive(Drive(cell=once, endpoint=endpoint, seed=1, cpus=(), workers=1, log=log)).counts
             except DriveError as error:
-                return f"{asked}: {error.problems[0].message}"
+                return f"{request_line}: {error.problems[0].message}"
         wrong = [kind.replace("_", " ") for kind, number in counts.outcomes if number and kind != "ok"]
         if wrong or not counts.outcomes.ok:
             classes = f" (status {', '.join(counts.status)})" if counts.status else ""
-            return f"{asked}: {', '.join(wrong) or 'no answer'}{classes}"
+            return f"{request_line}: {', '.join(wrong) or 'no answer'}{classes}"
     return None
 
 
@@ -71,7 +71,7 @@ def _verify_one(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
     within_s = verify_within_s(cell)
     picks = cell.scenario.picks
     path = first_of(request.path, picks)
-    asked = f"{request.method} {path}"
+    request_line = f"{request.method} {path}"
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port)
     try:
         tls = cell.variant.tls
@@ -79,15 +79,15 @@ def _verify_one(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
         connection.sock = connect(endpoint.host, endpoint.port, within_s, context, name)
         _send(connection, request, path, picks)
         answer = connection.getresponse()
-        return difference(request, asked, answer.status, _body(answer, request.expect.body_length))
+        return difference(request, request_line, answer.status, _body(answer, request.expect.body_length))
     except TimeoutError:
-        return f"{asked}: no whole answer within {within_s:.3g} s"
+        return f"{request_line}: no whole answer within {within_s:.3g} s"
     except http.client.HTTPException as error:
-        return f"{asked}: {_http_problem(error)}"
+        return f"{request_line}: {_http_problem(error)}"
     except ssl.SSLError as error:
-        return f"{asked}: TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
+        return f"{request_line}: TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
     except OSError as error:
-        return f"{asked}: {error.strerror or type(error).__name__}"
+        return f"{request_line}: {error.strerror or type(error).__name__}"
     finally:
         with contextlib.suppress(OSError):
             connection.close()
@@ -152,18 +152,18 @@ def _http_problem(error: http.client.HTTPException) -> str:
             return str(error) or type(error).__name__
 
 
-def difference(request: Request, asked: str, status: int, body: bytes) -> str | None:
+def difference(request: Request, request_line: str, status: int, body: bytes) -> str | None:
     """In one line, how an answer differs from the expected one; None when it does not."""
     expect = request.expect
     if status != expect.status:
-        return f"{asked}: status {status} instead of {expect.status}, body {shown(body)}"
+        return f"{request_line}: status {status} instead of {expect.status}, body {shown(body)}"
     if expect.body is not None and body != expect.body.encode():
-        return f"{asked}: body {shown(body)} instead of {shown(expect.body.encode())}"
+        return f"{request_line}: body {shown(body)} instead of {shown(expect.body.encode())}"
     if expect.body_length is not None and len(body) != expect.body_length:
         least = "at least " if len(body) > SHOWN_BYTES else ""
-        return f"{asked}: {least}{len(body)} bytes instead of {expect.body_length}"
+        return f"{request_line}: {least}{len(body)} bytes instead of {expect.body_length}"
     wrong = _hash_of(expect, body) or _json_of(expect, body) or _time_of(request.timestamp, body)
-    return wrong and f"{asked}: {wrong}"
+    return wrong and f"{request_line}: {wrong}"
 
 
 def shown(body: bytes) -> str:
