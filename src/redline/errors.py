@@ -5,7 +5,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where in a file something is wrong; line and column count from 1."""
 
     file: str
@@ -24,7 +24,7 @@ class Problem:
 
     message: str
     hint: str
-    place: Place | None = None
+    place: Location | None = None
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -39,7 +39,7 @@ class RedlineError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, hint: str, place: Place | None = None) -> None:
+    def __init__(self, message: str, *, hint: str, place: Location | None = None) -> None:
         super().__init__(message)
         self.problems: tuple[Problem, ...] = (Problem(message, hint, place),)
 
@@ -77,7 +77,7 @@ class LaunchError(RedlineError):
         message: str,
         *,
         hint: str,
-        place: Place | None = None,
+        place: Location | None = None,
         kind: Literal["start", "not_ready"] = "start",
         log_tail: str = "",
     ) -> None:

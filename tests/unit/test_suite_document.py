@@ -2,7 +2,7 @@
 
 import pytest
 
-from redline.errors import Place, UsageError
+from redline.errors import Location, UsageError
 from redline.suite.schema.document import parse_document
 
 
@@ -36,15 +36,15 @@ def test_a_file_that_says_yaml_1_1_means_its_words_all_the_same() -> None:
 
 def test_every_value_and_key_has_its_place() -> None:
     document = parse_document("a:\n  - b: 1\n    long: [x,\n      y]\n", "f.yaml")
-    assert document.place(("a", 0, "b")) == Place("f.yaml", 2, 8, "a[0].b")
-    assert document.place(("a", 0, "b"), key=True) == Place("f.yaml", 2, 5, "a[0].b")
-    assert document.place(("a", 0, "long", 1)) == Place("f.yaml", 4, 7, "a[0].long[1]")
+    assert document.place(("a", 0, "b")) == Location("f.yaml", 2, 8, "a[0].b")
+    assert document.place(("a", 0, "b"), key=True) == Location("f.yaml", 2, 5, "a[0].b")
+    assert document.place(("a", 0, "long", 1)) == Location("f.yaml", 4, 7, "a[0].long[1]")
 
 
 def test_what_is_not_written_is_placed_at_what_it_is_missing_from() -> None:
     document = parse_document("a:\n  b: {c: 1}\n", "f.yaml")
-    assert document.place(("a", "b", "missing", "deep")) == Place("f.yaml", 2, 3, "a.b.missing.deep")
-    assert document.place(("other",)) == Place("f.yaml", 1, 1, "other")
+    assert document.place(("a", "b", "missing", "deep")) == Location("f.yaml", 2, 3, "a.b.missing.deep")
+    assert document.place(("other",)) == Location("f.yaml", 1, 1, "other")
 
 
 def test_aliases_are_followed() -> None:

@@ -19,13 +19,13 @@ from redline.suite import (
     SHORTEST_PROBE_NS,
     Overrides,
     WrongValueError,
-    files_beside,
     load_catalogue,
     parse_objectives,
     parse_rate,
     parse_share,
     read_suite,
     read_text,
+    referenced_files,
     to_search,
 )
 from redline.suite.schema.load import MOST_CONNECTIONS
@@ -99,7 +99,7 @@ def read_suite_search(flags: LimitFlags, only: SuiteFlags) -> SuiteSearch:
     text = read_text(file)
     trials = _trials(only.trials)
     catalogue = load_catalogue(places.catalogue(file))
-    asked = read_suite(text, str(file), catalogue, only.overrides, files_beside(file))
+    asked = read_suite(text, str(file), catalogue, only.overrides, referenced_files(file))
     suite, ignored = to_search(asked, trials)
     sets = _suite_sets(flags, suite)
     _within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")

@@ -1,7 +1,7 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
 from redline.suite.catalogue import Catalogue
-from redline.suite.loading import files_beside, load_catalogue, load_suite, read_body, read_data, read_text
+from redline.suite.loading import load_catalogue, load_suite, read_body, read_data, read_text, referenced_files
 from redline.suite.planning import (
     SHORTEST_PROBE_NS,
     Capacities,
@@ -39,7 +39,6 @@ __all__ = [
     "capacity_slug",
     "expected_length_ns",
     "expected_trial_ns",
-    "files_beside",
     "load_catalogue",
     "load_suite",
     "make_capacity_plan",
@@ -55,6 +54,7 @@ __all__ = [
     "read_suite",
     "read_text",
     "read_times",
+    "referenced_files",
     "share_of",
     "share_text",
     "to_search",

@@ -3,7 +3,7 @@
 from pathlib import Path
 from stat import S_ISREG
 
-from redline.errors import Place, Problem, UsageError
+from redline.errors import Location, Problem, UsageError
 from redline.model import Scenario, ServerEntry, Suite
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
 from redline.suite.schema.units import did_you_mean
@@ -21,10 +21,10 @@ _YAML = (".yaml", ".yml")
 
 def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITTEN) -> Suite:
     """The suite of a file. Raises UsageError with every problem, each with file, line, column, field and hint."""
-    return read_suite(read_text(path), str(path), catalogue, overrides, files_beside(path))
+    return read_suite(read_text(path), str(path), catalogue, overrides, referenced_files(path))
 
 
-def files_beside(path: Path) -> Files:
+def referenced_files(path: Path) -> Files:
     """Reads the files that a suite or a scenario names, relative to its folder."""
     return lambda name: read_data(path.parent / name)
 
@@ -51,7 +51,7 @@ def load_catalogue(folder: Path) -> Catalogue:
         problems += found
     if (file := folder / "scenarios.yaml").exists():
         try:
-            scenarios, found = read_scenarios(read_text(file), str(file), files_beside(file))
+            scenarios, found = read_scenarios(read_text(file), str(file), referenced_files(file))
         except UsageError as error:
             found = list(error.problems)
         problems += found
@@ -107,7 +107,7 @@ def _text(path: Path, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         start = content.rfind(b"\n", 0, error.start) + 1
-        place = Place(str(path), content.count(b"\n", 0, error.start) + 1, error.start - start + 1)
+        place = Location(str(path), content.count(b"\n", 0, error.start) + 1, error.start - start + 1)
         raise UsageError("this is not UTF-8 text", hint="save the file as UTF-8", place=place) from None
 
 

@@ -19,7 +19,15 @@ from redline.report.sections.run import run_summary
 from redline.running.assembly import workbench
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
-from redline.suite import Overrides, files_beside, load_catalogue, make_capacity_plan, make_plan, read_suite, read_text
+from redline.suite import (
+    Overrides,
+    load_catalogue,
+    make_capacity_plan,
+    make_plan,
+    read_suite,
+    read_text,
+    referenced_files,
+)
 
 
 def run(
@@ -70,7 +78,7 @@ def run(
 def _create(file: Path, overrides: Overrides, output: Path | None, console: Console) -> RunSession:
     """Validate a suite, show what will be done, and build. Raises RedlineError."""
     catalogue, text = places.catalogue(file), read_text(file)
-    suite = read_suite(text, str(file), load_catalogue(catalogue), overrides, files_beside(file))
+    suite = read_suite(text, str(file), load_catalogue(catalogue), overrides, referenced_files(file))
     folder = output or places.new_run(suite.name)
     RunStore(folder).check_free()
     show_plans(make_capacity_plan(suite), make_plan(suite), console)

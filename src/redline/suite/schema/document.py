@@ -8,7 +8,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from redline.errors import Place, Problem, UsageError
+from redline.errors import Location, Problem, UsageError
 
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 Path = tuple[str | int, ...]
@@ -40,7 +40,7 @@ class Document:
                 return None
         return value
 
-    def place(self, path: Path, *, key: bool = False) -> Place:
+    def place(self, path: Path, *, key: bool = False) -> Location:
         """The place of a value, or with `key` of its key; of a missing value, the place where it belongs."""
         for length in range(len(path), -1, -1):
             shorter = path[:length]
@@ -48,8 +48,8 @@ class Document:
             spots = (self.keys, self.values) if key or length < len(path) else (self.values, self.keys)
             spot = spots[0].get(shorter) or spots[1].get(shorter)
             if spot:
-                return Place(self.file, *spot, field=dotted(path) or None)
-        return Place(self.file, 1, 1, field=dotted(path) or None)
+                return Location(self.file, *spot, field=dotted(path) or None)
+        return Location(self.file, 1, 1, field=dotted(path) or None)
 
 
 def dotted(path: Path) -> str:
@@ -64,18 +64,20 @@ def parse_document(text: str, file: str) -> Document:
         root = YAML().compose(text)
         if root is None:
             raise UsageError(
-                "the file is empty", hint="write at least the keys that are required", place=Place(file, 1, 1)
+                "the file is empty", hint="write at least the keys that are required", place=Location(file, 1, 1)
             )
         reader = _Reader(file)
         value = reader.convert(root, ())
     except RecursionError:
-        raise UsageError("this YAML is nested too deeply", hint="write it flatter", place=Place(file, 1, 1)) from None
+        raise UsageError(
+            "this YAML is nested too deeply", hint="write it flatter", place=Location(file, 1, 1)
+        ) from None
     except YAMLError as error:
         raise UsageError.of((_syntax_problem(error, text, file),)) from None
     except (ValueError, AttributeError, IndexError, KeyError, AssertionError) as error:
         # The YAML reader fails on some malformed tags and directives.
         message = f"this is not YAML that can be read ({type(error).__name__})"
-        raise UsageError(message, hint="remove YAML tags and directives", place=Place(file, 1, 1)) from None
+        raise UsageError(message, hint="remove YAML tags and directives", place=Location(file, 1, 1)) from None
     if reader.problems:
         raise UsageError.of(tuple(reader.problems))
     return Document(file, value, reader.values, reader.keys)
@@ -95,7 +97,7 @@ class _Reader:
         self.values[path] = _spot(node)
         if len(self.values) > MOST_NODES:
             message, hint = f"more than {MOST_NODES} values, aliases counted", "write less, or use fewer aliases"
-            raise UsageError(message, hint=hint, place=Place(self.file, *_spot(node)))
+            raise UsageError(message, hint=hint, place=Location(self.file, *_spot(node)))
         if id(node) in self._open:
             self._problem(node, path, "an alias that contains itself", "write the value out")
             return None
@@ -147,7 +149,7 @@ class _Reader:
             return text
 
     def _problem(self, node: Node, path: Path, message: str, hint: str) -> None:
-        self.problems.append(Problem(message, hint, Place(self.file, *_spot(node), field=dotted(path) or None)))
+        self.problems.append(Problem(message, hint, Location(self.file, *_spot(node), field=dotted(path) or None)))
 
 
 def _integer(text: str) -> int:
@@ -183,12 +185,12 @@ def _syntax_problem(error: YAMLError, text: str, file: str) -> Problem:
     if isinstance(error, ReaderError):
         line = text.count("\n", 0, error.position) + 1
         column = error.position - (text.rfind("\n", 0, error.position) + 1) + 1
-        place = Place(file, line, column)
+        place = Location(file, line, column)
         return Problem("a character that YAML does not allow", "remove the control character", place)
     if not isinstance(error, MarkedYAMLError):
-        return Problem(str(error).splitlines()[0], "see https://yaml.org/spec/1.2.2/", Place(file, 1, 1))
+        return Problem(str(error).splitlines()[0], "see https://yaml.org/spec/1.2.2/", Location(file, 1, 1))
     mark = error.problem_mark or error.context_mark
-    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file, 1, 1)
+    place = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file, 1, 1)
     words = " ".join(str(part) for part in (error.context, error.problem) if part)
     return Problem(f"this is not YAML: {words}", _syntax_hint(words), place)
 

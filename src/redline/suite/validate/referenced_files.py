@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from redline.errors import Place, Problem, UsageError
+from redline.errors import Location, Problem, UsageError
 from redline.model import Request
 from redline.model.template import Pick, placeholders
 from redline.suite.schema.document import Path
@@ -36,10 +36,10 @@ def read_times(text: str, file: str) -> tuple[int, ...]:
         written = line.partition("#")[0].strip()
         if not written:
             continue
-        at_ns = _time(written, Place(file, number, 1))
+        at_ns = _time(written, Location(file, number, 1))
         if times and at_ns < times[-1]:
             raise UsageError(
-                f"`{clip(written)}` is before the time above it", hint="sort the file", place=Place(file, number, 1)
+                f"`{clip(written)}` is before the time above it", hint="sort the file", place=Location(file, number, 1)
             )
         times.append(at_ns)
     if not times:
@@ -49,7 +49,7 @@ def read_times(text: str, file: str) -> tuple[int, ...]:
     return tuple(times)
 
 
-def _time(written: str, place: Place) -> int:
+def _time(written: str, place: Location) -> int:
     try:
         if written[-1].isalpha():
             return parse_duration(written)
