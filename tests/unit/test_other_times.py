@@ -86,7 +86,7 @@ def test_every_form_tells_them() -> None:
     assert "Handshakes and one-way times" in text["html"]
     assert text["html"].count("<td>to server</td>") == 1
     assert "handshake: p50" in text["md"]
-    assert "the server's told to 1.00 ms" in text["md"]
+    assert "the server's with a resolution of 1.00 ms" in text["md"]
     rows = [line.split(",") for line in text["csv"].splitlines() if "-server-" in line or "handshake-" in line]
     assert len(rows) == 9
     assert str(cell.other_times[1].p50_ns) in text["csv"]
@@ -120,7 +120,8 @@ def test_in_words() -> None:
     )
     short = to_server.model_copy(update={"p50_ns": -2_000_000, "p99_ns": -1_000, "max_ns": 5, "count": 1000})
     assert other_time(short) == (
-        "to server: p50 -2.00 ms, p99 -1.00 µs, max 5 ns (1,000 of them, by two clocks, the server's told to 1.00 ms)"
+        "to server: p50 -2.00 ms, p99 -1.00 µs, max 5 ns (1,000 of them, by two clocks, "
+        "the server's with a resolution of 1.00 ms)"
     )
 
 

@@ -4,7 +4,7 @@ import re
 
 from redline.model import CellReport, Metric, Report, Verdict
 from redline.report.render import RENDERERS
-from redline.report.render.html.places import rankings as rankings_of
+from redline.report.render.html.overview import rankings as rankings_of
 from tests.fakes import reports, studies
 from tests.fakes.pages import Page, data, section
 

@@ -1,4 +1,4 @@
-"""What a report tells, as people read it: quantities, and the words, intervals and signs that belong to a report.
+"""Quantities as people read them, and the words, intervals and signs that belong to a report.
 
 All functions are pure. The exact values stand in the JSON and CSV forms of a report; these texts are for eyes.
 """
@@ -104,10 +104,10 @@ def chances(comparison: Comparison) -> str:
     """`p 0.012, 0.048 adjusted for 4 comparisons`: how likely equal cells come out as far apart; empty without."""
     if comparison.p is None:
         return ""
-    told = f"p {_chance(comparison.p)}"
+    text = f"p {_chance(comparison.p)}"
     if comparison.p_adjusted is None or (comparison.family or 1) < 2:
-        return told
-    return f"{told}, {_chance(comparison.p_adjusted)} adjusted for {integer(comparison.family or 1)} comparisons"
+        return text
+    return f"{text}, {_chance(comparison.p_adjusted)} adjusted for {integer(comparison.family or 1)} comparisons"
 
 
 def held_back(comparison: Comparison) -> str:
@@ -134,10 +134,10 @@ def instant(unix_ns: int) -> str:
 def other_time(time: OtherTime) -> str:
     """`handshake: p50 1.24 ms, p99 3.10 ms, max 4.20 ms (1,024 of them)`; of one-way times how fine they are."""
     p99 = "" if time.p99_ns is None else f", p99 {duration(time.p99_ns)}"
-    told = f"{time.name}: p50 {duration(time.p50_ns)}{p99}, max {duration(time.max_ns)} ({integer(time.count)} of them"
+    text = f"{time.name}: p50 {duration(time.p50_ns)}{p99}, max {duration(time.max_ns)} ({integer(time.count)} of them"
     if time.resolution_ns is None:
-        return f"{told})"
-    return f"{told}, by two clocks, the server's told to {duration(time.resolution_ns)})"
+        return f"{text})"
+    return f"{text}, by two clocks, the server's with a resolution of {duration(time.resolution_ns)})"
 
 
 def one_line(text: str) -> str:
@@ -149,5 +149,5 @@ def one_line(text: str) -> str:
 
 def agreed(tls: AgreedTls) -> str:
     """`TLS 1.3, TLS13_AES_128_GCM_SHA256, h2`."""
-    told = [f"TLS {tls.version}", tls.cipher, tls.alpn, "certificate not checked" if tls.insecure else ""]
-    return ", ".join(part for part in told if part)
+    parts = [f"TLS {tls.version}", tls.cipher, tls.alpn, "certificate not checked" if tls.insecure else ""]
+    return ", ".join(part for part in parts if part)

@@ -9,7 +9,7 @@ from redline.ports import Renderer
 from redline.report.render import markdown
 from redline.report.render.csvfile import CsvRenderer
 from redline.report.render.html import HtmlRenderer
-from redline.report.render.html.limit import LimitHtmlRenderer
+from redline.report.render.html.limit_page import LimitHtmlRenderer
 from redline.report.sections.limit import limit_comment
 from redline.report.sections.run import run_comment
 

@@ -3,10 +3,15 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment
+from markupsafe import Markup
 
 from redline.model.limits import CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.quantities import rate
-from redline.report.render.html.limit_plots import drawn, percentiles_told
+from redline.report.render.html.limit_plots import drawn, known_percentiles, payload
+from redline.report.render.html.shell import asset, machine_facts, policy, templates
 from redline.report.sections import limit as words
 
 COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
@@ -35,11 +40,11 @@ class RateAxis:
     @classmethod
     def of(cls, rates: Iterable[float]) -> "RateAxis | None":
         """Wide enough for all of them; None for none."""
-        told = [each for each in rates if each > 0]
-        if not told:
+        known = [each for each in rates if each > 0]
+        if not known:
             return None
-        room = max((max(told) / min(told)) ** 0.08, 1.1)
-        return cls(min(told) / room, max(told) * room)
+        room = max((max(known) / min(known)) ** 0.08, 1.1)
+        return cls(min(known) / room, max(known) * room)
 
     def at(self, per_s: float) -> float:
         """Percent of the axis, held to its edges."""
@@ -111,7 +116,7 @@ class CellSection:
     @property
     def percentiles(self) -> tuple[tuple[str, int], ...]:
         """Those that some point of its curve tells: name and colour."""
-        return tuple((name, colour) for name, colour in COLOURS.items() if name in percentiles_told(self.cell))
+        return tuple((name, colour) for name, colour in COLOURS.items() if name in known_percentiles(self.cell))
 
     @property
     def bands(self) -> tuple[tuple[int, str], ...]:
@@ -180,3 +185,36 @@ def probe_note(probe: LimitProbe) -> str:
     client = f"not the server: {probe.client}" if probe.client else ""
     start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
     return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
+
+
+class LimitHtmlRenderer:
+    """LimitReport -> HTML. Texts are escaped; a content security policy allows our own style and scripts by hash."""
+
+    def render(self, report: LimitReport) -> bytes:
+        """The whole page; the same report gives the same bytes."""
+        style = "\n".join(map(asset, ("vendor/uPlot.min.css", "page.css", "limit.css")))
+        scripts = tuple(map(asset, ("vendor/uPlot.iife.min.js", "plot.js", "limit.js")))
+        text = (
+            _templates()
+            .get_template("limit.html.j2")
+            .render(
+                report=report,
+                page=limit_page(report),
+                title=words.title(report),
+                machine=machine_facts(report.environment),
+                # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
+                data=Markup(payload(report.cells)),  # noqa: S704
+                style=Markup(style),  # noqa: S704
+                scripts=tuple(map(Markup, scripts)),
+                policy=policy(style, *scripts),
+            )
+        )
+        return text.encode(errors="replace")
+
+
+@cache
+def _templates() -> Environment:
+    made = templates().overlay()
+    own = {"words": words, "rate": rate, "probe_note": probe_note}
+    made.globals = {**templates().globals, **own}
+    return made

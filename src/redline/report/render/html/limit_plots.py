@@ -28,7 +28,7 @@ class Band(TypedDict):
 
 
 class Course(TypedDict):
-    """The load past the edge: seconds, rates per second, nanoseconds, and when the overload began and ended."""
+    """The overload test: seconds, rates per second, nanoseconds, and when the overload began and ended."""
 
     t: list[float]
     asked: list[float]
@@ -58,11 +58,11 @@ def payload(cells: Sequence[CellLimit]) -> str:
 
 def drawn(cell: CellLimit) -> bool:
     """Whether there is a curve."""
-    return bool(percentiles_told(cell))
+    return bool(known_percentiles(cell))
 
 
-def percentiles_told(cell: CellLimit) -> tuple[str, ...]:
-    """Those that some point of the curve tells."""
+def known_percentiles(cell: CellLimit) -> tuple[str, ...]:
+    """Those that some point of the curve has."""
     columns = zip(PERCENTILES, zip(*map(_times, cell.curve), strict=True), strict=False)
     return tuple(name for name, times in columns if any(times))
 

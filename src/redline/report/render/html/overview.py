@@ -3,16 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.model import CellReport, Metric, Report
+from redline.model import CellReport, Metric, Ranking, Report
+from redline.report import format as fmt
 from redline.report.document import ChangeCell, Table
-from redline.report.render.html.bars import Bars, Scale
+from redline.report.render.html.bars import Bars, Scale, place_bar
 from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards, refusals, steps, worth_showing
-from redline.report.sections.costs import board_table
+from redline.report.sections.costs import board_table, rank_text, server_in, unranked
 from redline.report.sections.views import common_load
 from redline.suite.load_text import is_open
 
 _OPEN_AT_MOST = 48
 """So many numbers are shown unfolded; of more, the first load is, and the others are a click away."""
+
+
+_RANKINGS_OPEN = 8
+"""So many rankings are shown unfolded; of more, those of the first load are."""
 
 
 @dataclass(frozen=True)
@@ -158,3 +163,73 @@ def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:
         for line, column in places
     ]
     return "; ".join(named[:4]) + (f"; and {len(named) - 4} more" if len(named) > 4 else "")
+
+
+@dataclass(frozen=True)
+class PlaceView:
+    """One place; `rank` is `2`, or `2=` when others share it."""
+
+    rank: str
+    server: str
+    value: str
+    spread: str
+    fill: str
+    error: str
+
+
+@dataclass(frozen=True)
+class RankingView:
+    """One scenario in one setting."""
+
+    scenario: str
+    setting: str
+    metric: Metric
+    places: tuple[PlaceView, ...]
+
+
+@dataclass(frozen=True)
+class RankedLoad:
+    """All rankings of one load, and the subjects that are in none of them."""
+
+    load: str
+    load_text: str
+    rankings: tuple[RankingView, ...]
+    unranked: tuple[str, ...]
+    open: bool
+
+
+def rankings(report: Report) -> tuple[RankedLoad, ...]:
+    """By load, in the report's order; empty without rankings."""
+    cells = {cell.cell_id: cell for cell in report.cells}
+    loads = tuple(dict.fromkeys(ranking.load for ranking in report.rankings))
+    return tuple(
+        _of_load(load, report, cells, unfolded=first == 0 or len(report.rankings) <= _RANKINGS_OPEN)
+        for first, load in enumerate(loads)
+    )
+
+
+def _places(ranking: Ranking, cells: dict[str, CellReport]) -> tuple[PlaceView, ...]:
+    """The places of one ranking, in order."""
+    ends = (place.estimate.value if place.estimate.high is None else place.estimate.high for place in ranking.places)
+    largest = 1.02 * max(ends, default=0.0)
+    return tuple(
+        PlaceView(
+            rank_text(ranking, place),
+            server_in(ranking, place, cells),
+            fmt.amount(place.estimate.value, place.estimate.unit),
+            fmt.spread(place.estimate),
+            *place_bar(place.estimate, largest),
+        )
+        for place in ranking.places
+    )
+
+
+def _of_load(load: str, report: Report, cells: dict[str, CellReport], *, unfolded: bool) -> RankedLoad:
+    views = tuple(
+        RankingView(ranking.scenario, ranking.setting, ranking.metric, _places(ranking, cells))
+        for ranking in report.rankings
+        if ranking.load == load
+    )
+    shown = (place.cell_id for ranking in report.rankings if ranking.load == load for place in ranking.places)
+    text = common_load(cells[cell_id] for cell_id in shown if cell_id in cells)
+    return RankedLoad(load, text, views, unranked(report, load), unfolded)

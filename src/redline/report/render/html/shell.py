@@ -1,12 +1,20 @@
-"""What every page is put together from: the style, the scripts, and the policy that allows these texts alone."""
+"""What every page is made of: templates, style, scripts, the policy that allows only these, facts of the machine."""
 
 import base64
 import hashlib
 from functools import cache
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from redline.model import Environment as Machine
+from redline.model import Grade, Metric, Verdict
+from redline.report import format as fmt
+from redline.report.render.html.tables import breakable, look_of, table_html
+from redline.report.sections.trials import precision_text, trial_text, warm_ups
+from redline.report.sections.views import invalid_findings, invalid_reason
+
 _HERE = Path(__file__).parent
-TEMPLATES = _HERE / "templates"
 _ASSETS = _HERE / "assets"
 
 
@@ -27,3 +35,56 @@ def policy(style: str, *scripts: str) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+@cache
+def templates() -> Environment:
+    """Every template of this package, with what all of them may say."""
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.globals.update(
+        fmt=fmt,
+        invalid_reason=invalid_reason,
+        warm_ups=warm_ups,
+        trial_text=trial_text,
+        invalid_findings=invalid_findings,
+        precision_text=precision_text,
+        breakable=breakable,
+        table_html=table_html,
+        look_of=look_of,
+        verdict_marks=fmt.MARKS,
+        grade_marks=fmt.GRADE_MARKS,
+        Verdict=Verdict,
+        Grade=Grade,
+        Metric=Metric,
+    )
+    return made
+
+
+_SHARES = ("steal_share", "busy_share")
+
+
+def machine_facts(machine: Machine) -> list[tuple[str, str]]:
+    """Each fact of the environment with a name and a text; what is not known is `unknown`."""
+    facts = []
+    for name in Machine.model_fields:
+        value = getattr(machine, name)
+        if value is None or value in ("", ()):
+            text = "cores not fixed" if name.endswith("_cpus") else "unknown"
+        elif name.endswith("_bytes"):
+            text = fmt.size(value)
+        elif name in _SHARES:
+            text = fmt.percent(value)
+        elif isinstance(value, bool):
+            text = "on" if value else "off"
+        elif name == "port_range":
+            text = f"{value[0]} to {value[1]}"
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        facts.append((name.removesuffix("_bytes").replace("_", " "), text))
+    return facts

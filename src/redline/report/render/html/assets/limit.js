@@ -1,5 +1,5 @@
 "use strict";
-// Draws the curves of a limit, and what was past the edge, from the JSON in #data. All tables stand without this script.
+// Draws the curves of a limit, and of its overload test, from the JSON in #data. All tables stand without this script.
 (() => {
   const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized } = plotting;
   const data = JSON.parse(document.getElementById("data").textContent);
