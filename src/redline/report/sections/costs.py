@@ -86,7 +86,7 @@ def board_table(
     *,
     against: str = "",
 ) -> Table:
-    """A row for each pair of servers, a column for each workload; settings are told where they vary."""
+    """A row for each pair of servers, a column for each workload; settings are shown where they vary."""
     has_settings = any(pair.setting for pair in board.lines)
     rows = (
         (

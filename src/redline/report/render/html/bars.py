@@ -100,12 +100,12 @@ class Scale:
 
     def _error(self, ratio: Estimate, middle: int) -> str:
         """From end to end with a cap on each, or an arrow where the interval, or the bar itself, goes on."""
-        told = ratio.low is not None and ratio.high is not None
+        bounded = ratio.low is not None and ratio.high is not None
         low, high = (_percent(ratio.value if end is None else end) for end in (ratio.low, ratio.high))
-        parts = [f"M{self.at(low)} {middle}H{self.at(high)}"] if told else []
+        parts = [f"M{self.at(low)} {middle}H{self.at(high)}"] if bounded else []
         for end in dict.fromkeys((low, high)):
             if self.low <= end <= self.high:
-                parts += [f"M{self.at(end)} {middle - _HALF_CAP}v{2 * _HALF_CAP}"] if told else []
+                parts += [f"M{self.at(end)} {middle - _HALF_CAP}v{2 * _HALF_CAP}"] if bounded else []
             else:
                 turn = _ARROW if end > self.high else -_ARROW
                 parts.append(f"M{self.at(end) - turn} {middle - 5}l{turn} 5l{-turn} 5")

@@ -141,7 +141,7 @@ class LimitPage:
 
     @property
     def several_scenarios(self) -> bool:
-        """Whether the scenario has to be told."""
+        """Whether the scenario has to be shown."""
         return len({cell.scenario for cell in self.report.cells}) > 1
 
 
