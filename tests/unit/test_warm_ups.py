@@ -1,4 +1,4 @@
-"""How warm-ups are told: one line for cells that are alike, in every form of a report."""
+"""How warm-ups are text: one line for cells that are alike, in every form of a report."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def cell(*warm_up: WarmUp | None) -> CellReport:
 
 
 @pytest.mark.parametrize(
-    ("seen", "told"),
+    ("seen", "text"),
     [
         ((None, None), ""),
         ((FLAT, FLAT), "flat; measured from 5.00 s"),
@@ -37,8 +37,8 @@ def cell(*warm_up: WarmUp | None) -> CellReport:
         ((SLOWER, NEVER), "1 of 2 trials slowing down, by 12%, 1 never steady; measured from 8.00 s to 1 min"),
     ],
 )
-def test_a_cell_is_told_by_the_kinds_of_its_trials(seen: tuple[WarmUp | None, ...], told: str) -> None:
-    assert warm_up_text(cell(*seen)) == told
+def test_a_cell_is_described_by_the_kinds_of_its_trials(seen: tuple[WarmUp | None, ...], text: str) -> None:
+    assert warm_up_text(cell(*seen)) == text
 
 
 def test_servers_that_are_alike_share_a_line() -> None:
