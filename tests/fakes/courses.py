@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from redline.findings.changes import Floats
-from redline.findings.warming import Course, is_warm
+from redline.findings.warming import Timeline, is_warm
+from redline.stats.samples import Floats
 
 INTERVAL_S = 0.5
 BUDGET_S = 60.0
@@ -59,16 +59,16 @@ class Noise:
         return values - np.where(rng.random(n) < self.blips, 0.5, 0.0)
 
 
-def course(shape: Shape, noise: Noise, rng: Generator, seconds: float = BUDGET_S) -> Course:
+def course(shape: Shape, noise: Noise, rng: Generator, seconds: float = BUDGET_S) -> Timeline:
     """So many seconds of a server of this shape."""
     ends = np.arange(1, round(seconds / INTERVAL_S) + 1, dtype=np.float64) * np.float64(INTERVAL_S)
     speeds = shape(ends - INTERVAL_S / 2) + noise.draw(len(ends), rng)
-    return Course(tuple(int(end * 1e9) for end in ends), speeds)
+    return Timeline(tuple(int(end * 1e9) for end in ends), speeds)
 
 
-def begun_s(whole: Course) -> float | None:
+def begun_s(whole: Timeline) -> float | None:
     """When the measurement would have begun, asked after every interval; None when the course was not long enough."""
     for n in range(1, len(whole.ends_ns) + 1):
-        if is_warm(Course(whole.ends_ns[:n], whole.speeds[:n])):
+        if is_warm(Timeline(whole.ends_ns[:n], whole.speeds[:n])):
             return whole.ends_ns[n - 1] / 1e9
     return None

@@ -12,8 +12,8 @@ import numpy as np
 
 from redline.model import Metric
 from redline.stats import Ratios, estimate
+from redline.stats.estimate import Spread, over_trials, within_trials
 from redline.stats.samples import BLOCKS, Floats
-from redline.stats.spread import Spread, over_trials, within_trials
 
 TRUTH = 1_000.0
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from redline.model import Metric, Recording, Verdict
-from redline.stats import paired, sample_of, verdict
+from redline.stats import Trial, paired, sample_of, verdict
 from redline.storage.runs import RunStore
 
 DRAWS = 400
@@ -54,8 +54,8 @@ def _drawn(rounds: Sequence[_Pair], count: int, rng: np.random.Generator) -> lis
 
 
 def _different(rounds: Sequence[_Pair], share: float) -> bool:
-    ours = sample_of([_slower(one, share) for one, _ in rounds], Metric.THROUGHPUT)
-    theirs = sample_of([other for _, other in rounds], Metric.THROUGHPUT)
+    ours = sample_of([Trial(_slower(one, share)).numbers for one, _ in rounds], Metric.THROUGHPUT)
+    theirs = sample_of([Trial(other).numbers for _, other in rounds], Metric.THROUGHPUT)
     found = paired(ours, theirs)
     assert found is not None, "every trial answered something"
     return verdict(found.ratio, Metric.THROUGHPUT, THRESHOLD) in (Verdict.FASTER, Verdict.SLOWER)

@@ -12,8 +12,7 @@ from scipy import stats
 
 from redline.model import Metric, Verdict
 from redline.stats import Sample, estimate, paired_ratio, verdict
-from redline.stats.resample import resamples
-from redline.stats.samples import plain
+from redline.stats.samples import resamples
 from tests.fakes.trials import World
 
 Interval = tuple[float, float]
@@ -52,7 +51,7 @@ def jackknife(sample: Sample) -> Interval:
     """A t interval with the standard error of leaving out one trial at a time."""
     logs = np.log(sample.at(np.ones((sample.n, sample.n)) - np.eye(sample.n)))
     error = np.sqrt((sample.n - 1) / sample.n * ((logs - logs.mean()) ** 2).sum())
-    half, value = stats.t.ppf(0.975, sample.n - 1) * error, plain(sample)
+    half, value = stats.t.ppf(0.975, sample.n - 1) * error, sample.value
     return float(value * np.exp(-half)), float(value * np.exp(half))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.findings import RULES, judge
-from redline.findings.steadiness import trend
+from redline.findings.rules import TREND_P
 from redline.model import (
     Cell,
     Closed,
@@ -27,6 +27,7 @@ from redline.model import (
     Tls,
 )
 from redline.quantities import percent
+from redline.stats.series import trend
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, SLOW, STEADY, simulated_cell, simulated_recording
 
@@ -196,7 +197,7 @@ def test_messages_write_durations_as_the_tables_do() -> None:
 
 def test_noise_is_seldom_called_a_trend() -> None:
     rng = np.random.default_rng(1)
-    alarms = sum(trend(list(np.exp(rng.normal(0, 0.1, 10)))) != 0 for _ in range(3_000))
+    alarms = sum(trend(list(np.exp(rng.normal(0, 0.1, 10))), TREND_P) != 0 for _ in range(3_000))
     assert alarms <= stats.binom.ppf(1 - 1e-4, 3_000, 0.001)
 
 
@@ -216,16 +217,16 @@ def test_a_trial_cut_short_is_not_told_that_it_is_short() -> None:
 
 
 def test_one_disturbed_interval_is_no_trend() -> None:
-    assert trend([100, 101, 99, 100, 102, 98, 100, 101, 99, 40]) == 0
+    assert trend([100, 101, 99, 100, 102, 98, 100, 101, 99, 40], TREND_P) == 0
 
 
 def test_the_size_of_a_trend_is_from_first_to_last() -> None:
-    assert trend([100 * 1.05**i for i in range(10)]) == pytest.approx(1.05**9 - 1)
+    assert trend([100 * 1.05**i for i in range(10)], TREND_P) == pytest.approx(1.05**9 - 1)
 
 
 @given(st.lists(st.floats(1, 1e6), max_size=6))
 def test_too_few_intervals_show_no_trend(values: list[float]) -> None:
-    assert trend(values) == 0
+    assert trend(values, TREND_P) == 0
 
 
 @given(st.sampled_from(list(FindingKind)), st.floats(0, 10), st.floats(0, 10))

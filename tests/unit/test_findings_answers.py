@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from redline.findings import judge, judge_cell
-from redline.findings.answers import from_end_to_end
+from redline.findings.steadiness import from_end_to_end
 from redline.model import (
     Cell,
     Expected,
@@ -15,6 +15,7 @@ from redline.model import (
     Request,
     Scenario,
 )
+from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, SIMPLE_GET, simulated_cell, simulated_recording
 
@@ -62,13 +63,14 @@ def test_where_the_length_is_compared_or_answers_were_wrong_it_has_another_name(
 
 
 def test_answers_that_are_shorter_in_some_trials_are_told_of_the_cell() -> None:
-    trials = [simulated_recording(STATUS_ONLY, position=i, seed=i) for i in range(6)]
+    trials = [Trial(simulated_recording(STATUS_ONLY, position=i, seed=i)) for i in range(6)]
     assert FindingKind.SHRINKING_ANSWERS not in {one.kind for one in judge_cell(STATUS_ONLY, trials, planned=6)}
     for index in (1, 4):
         traffic = trials[index].traffic
         assert traffic is not None
         counts = traffic.counts.model_copy(update={"bytes_received": traffic.counts.bytes_received // 2})
-        trials[index] = trials[index].model_copy(update={"traffic": traffic.model_copy(update={"counts": counts})})
+        halved = {"traffic": traffic.model_copy(update={"counts": counts})}
+        trials[index] = Trial(trials[index].recording.model_copy(update=halved))
     found = [one for one in judge_cell(STATUS_ONLY, trials, planned=6) if one.kind is FindingKind.SHRINKING_ANSWERS]
     assert [(one.grade, one.position) for one in found] == [(Grade.WARN, None)]
     assert "in 4 trials" in found[0].message

@@ -1,6 +1,7 @@
 """Findings about how the trials of a cell differ: drift, likeness in turn, two groups; and independent ones."""
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,15 +10,20 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from redline.findings import judge_cell
-from redline.findings.groups import critical, two_groups
-from redline.findings.rounds import too_narrow
-from redline.model import Cell, FindingKind, Grade, Recording
+from redline.findings.rules import AUTOCORRELATION_P
+from redline.model import Cell, Finding, FindingKind, Grade, Recording
+from redline.stats import Trial
+from redline.stats.series import critical_gap, interval_excess, two_groups
 from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
 
 CLOSED = simulated_cell(load=SATURATE)
 OPEN = simulated_cell(load=STEADY)
 OF_TRIALS = {FindingKind.RUN_DRIFT, FindingKind.AUTOCORRELATION, FindingKind.BIMODAL}
 ONE = simulated_recording(CLOSED)
+
+
+def judged(cell: Cell, recordings: Sequence[Recording]) -> tuple[Finding, ...]:
+    return judge_cell(cell, [Trial(one) for one in recordings], planned=len(recordings))
 
 
 def trials(speeds: list[float]) -> list[Recording]:
@@ -34,7 +40,7 @@ def trials(speeds: list[float]) -> list[Recording]:
 
 def raised(speeds: list[float], cell: Cell = CLOSED) -> dict[FindingKind, Grade]:
     made = trials(speeds)
-    found = judge_cell(cell, [*made[1:], made[0]], planned=len(made))
+    found = judged(cell, [*made[1:], made[0]])
     assert all(one.position is None and one.cell_id == cell.id for one in found)
     return {one.kind: one.grade for one in found if one.kind in OF_TRIALS}
 
@@ -74,7 +80,7 @@ def test_an_open_load_drifts_in_its_response_times() -> None:
                 update={"position": position, "traffic": one.traffic.model_copy(update={"response": slower})}
             )
         )
-    found = {one.kind: one for one in judge_cell(OPEN, made, planned=8)}
+    found = {one.kind: one for one in judged(OPEN, made)}
     assert found[FindingKind.RUN_DRIFT].grade is Grade.WARN
     assert "p50 response time rose" in found[FindingKind.RUN_DRIFT].message
 
@@ -84,7 +90,7 @@ def test_trials_that_are_like_those_before_them_make_the_interval_too_narrow() -
     found = raised(waves)
     assert found.get(FindingKind.AUTOCORRELATION) is Grade.WARN
     assert FindingKind.RUN_DRIFT not in found
-    assert too_narrow(waves) > 2
+    assert interval_excess(waves, AUTOCORRELATION_P) > 2
     assert raised(sorted(waves)).get(FindingKind.AUTOCORRELATION) is None, "a drift is told as one"
 
 
@@ -93,16 +99,16 @@ def test_wandering_trials_are_seen_and_shuffled_ones_are_not() -> None:
     seen = shuffled = 0
     for _ in range(60):
         values = wandering(30, rng)
-        seen += too_narrow(values) > 1
-        shuffled += too_narrow(list(rng.permutation(values))) > 1
+        seen += interval_excess(values, AUTOCORRELATION_P) > 1
+        shuffled += interval_excess(list(rng.permutation(values)), AUTOCORRELATION_P) > 1
     assert seen > 30
     assert shuffled <= 1
 
 
 @given(st.lists(st.floats(0.1, 10), max_size=40))
 def test_an_interval_is_never_called_too_wide_and_few_trials_tell_nothing(values: list[float]) -> None:
-    assert too_narrow(values) >= 1
-    assert len(values) >= 10 or too_narrow(values) == 1
+    assert interval_excess(values, AUTOCORRELATION_P) >= 1
+    assert len(values) >= 10 or interval_excess(values, AUTOCORRELATION_P) == 1
 
 
 LOTTERY = [1.0, 1.2, 1.2, 1.0, 1.0, 1.2, 1.0, 1.2, 1.0]
@@ -111,7 +117,7 @@ LOTTERY = [1.0, 1.2, 1.2, 1.0, 1.0, 1.2, 1.0, 1.2, 1.0]
 def test_two_modes_are_told_with_both() -> None:
     speeds = [one * mode for one, mode in zip(noise(9, sigma=0.003), LOTTERY, strict=True)]
     made = trials(speeds)
-    (found,) = (one for one in judge_cell(CLOSED, made, planned=9) if one.kind is FindingKind.BIMODAL)
+    (found,) = (one for one in judged(CLOSED, made) if one.kind is FindingKind.BIMODAL)
     assert found.grade is Grade.WARN
     assert re.search(r"5 with a rate near (19\.9|20\.\d) k/s, 4 near 2[34]\.\d k/s, 2\d% apart", found.message)
     assert "before all of the other" not in found.message
@@ -119,7 +125,7 @@ def test_two_modes_are_told_with_both() -> None:
 
 def test_two_modes_one_after_the_other_are_said_to_be_a_change() -> None:
     made = trials([one * mode for one, mode in zip(noise(9, sigma=0.003), sorted(LOTTERY), strict=True)])
-    (found,) = (one for one in judge_cell(CLOSED, made, planned=9) if one.kind is FindingKind.BIMODAL)
+    (found,) = (one for one in judged(CLOSED, made) if one.kind is FindingKind.BIMODAL)
     assert "before all of the other" in found.message
 
 
@@ -142,7 +148,7 @@ def test_one_group_is_seldom_taken_for_two(n: int) -> None:
 
 
 def test_the_more_trials_the_smaller_a_gap_may_be() -> None:
-    limits = [critical(n) for n in range(5, 40)]
+    limits = [critical_gap(n) for n in range(5, 40)]
     assert limits == sorted(limits, reverse=True)
 
 

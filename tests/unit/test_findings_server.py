@@ -15,6 +15,7 @@ from redline.model import (
     Option,
     Recording,
 )
+from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, simulated_cell, simulated_recording
 
@@ -107,7 +108,11 @@ def test_where_single_cores_are_known_theirs_counts(busy: float, grade: Grade | 
 )
 def test_a_server_that_fills_its_cores_is_told_once_a_cell(cell: Cell, behaviour: Behaviour, said: bool) -> None:
     trials = [simulated_recording(cell, behaviour, position=i, seed=i) for i in range(5)]
-    found = [one for one in judge_cell(cell, trials, planned=5) if one.kind is FindingKind.SERVER_LIMITED]
+    found = [
+        one
+        for one in judge_cell(cell, [Trial(one) for one in trials], planned=5)
+        if one.kind is FindingKind.SERVER_LIMITED
+    ]
     assert [(one.grade, one.position) for one in found] == ([(Grade.NOTE, None)] if said else [])
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from redline.findings import REASSURING, is_valid, judge, judge_cell, usable
 from redline.model import Cell, Failure, Finding, FindingKind, Grade, Recording
+from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, SLOW, STEADY, simulated_cell, simulated_recording
 
@@ -19,8 +20,12 @@ def doubts_about(
     cell: Cell, used: list[Recording], planned: int, ceiling_per_s: float | None = None
 ) -> tuple[Finding, ...]:
     """The doubts about a cell, without what is good to know."""
-    found = judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s)
+    found = judge_cell(cell, wrapped(used), planned=planned, ceiling_per_s=ceiling_per_s)
     return tuple(finding for finding in found if finding.kind not in REASSURING)
+
+
+def wrapped(recordings: list[Recording]) -> list[Trial]:
+    return [Trial(one) for one in recordings]
 
 
 def trials(*behaviours: Behaviour, cell: Cell = CLOSED) -> list[Recording]:
@@ -69,10 +74,10 @@ def test_nobody_is_told_to_ask_for_trials_that_were_asked_for(planned: int, says
 
 
 def test_few_requests_are_told() -> None:
-    found = judge_cell(SLOW_OPEN, trials(*[GOOD] * 5, cell=SLOW_OPEN), planned=5)
+    found = judge_cell(SLOW_OPEN, wrapped(trials(*[GOOD] * 5, cell=SLOW_OPEN)), planned=5)
     assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.NOTE}
     assert "1,000 requests" in found[0].message
-    found = judge_cell(SLOW_OPEN, trials(*[replace(GOOD, measured=0.5)] * 5, cell=SLOW_OPEN), planned=5)
+    found = judge_cell(SLOW_OPEN, wrapped(trials(*[replace(GOOD, measured=0.5)] * 5, cell=SLOW_OPEN)), planned=5)
     assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.WARN}
 
 
@@ -84,5 +89,5 @@ def test_a_throughput_near_the_ceiling_is_told(ceiling: float, grade: Grade | No
 
 def test_neither_the_ceiling_itself_nor_an_open_load_is_near_it() -> None:
     own = simulated_cell("oracle.null", ceiling=True)
-    assert judge_cell(own, trials(*[GOOD] * 5, cell=own), planned=5, ceiling_per_s=20_000) == ()
-    assert judge_cell(OPEN, trials(*[GOOD] * 5, cell=OPEN), planned=5, ceiling_per_s=5_000) == ()
+    assert judge_cell(own, wrapped(trials(*[GOOD] * 5, cell=own)), planned=5, ceiling_per_s=20_000) == ()
+    assert judge_cell(OPEN, wrapped(trials(*[GOOD] * 5, cell=OPEN)), planned=5, ceiling_per_s=5_000) == ()

@@ -128,4 +128,5 @@ def test_in_words() -> None:
 def test_of_a_trial_without_a_handshake_there_is_no_time() -> None:
     traffic = PLAIN.recordings[0].traffic
     assert traffic is not None
-    assert other_times([traffic.model_copy(update={"handshake": Histogram()})], None) == ()
+    assert traffic.all_handshakes is None
+    assert other_times([None, Histogram()], [traffic.measured_one_way], None) == ()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redline.analysis.changes import FEWEST_RUNS, noise, steps
 from redline.model import Metric, Verdict
 from redline.stats import Quantiles, Ratios
-from redline.stats.pooled import pooled
+from redline.stats.samples import pooled
 from tests.fakes.histories import told_series
 
 FLAT = [1000.0] * 30

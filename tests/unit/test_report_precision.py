@@ -7,14 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis import build_report
-from redline.analysis.precision import enough, precision, telling_metric, whole_rounds
-from redline.model import AutoTrials, Enough, Failure, Metric, Run
+from redline.analysis.judged import judge_run
+from redline.analysis.precision import enough, whole_rounds
+from redline.analysis.precision import precision as precision_of
+from redline.model import AutoTrials, Enough, Failure, Metric, Precision, Run
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
 REFUSED = Failure(stage="launch", kind="not_ready", message="it never answered", hint="read its output")
+
+
+def precision(run: Run) -> Precision | None:
+    return precision_of(run, judge_run(run))
 
 
 def deciding(run: Run, auto: AutoTrials) -> Run:
@@ -147,8 +153,8 @@ def test_a_round_is_whole_when_all_of_it_is_there(done: int) -> None:
 
 
 def test_what_users_wait_for_is_throughput_and_a_schedule_tells_p99() -> None:
-    assert telling_metric(SATURATE) is Metric.THROUGHPUT
-    assert telling_metric(STEADY) is Metric.P99
+    assert SATURATE.primary_metric is Metric.THROUGHPUT
+    assert STEADY.primary_metric is Metric.P99
 
 
 @pytest.mark.parametrize("form", ["md", "html"])

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.rates import CAVEAT
+from redline.analysis.compare import CAVEAT
 from redline.model import Closed, Comparison, Load, Metric, Run, Think, Verdict
-from redline.stats import SHARES
+from redline.stats import QUANTILE_OF
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_run
 
@@ -27,7 +27,7 @@ def found(run: Run) -> dict[Metric, Comparison]:
 def test_a_server_that_does_not_keep_up_is_not_compared_in_latency(hyper: Behaviour, axum: Behaviour, who: str) -> None:
     made = found(run_of(axum, STEADY, hyper))
     for metric, comparison in made.items():
-        if metric in SHARES:
+        if metric in QUANTILE_OF:
             assert comparison.refused.startswith(f"{who} answered 97% of what was due")
             assert (comparison.ratio, comparison.verdict, comparison.p) == (None, None, None)
         else:
@@ -52,7 +52,7 @@ def test_where_users_wait_the_ratio_of_latencies_is_told_to_follow_from_the_rate
     slower, alike = (found(run_of(replace(GOOD, rate_per_s=rate), load)) for rate in (16_000.0, 20_020.0))
     for metric, comparison in slower.items():
         assert comparison.refused == ""
-        assert comparison.caveat == (CAVEAT if metric in SHARES else "")
+        assert comparison.caveat == (CAVEAT if metric in QUANTILE_OF else "")
     assert slower[Metric.P99].verdict is Verdict.SLOWER
     rates = alike[Metric.THROUGHPUT].ratio
     assert rates is not None

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Estimate, Histogram, Metric
-from redline.stats import Quantiles, Ratios
-from redline.stats.difference import paired_difference
+from redline.stats import Quantiles, Ratios, paired_difference
 
 CPU = Metric.CPU_PER_REQUEST
 VALUES = st.floats(1e2, 1e7)

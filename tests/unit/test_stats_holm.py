@@ -6,37 +6,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from redline.analysis.families import judged_together
+from redline.analysis.compare import holm_verdicts
 from redline.model import Comparison, Estimate, Metric, Verdict
-from redline.stats import ALPHA, Ratios, holm, paired, verdict
+from redline.stats import ALPHA, Ratios, holm_adjust, paired, verdict
 
 chances = st.lists(st.floats(0, 1), max_size=30)
 
 
 def test_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
-    assert holm([0.5, 0.9]) == (1.0, 1.0)
-    assert holm([0.03]) == (0.03,)
-    assert holm([]) == ()
+    assert holm_adjust([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
+    assert holm_adjust([0.5, 0.9]) == (1.0, 1.0)
+    assert holm_adjust([0.03]) == (0.03,)
+    assert holm_adjust([]) == ()
 
 
 @given(chances)
 def test_adjusted_are_chances_no_smaller_than_plain_ones_and_no_larger_than_bonferronis(ps: list[float]) -> None:
-    adjusted = holm(ps)
+    adjusted = holm_adjust(ps)
     assert all(p <= each <= min(1, p * len(ps)) for p, each in zip(ps, adjusted, strict=True))
 
 
 @given(chances)
 def test_the_order_is_kept(ps: list[float]) -> None:
-    adjusted = holm(ps)
+    adjusted = holm_adjust(ps)
     by_plain = [adjusted[place] for place in sorted(range(len(ps)), key=lambda each: ps[each])]
     assert by_plain == sorted(by_plain)
-    assert holm(ps[::-1]) == adjusted[::-1]
+    assert holm_adjust(ps[::-1]) == adjusted[::-1]
 
 
 @given(chances, st.floats(0, 1))
 def test_more_comparisons_make_none_more_certain(ps: list[float], another: float) -> None:
-    assert all(one <= more for one, more in zip(holm(ps), holm([*ps, another]), strict=False))
+    assert all(one <= more for one, more in zip(holm_adjust(ps), holm_adjust([*ps, another]), strict=False))
 
 
 def comparison(metric: Metric, p: float | None, low: float = 1.05, high: float = 1.15) -> Comparison:
@@ -48,14 +48,14 @@ def comparison(metric: Metric, p: float | None, low: float = 1.05, high: float =
 
 def test_each_metric_is_a_family_and_the_interval_stays() -> None:
     slow = [comparison(Metric.P99, p) for p in (0.001, 0.02, 0.03)]
-    made = judged_together([*slow, comparison(Metric.P50, 0.03)])
+    made = holm_verdicts([*slow, comparison(Metric.P50, 0.03)])
     assert [each.verdict for each in made] == [
         Verdict.SLOWER,
         Verdict.SLOWER,
         Verdict.SLOWER,
         Verdict.SLOWER,
     ]
-    made = judged_together([*slow, comparison(Metric.P99, 0.04), comparison(Metric.P50, 0.03)])
+    made = holm_verdicts([*slow, comparison(Metric.P99, 0.04), comparison(Metric.P50, 0.03)])
     assert [each.verdict for each in made[:4]] == [Verdict.SLOWER, *[Verdict.INCONCLUSIVE] * 3]
     assert [each.held_back for each in made] == [False, True, True, True, False]
     assert [each.family for each in made] == [4, 4, 4, 4, 1]
@@ -67,14 +67,14 @@ def test_each_metric_is_a_family_and_the_interval_stays() -> None:
 def test_what_has_no_p_value_takes_no_part() -> None:
     refused = comparison(Metric.P99, None).model_copy(update={"ratio": None, "verdict": None, "refused": "why"})
     alone = comparison(Metric.P99, None)
-    made = judged_together([refused, comparison(Metric.P99, 0.04), alone])
+    made = holm_verdicts([refused, comparison(Metric.P99, 0.04), alone])
     assert (made[0], made[2]) == (refused, alone)
     assert (made[1].p_adjusted, made[1].family, made[1].verdict) == (0.04, 1, Verdict.SLOWER)
 
 
 def test_equivalence_is_not_held_back_by_others() -> None:
     same = comparison(Metric.P99, 0.01, 1.001, 1.01)
-    made = judged_together([same, *[comparison(Metric.P99, 0.9)] * 20])
+    made = holm_verdicts([same, *[comparison(Metric.P99, 0.9)] * 20])
     assert made[0].verdict is Verdict.EQUIVALENT
     assert not made[0].held_back
 
@@ -86,5 +86,5 @@ def test_a_family_of_equal_cells_seldom_holds_a_difference() -> None:
         rng = np.random.default_rng([seed, 3])
         baseline = Ratios(np.exp(rng.normal(0, 0.03, 5)), np.ones(5))
         found = [paired(Ratios(np.exp(rng.normal(0, 0.03, 5)), np.ones(5)), baseline) for _ in range(20)]
-        wrong += min(holm([each.p or 0.0 for each in found if each])) < ALPHA
+        wrong += min(holm_adjust([each.p or 0.0 for each in found if each])) < ALPHA
     assert wrong <= stats.binom.ppf(1 - 1e-4, families, 0.05)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from redline.model import Histogram, Metric
-from redline.stats import CONFIDENCE, Quantiles, Ratios, estimate, paired, requests_needed, unpaired
-from redline.stats.order import ranks_around
-from redline.stats.samples import block_sums, plain
-from redline.stats.spread import over_trials, within_trials
+from redline.model import Histogram, HistogramTable, Metric
+from redline.stats import CONFIDENCE, Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
+from redline.stats.distributions import quantile_ranks
+from redline.stats.estimate import over_trials, within_trials
+from redline.stats.samples import Merged, block_sums
 from redline.stats.trials import enough_beyond, sample_of
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_cell, simulated_recording
@@ -113,7 +113,7 @@ def test_trials_that_were_not_cut_alike_rest_on_trials_alone() -> None:
 @given(st.integers(1, 5_000), st.floats(0.01, 0.9999), st.sampled_from([0.9, 0.95, 0.99]))
 @settings(max_examples=50)
 def test_order_statistics_hold_the_quantile_as_often_as_they_say(count: int, q: float, confidence: float) -> None:
-    found = ranks_around(count, q, confidence)
+    found = quantile_ranks(count, q, confidence)
     if found is None:
         assert stats.binom.cdf(0, count, q) + stats.binom.pmf(count, count, q) > (1 - confidence) / 2
         return
@@ -125,8 +125,8 @@ def test_order_statistics_hold_the_quantile_as_often_as_they_say(count: int, q: 
 
 def test_order_statistics_by_hand() -> None:
     """The median of 31 values lies from the 10th to the 22nd; five values do not hold it at 95%."""
-    assert ranks_around(31, 0.5, 0.95) == (10, 22)
-    assert ranks_around(5, 0.5, 0.95) is None
+    assert quantile_ranks(31, 0.5, 0.95) == (10, 22)
+    assert quantile_ranks(5, 0.5, 0.95) is None
 
 
 def test_a_deep_percentile_of_trials_that_agree_has_the_interval_of_its_requests() -> None:
@@ -152,12 +152,12 @@ def test_recordings_are_cut_into_blocks() -> None:
     cell = simulated_cell(load=STEADY)
     recordings = [simulated_recording(cell, GOOD, seed=seed) for seed in (1, 2, 3)]
     for metric in (Metric.THROUGHPUT, Metric.P50, Metric.P99):
-        scores = sample_of(recordings, metric).scores()
+        scores = sample_of([Trial(one).numbers for one in recordings], metric).scores
         assert scores is not None
         assert scores.shape == (3, 10)
         assert scores.sum() == pytest.approx(0, abs=1e-9)
     for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY):
-        assert sample_of(recordings, metric).scores() is None
+        assert sample_of([Trial(one).numbers for one in recordings], metric).scores is None
 
 
 @pytest.mark.parametrize("q", [0.5, 0.99])
@@ -167,10 +167,10 @@ def test_blocks_tell_how_much_a_quantile_varies_where_trials_do_not_differ(q: fl
     for seed in range(60):
         rng = np.random.default_rng(seed)
         parts = tuple(tuple(Histogram.of(rng.lognormal(13, 0.5, 300)) for _ in range(10)) for _ in range(3))
-        sample = Quantiles(tuple(map(Histogram.merged, parts)), q, parts=parts)
+        sample = Quantiles(Merged(tuple(map(Histogram.merged, parts)), parts), q)
         spread = within_trials(sample)
         assert spread is not None
-        logs.append(math.log(plain(sample)))
+        logs.append(math.log(sample.value))
         told.append(spread.variance)
     assert np.mean(told) == pytest.approx(np.var(logs, ddof=1), rel=0.5)
 
@@ -180,10 +180,11 @@ def test_counts_up_to_a_value_are_those_of_its_slot(values: list[int], at: int) 
     made = Histogram.of(values)
     told, counts = made.buckets()
     slot = Histogram.of([at]).max_ns
-    found = Histogram.counts_up_to([made, Histogram()], at)
+    table = HistogramTable([made, Histogram()])
+    found = np.column_stack((table.counts_up_to(at), table.counts))
     assert found.tolist() == [[int(counts[told <= slot].sum()), len(values)], [0, 0]]
-    assert Histogram.counts_up_to([made], 0)[0, 0] == values.count(1)
-    assert Histogram.counts_up_to([], at).shape == (0, 2)
+    assert table.counts_up_to(0)[0] == values.count(1)
+    assert HistogramTable([]).counts_up_to(at).shape == (0,)
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=40), st.data())

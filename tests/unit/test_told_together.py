@@ -3,7 +3,7 @@
 import pytest
 
 from redline.analysis.cells import too_few
-from redline.analysis.rates import CAVEAT
+from redline.analysis.compare import CAVEAT
 from redline.model import Comparison, Estimate, Histogram, Metric, Report, TooFew, Verdict
 from redline.report import format as fmt
 from redline.report.render import RENDERERS

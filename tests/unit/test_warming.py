@@ -8,9 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redline.findings import judge, warm_up, warming
-from redline.findings.changes import FEWEST_POINTS, clipped, noise, segments
-from redline.findings.warming import LEAST_S, SAME, Course, Watch, course_of, last_stretch
-from redline.model import Cell, Closed, FindingKind, Grade, Interval, Load, Open
+from redline.findings.warming import (
+    FEWEST_POINTS,
+    LEAST_S,
+    SAME,
+    Timeline,
+    WarmupDetector,
+    last_stretch,
+    segments,
+    timeline_of,
+)
+from redline.model import Cell, Closed, FindingKind, Grade, Load, Open
+from redline.stats import Trial
+from redline.stats.series import clipped, noise
 from redline.suite.schema.types import SHORTEST_DETECTION_NS
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.courses import (
@@ -97,7 +107,7 @@ def test_the_least_budget_is_what_detection_takes() -> None:
 @pytest.mark.parametrize("load", [CLOSED, OPEN], ids=["closed", "open"])
 def test_a_watch_says_when_it_is_warm(load: Load) -> None:
     cell = detected(load)
-    watch = Watch(cell)
+    watch = WarmupDetector(cell)
     traffic = simulated_recording(cell).traffic
     assert traffic
     said = [watch.is_warm(interval) for interval in traffic.intervals if interval.phase == "warmup"]
@@ -111,7 +121,7 @@ def test_what_cannot_keep_up_is_not_warm_however_level() -> None:
     for achieved, warm in ((1.0, True), (0.97, True), (0.7, False)):
         traffic = simulated_recording(cell, replace(GOOD, achieved=achieved)).traffic
         assert traffic
-        watch = Watch(cell)
+        watch = WarmupDetector(cell)
         assert any(watch.is_warm(each) for each in traffic.intervals if each.phase == "warmup") is warm
 
 
@@ -119,23 +129,23 @@ def test_a_watch_looks_at_each_interval_once_and_does_not_judge_after_each_short
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked, judged = list[int](), list[int]()
-    speed = warming._speed
+    speed = warming.TimelineBuilder._speed
 
-    def look(intervals: list[Interval], *, by_rate: bool) -> float:
-        looked.extend(each.index for each in intervals)
-        return speed(intervals, by_rate=by_rate)
+    def look(builder: warming.TimelineBuilder, p50_ns: int | None) -> float:
+        looked.extend(each.index for each in builder._waiting)
+        return speed(builder, p50_ns)
 
-    def judge_it(course: Course) -> bool:
-        judged.append(course.n)
+    def judge_it(timeline: Timeline) -> bool:
+        judged.append(timeline.n)
         return False
 
-    monkeypatch.setattr(warming, "_speed", look)
+    monkeypatch.setattr(warming.TimelineBuilder, "_speed", look)
     monkeypatch.setattr(warming, "is_warm", judge_it)
     short = detected(OPEN.model_copy(update={"duration_ns": S // 2}))
     traffic = simulated_recording(short).traffic
     assert traffic
     warm_up_of = [interval for interval in traffic.intervals if interval.phase == "warmup"]
-    watch = Watch(short)
+    watch = WarmupDetector(short)
     assert not any(watch.is_warm(interval) for interval in warm_up_of)
     assert len(warm_up_of) == 100
     assert looked == [interval.index for interval in warm_up_of]
@@ -144,9 +154,7 @@ def test_a_watch_looks_at_each_interval_once_and_does_not_judge_after_each_short
 
 def test_few_requests_make_few_points() -> None:
     slow = simulated_cell(load=Load(name="slow", shape=Open(rate_per_s=20, connections=4), duration_ns=5 * S))
-    traffic = simulated_recording(slow).traffic
-    assert traffic
-    ends = course_of(slow, traffic.intervals).ends_ns
+    ends = timeline_of(slow, Trial(simulated_recording(slow))).ends_ns
     assert 3 <= len(ends) <= 6  # 20 requests a point, of 105 in all
 
 
@@ -165,7 +173,7 @@ KINDS: list[tuple[Load, dict[str, object], str]] = [
 def test_a_trial_is_told_by_its_whole_course(load: Load, change: dict[str, object], kind: str) -> None:
     cell = detected(load)
     recording = simulated_recording(cell, replace(GOOD, **change))  # type: ignore[arg-type]
-    seen = warm_up(cell, recording)
+    seen = warm_up(cell, Trial(recording))
     assert seen is not None
     assert (seen.kind, seen.measured_from_ns) == (kind, 10 * S)
     if kind == "warmed up":
@@ -200,7 +208,7 @@ def message(cell: Cell, behaviour: Behaviour) -> str:
 def test_a_fixed_warm_up_is_told_of_and_not_judged() -> None:
     cell = detected(CLOSED).model_copy(update={"warmup_detect": False})
     recording = simulated_recording(cell, replace(GOOD, cold_s=3.0, cold_share=1.5))
-    seen = warm_up(cell, recording)
+    seen = warm_up(cell, Trial(recording))
     assert seen is not None
     assert seen.kind == "slowing down"
     assert judge(cell, recording) == ()
@@ -209,4 +217,4 @@ def test_a_fixed_warm_up_is_told_of_and_not_judged() -> None:
 @pytest.mark.parametrize("change", [{"ended": "interrupted", "measured": 0.7}, {}], ids=["cut", "short"])
 def test_of_what_was_cut_or_is_short_nothing_is_told(change: dict[str, object]) -> None:
     cell = detected(CLOSED) if change else simulated_cell()
-    assert warm_up(cell, simulated_recording(cell, replace(GOOD, **change))) is None  # type: ignore[arg-type]
+    assert warm_up(cell, Trial(simulated_recording(cell, replace(GOOD, **change)))) is None  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from redline.analysis.judged import JudgedCell, judge_run
 from redline.model import Grade, Metric, Run
-from redline.stats import estimate, sample_of, tells
 from redline.suite import Capacities, capacity_loads, share_of
 
 Group = tuple[str, str, str]
@@ -32,8 +31,8 @@ def capacities(run: Run) -> Capacities:
         if len(rates) == len(members):
             per_s |= dict.fromkeys(slugs, min(rates))
         else:
-            doubts = [_doubt(one) for one, rate in zip(members, found, strict=True) if rate is None]
-            missing |= dict.fromkeys(slugs, f"without a capacity: {'; '.join(doubts)}")
+            reasons = [_why_none(one) for one, rate in zip(members, found, strict=True) if rate is None]
+            missing |= dict.fromkeys(slugs, f"without a capacity: {'; '.join(reasons)}")
     return Capacities(per_s=per_s, missing=missing)
 
 
@@ -42,24 +41,23 @@ def with_stage(about: str, run: Run) -> str:
     plan = run.manifest.plan
     first = {load.name for load in capacity_loads(plan.suite)}
     names = " and ".join(sorted(first))
-    told = ""
+    stage = ""
     if any(share_of(cell.load) for cell in plan.cells.values()):
-        told = (
+        stage = (
             f"rates are shares of the capacity under {names}, the least of each group, as the run in capacity/ found it"
         )
     elif any(cell.load.name in first for cell in plan.cells.values()):
-        told = f"this is the capacity under {names}, of which rates of the run around it are shares"
-    return "; ".join(part for part in (about, told) if part)
+        stage = f"this is the capacity under {names}, of which rates of the run around it are shares"
+    return "; ".join(part for part in (about, stage) if part)
 
 
 def _throughput(one: JudgedCell) -> float | None:
     """Right answers per second, where they can be relied on."""
-    told = [recording for recording in one.used if tells(recording, Metric.THROUGHPUT)]
-    if not one.valid or not told:
+    if not one.valid or not one.having(Metric.THROUGHPUT):
         return None
-    return estimate(sample_of(told, Metric.THROUGHPUT), Metric.THROUGHPUT).value or None
+    return one.sample(Metric.THROUGHPUT).value or None
 
 
-def _doubt(one: JudgedCell) -> str:
+def _why_none(one: JudgedCell) -> str:
     grave = next((finding.message for finding in one.findings if finding.grade is Grade.INVALID), "no usable trials")
     return f"{one.cell.slug}: {grave}"

@@ -1,30 +1,81 @@
-"""Parts of a cell's report: its percentiles, its course over time, its trials, its objectives."""
+"""A cell's report: its estimates, percentiles, other times, timeline, trials and objectives."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from redline.analysis.judged import JudgedCell, JudgedTrial
-from redline.findings import warm_up
+from redline.analysis.judged import JudgedCell
 from redline.model import (
     AgreedTls,
-    Cell,
+    CellReport,
     Closed,
     Counts,
+    Estimate,
     Histogram,
     Metric,
-    Moment,
     Objective,
     ObjectiveResult,
+    OneWay,
+    OtherTime,
     Outcomes,
     Percentile,
-    Recording,
+    Signed,
+    Suite,
     TooFew,
-    TrialReport,
 )
-from redline.stats import SHARES, cpu_per_request_ns, enough_beyond, requests_needed
+from redline.stats import QUANTILE_OF, enough_beyond, requests_needed
+from redline.suite.load_text import load_text
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
+
+
+def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
+    """What is shown of one cell. Frees what is decoded of its histograms."""
+    cell = judged.cell
+    used = [trial.traffic for trial in judged.used if trial.traffic]
+    counts = summed([traffic.counts for traffic in used])
+    response = Histogram.merged(traffic.response for traffic in used)
+    estimates = _estimates(judged, response.count)
+    judged.release()
+    return CellReport(
+        cell_id=cell.id,
+        slug=cell.slug,
+        server=cell.variant.slug,
+        build=server_facts(judged, "build"),
+        runtime_version=server_facts(judged, "runtime_version"),
+        scenario=cell.scenario.name,
+        load=cell.load.name,
+        load_text=load_text(cell.load),
+        role=cell.role,
+        is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
+        valid=judged.valid,
+        trials_planned=judged.planned,
+        trials=tuple(trial.report for trial in judged.trials),
+        estimates=estimates,
+        counts=counts,
+        response=response,
+        response_percentiles=percentiles(response),
+        service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
+        too_few=too_few(response),
+        other_times=other_times(
+            (traffic.handshakes for traffic in used),
+            (traffic.one_way for traffic in used),
+            cell.scenario.clock_resolution_ns,
+        ),
+        tls=agreed_tls(judged),
+        timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
+        findings=judged.findings,
+        objectives=objective_results(judged, suite.objectives, response),
+    )
+
+
+def _estimates(judged: JudgedCell, count: int) -> dict[Metric, Estimate]:
+    """Every metric that the usable trials have; a percentile only when enough requests lie beyond it."""
+    return {
+        metric: judged.estimate(metric)
+        for metric in Metric
+        if judged.having(metric) and (metric not in QUANTILE_OF or enough_beyond(count, QUANTILE_OF[metric]))
+    }
 
 
 def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
@@ -42,43 +93,20 @@ def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
     count = histogram.count
     return tuple(
         TooFew(metric=metric, needs=requests_needed(q), missing=requests_needed(q) - count)
-        for metric, q in SHARES.items()
+        for metric, q in QUANTILE_OF.items()
         if count and not enough_beyond(count, q)
     )
 
 
-def timeline(recordings: Iterable[Recording]) -> tuple[Moment, ...]:
-    """Every interval in which something happened, of every trial, at its middle."""
-    return tuple(moment for recording in recordings for moment in _moments(recording))
-
-
-def trial_report(cell: Cell, trial: JudgedTrial) -> TrialReport:
-    """One judged trial in a line."""
-    recording, traffic, failure = trial.recording, trial.recording.traffic, trial.recording.failure
-    p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
-    return TrialReport(
-        position=recording.position,
-        round=recording.round,
-        used=trial.used,
-        rate_per_s=traffic.rate_per_s if traffic else None,
-        p50_ns=p50,
-        p99_ns=p99,
-        cpu_per_request_ns=cpu_per_request_ns(recording),
-        warm_up=warm_up(cell, recording),
-        failure=f"{failure.stage}: {failure.message}" if failure else "",
-        log_tail=failure.log_tail if failure else "",
-    )
-
-
-def told_by_servers(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
+def server_facts(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
     """What its servers said of themselves. That they differ from trial to trial is worth seeing, so all are listed."""
-    servers = [trial.recording.server for trial in judged.trials if trial.recording.server]
+    servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
     return ", ".join(dict.fromkeys(value for server in servers if (value := str(getattr(server, fact)))))
 
 
 def agreed_tls(judged: JudgedCell) -> tuple[AgreedTls, ...]:
     """What the first handshake of each trial agreed on, each once; empty without TLS."""
-    agreed = [trial.recording.traffic.tls for trial in judged.trials if trial.recording.traffic]
+    agreed = [trial.numbers.traffic.tls for trial in judged.trials if trial.numbers.traffic]
     return tuple(dict.fromkeys(tls for tls in agreed if tls))
 
 
@@ -93,7 +121,7 @@ def objective_results(
     cell = judged.cell
     if cell.role == "ceiling":
         return ()
-    made = summed([trial.recording.traffic.counts for trial in judged.trials if trial.recording.traffic])
+    made = summed([trial.numbers.traffic.counts for trial in judged.trials if trial.numbers.traffic])
     reason = _lost(judged) or ("" if judged.valid else "the cell is invalid")
     return tuple(
         _result(objective, _actual(objective.metric, made, response), response, reason)
@@ -123,22 +151,6 @@ def _nines() -> Iterator[float]:
         yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
 
 
-def _moments(recording: Recording) -> Iterator[Moment]:
-    for interval in recording.traffic.intervals if recording.traffic else ():
-        length_ns = interval.end_ns - interval.start_ns
-        if length_ns <= 0 or (interval.counts.completed == 0 and interval.response.count == 0):
-            continue
-        p50, p99 = interval.response.quantiles_ns((0.5, 0.99))
-        yield Moment(
-            position=recording.position,
-            phase=interval.phase,
-            at_s=(interval.start_ns + length_ns / 2) / 1e9,
-            rate_per_s=interval.counts.completed / length_ns * 1e9,
-            p50_ns=p50,
-            p99_ns=p99,
-        )
-
-
 def _lost(judged: JudgedCell) -> str:
     """How many trials the server lost, and to what; empty when none."""
     lost = [trial.lost_to for trial in judged.trials if trial.lost_to]
@@ -152,7 +164,7 @@ def _actual(metric: str, made: Counts, response: Histogram) -> float | None:
         return part / made.due if made.due else None
     if metric == "max":
         return float(response.max_ns) if response.count else None
-    share = SHARES[Metric(metric)]
+    share = QUANTILE_OF[Metric(metric)]
     return float(response.quantile_ns(share)) if enough_beyond(response.count, share) else None
 
 
@@ -161,3 +173,38 @@ def _result(objective: Objective, actual: float | None, response: Histogram, rea
         reason = f"{response.count:,} requests are too few for {objective.metric}"
     within = actual is not None and (actual < objective.limit if objective.below else actual > objective.limit)
     return ObjectiveResult(objective=objective, actual=actual, met=within and not reason, reason=reason)
+
+
+_OTHER_QS = (0.5, 0.99, 1.0)
+
+
+def other_times(
+    handshakes: Iterable[Histogram | None], one_way: Iterable[OneWay | None], resolution_ns: int | None
+) -> tuple[OtherTime, ...]:
+    """Handshakes, and one-way times where answers carry the server's clock, of some trials together.
+
+    `resolution_ns` is how finely the server gives its clock.
+    """
+    found = []
+    merged = Histogram.merged(one for one in handshakes if one is not None)
+    if merged.count:
+        found.append(_time("handshake", merged, None))
+    ways = OneWay.merged(one for one in one_way if one is not None)
+    if ways is not None and ways.to_server.count:
+        found.append(_time("to server", ways.to_server, resolution_ns))
+        found.append(_time("from server", ways.from_server, resolution_ns))
+    return tuple(found)
+
+
+def _time(
+    name: Literal["handshake", "to server", "from server"], times: Histogram | Signed, resolution_ns: int | None
+) -> OtherTime:
+    p50, p99, most = times.quantiles_ns(_OTHER_QS)
+    return OtherTime(
+        name=name,
+        count=times.count,
+        p50_ns=p50,
+        p99_ns=p99 if enough_beyond(times.count, 0.99) else None,
+        max_ns=most,
+        resolution_ns=resolution_ns,
+    )

@@ -2,7 +2,8 @@
 
 Three questions, all of which must be answered with yes; docs/guide/history.md explains them:
 
-1. Is it a change of level, and not the noise from run to run? (PELT on the log of the estimates, with a penalty.)
+1. Is it a change of level, and not the noise from run to run? (The levels that fit the
+   log of the estimates best, with a penalty for each.)
 2. Do the trials say so? (The 95% interval of the unpaired ratio of all trials after and before it excludes 1.)
 3. Does it matter? (The ratio is beyond the suite's threshold.)
 """
@@ -11,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
 from redline.model import Estimate, Metric, Verdict
-from redline.stats import Sample, unpaired_ratio, verdict
-from redline.stats.pooled import pooled
+from redline.stats import Sample, pooled, unpaired_ratio, verdict
+from redline.stats.distributions import t_quantile
 from redline.stats.samples import Floats
+from redline.stats.series import level_ends
 
 PENALTY = 20.0
 """What one more change point has to explain, in variances of the noise: a lone last run must be off by 4.5 sigma.
@@ -59,7 +60,7 @@ def steps(told: Sequence[Told], metric: Metric, threshold: float) -> tuple[Step,
     if len(told) < FEWEST_RUNS or np.any(values <= 0):
         return ()
     logs: Floats = np.log(values)
-    ends = [0, *_split(logs, noise(logs, told))]
+    ends = [0, *level_ends(logs, PENALTY * noise(logs, told) ** 2)]
     known: dict[tuple[int, int, int], Step] = {}
     while len(ends) > 2:
         found = []
@@ -105,15 +106,7 @@ def _error(one: Told) -> float:
     if not found.low or not found.high or found.n < 2:
         return slot
     half = float(np.log(found.high / found.low)) / 2
-    return max(slot, half / float(scipy.stats.t.ppf((1 + found.confidence) / 2, found.n - 1)))
-
-
-def _split(logs: Floats, sigma: float) -> list[int]:
-    """Where levels end, the last end included: PELT (Killick, Fearnhead and Eckley, 2012) with the cost of a mean."""
-    from ruptures import Pelt  # noqa: PLC0415 - takes a fifth of a second, which only histories should cost
-
-    found = Pelt(model="l2", min_size=1, jump=1).fit(logs).predict(pen=PENALTY * sigma**2)
-    return [int(end) for end in found]
+    return max(slot, half / t_quantile((1 + found.confidence) / 2, found.n - 1))
 
 
 def _step(told: Sequence[Told], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:

@@ -1,17 +1,37 @@
-"""Cells against their baselines: within one run paired by round, across two runs unpaired."""
+"""Cells against their baselines: within one run paired by round, across two runs unpaired. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from redline.analysis.environments import Difference, differences
-from redline.analysis.families import judged_together
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.analysis.rates import caveat_of_rate, refused_for_rate
 from redline.analysis.skipped import skipped_here
-from redline.model import COMPARED, Cell, Comparison, Grade, Metric, Recording, Run, Suite
-from redline.stats import SHARES, enough_beyond, paired, sample_of, tells, unpaired, verdict
+from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite
+from redline.quantities import percent
+from redline.stats import (
+    QUANTILE_OF,
+    Sample,
+    TrialNumbers,
+    enough_beyond,
+    holm_adjust,
+    paired,
+    sample_of,
+    unpaired,
+    verdict,
+)
 
 Pairing = Literal["by round", "none"]
+
+RATE_TOLERANCE = 0.01
+"""Answers may differ from what was due by this share, and one rate from another."""
+_FEWEST = 10
+"""And by so many requests: at the ends of a short window some are always in flight."""
+
+CAVEAT = (
+    "Users of a closed load wait for their answers, so response times follow from the throughput (Little's law), which "
+    "differs: this is no second result. An open load puts the same load on both."
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +48,7 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
-        comparisons=judged_together(
+        comparisons=holm_verdicts(
             [
                 _compare(cell, theirs[cell_id], metric, threshold, "none")
                 for cell_id, cell in ours.items()
@@ -54,7 +74,7 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[
         baseline = by.get((slug, one.cell.scenario.name, one.cell.load.name)) if slug else None
         if baseline is not None:
             found += [compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED]
-    return judged_together(found)
+    return holm_verdicts(found)
 
 
 def not_run(run: Run) -> tuple[str, ...]:
@@ -72,26 +92,22 @@ def not_run(run: Run) -> tuple[str, ...]:
 def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
     """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair.
 
-    Judged by itself: where there are others beside it, `judged_together` judges them all.
+    Its p-value is its own: `holm_verdicts` adjusts those that are read together.
     """
     return _compare(cell, baseline, metric, threshold, "by round")
 
 
-def is_baseline(cell: Cell, suite: Suite) -> bool:
-    """Whether others are compared with this cell: with that of the whole suite, or of some servers in it."""
-    return cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values())
-
-
 def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:
-    ours, theirs = _told(cell, metric), _told(baseline, metric)
+    ours, theirs = cell.having(metric), baseline.having(metric)
     if pairing == "by round":
-        ours, theirs = _same_rounds(ours, theirs)
+        ours, theirs = same_rounds(ours, theirs)
     load = cell.cell.load
-    refused = _refused(cell, baseline) or _untold(metric, ours, theirs) or refused_for_rate(load, metric, ours, theirs)
+    refused = _refused(cell, baseline) or _too_little(metric, ours, theirs)
+    refused = refused or refused_for_rate(load, metric, ours, theirs)
     found = None
     if not refused:
         contrast = paired if pairing == "by round" else unpaired
-        found = contrast(sample_of(ours, metric), sample_of(theirs, metric))
+        found = contrast(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
         refused = "" if found else f"{metric} is zero on one side"
     return Comparison(
         metric=metric,
@@ -108,20 +124,24 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
     )
 
 
-def _told(cell: JudgedCell, metric: Metric) -> list[Recording]:
-    return [recording for recording in cell.used if tells(recording, metric)]
-
-
-def _same_rounds(ours: list[Recording], theirs: list[Recording]) -> tuple[list[Recording], list[Recording]]:
+def same_rounds(
+    ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]
+) -> tuple[list[TrialNumbers], list[TrialNumbers]]:
     """The trials of the rounds in which both cells have one, in the same order."""
-    by_round = {recording.round: recording for recording in theirs}
-    pairs = [(recording, by_round[recording.round]) for recording in ours if recording.round in by_round]
+    by_round = {trial.round: trial for trial in theirs}
+    pairs = [(trial, by_round[trial.round]) for trial in ours if trial.round in by_round]
     return [one for one, _ in pairs], [two for _, two in pairs]
+
+
+def _sample(cell: JudgedCell, trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
+    """Of these trials of the cell; that of the cell where these are all that it has."""
+    same = [trial.position for trial in trials] == [trial.position for trial in cell.having(metric)]
+    return cell.sample(metric) if same else sample_of(trials, metric)
 
 
 def _rounds(cell: JudgedCell, baseline: JudgedCell, whole: int) -> int | None:
     """In how many rounds either cell was run; None where all of them are among the whole ones."""
-    run = {trial.recording.round for one in (cell, baseline) for trial in one.trials}
+    run = {trial.numbers.round for one in (cell, baseline) for trial in one.trials}
     return len(run) if whole < len(run) else None
 
 
@@ -130,19 +150,83 @@ def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
         if not one.valid:
             grave = next((finding for finding in one.findings if finding.grade is Grade.INVALID), None)
             return f"{name} is invalid: {grave.message}" if grave else f"{name} has no usable trials"
-        if any(recording.perturbed for recording in one.used):
+        if one.perturbed:
             return f"{name} was measured with a probe that perturbs"
     return ""
 
 
-def _untold(metric: Metric, ours: list[Recording], theirs: list[Recording]) -> str:
+def _too_little(metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
     if not ours or not theirs:
-        return f"no trials of both tell {metric}"
-    share = SHARES.get(metric)
+        return f"no trials of both have {metric}"
+    share = QUANTILE_OF.get(metric)
     if share is None:
         return ""
-    fewest = min(sum(r.traffic.response.count for r in side if r.traffic) for side in (ours, theirs))
+    fewest = min(sum(trial.traffic.counts.due for trial in side if trial.traffic) for side in (ours, theirs))
     return "" if enough_beyond(fewest, share) else f"{fewest:,} requests are too few for {metric}"
+
+
+def holm_verdicts(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons with adjusted p-values and the verdicts that these allow; each metric is a family of its own.
+
+    What has no p-value, being refused or resting on one trial, takes no part.
+    """
+    families: dict[Metric, list[int]] = {}
+    for place, comparison in enumerate(comparisons):
+        if comparison.p is not None:
+            families.setdefault(comparison.metric, []).append(place)
+    made = list(comparisons)
+    for places in families.values():
+        for place, p in zip(places, holm_adjust([comparisons[place].p or 0.0 for place in places]), strict=True):
+            made[place] = _adjusted(comparisons[place], p, len(places))
+    return tuple(made)
+
+
+def _adjusted(comparison: Comparison, p: float, family: int) -> Comparison:
+    if comparison.ratio is None:
+        return comparison
+    said = verdict(comparison.ratio, comparison.metric, comparison.threshold, p)
+    return comparison.model_copy(update={"p_adjusted": p, "family": family, "verdict": said})
+
+
+def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
+    """Why the response times of two cells may not be compared; empty when they may, and for other metrics.
+
+    Where a schedule sets the load, a server that does not keep up is measured at another rate, and its response times
+    show how long the trial was.
+    """
+    if metric not in QUANTILE_OF or _waits(load):
+        return ""
+    for name, side in (("the cell", ours), ("the baseline", theirs)):
+        due, completed = _totals(side)
+        if due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST):
+            return (
+                f"{name} answered {percent(completed / due)} of what was due: response times are compared only where "
+                f"both answer what was due, to {percent(RATE_TOLERANCE)}"
+            )
+    return ""
+
+
+def caveat_of_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
+    """What to know of the ratio of two response times whose rates came out different; empty when there is nothing."""
+    if metric not in QUANTILE_OF or not _waits(load):
+        return ""
+    rates = [_rate(side) for side in (ours, theirs)]
+    return CAVEAT if max(rates) > (1 + RATE_TOLERANCE) * min(rates) else ""
+
+
+def _waits(load: Load) -> bool:
+    """Whether users wait for their answers, so that the server sets the rate."""
+    return isinstance(load.shape, Closed) and load.shape.pace_per_s is None
+
+
+def _totals(side: Sequence[TrialNumbers]) -> tuple[int, int]:
+    counts = [trial.traffic.counts for trial in side if trial.traffic]
+    return sum(each.due for each in counts), sum(each.completed for each in counts)
+
+
+def _rate(side: Sequence[TrialNumbers]) -> float:
+    seconds = sum(trial.traffic.seconds for trial in side if trial.traffic)
+    return _totals(side)[1] / seconds if seconds > 0 else 0.0
 
 
 def _only_in(one: Run, another: Run) -> tuple[str, ...]:

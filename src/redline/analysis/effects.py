@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.analysis.compare import compare_by_round
-from redline.analysis.families import judged_together
+from redline.analysis.compare import compare_by_round, holm_verdicts
 from redline.analysis.judged import JudgedCell
 from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
@@ -17,9 +16,9 @@ def effects(
 ) -> tuple[Effect, ...]:
     """Every effect in every compared metric, in the order of the run's cells; for each, its options, then its scenario.
 
-    Both sides bear the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
+    Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
     among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
-    of two cells. All others in one metric are judged together.
+    of two cells. The p-values of all others in one metric are adjusted as one family.
     """
     known = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
@@ -41,8 +40,8 @@ def effects(
             ]
     keys = [(effect.comparison.cell_id, effect.comparison.baseline_id, effect.comparison.metric) for effect in found]
     alone = [effect.comparison for effect, key in zip(found, keys, strict=True) if key not in known]
-    together = iter(judged_together(alone))
-    said = [known[key] if key in known else next(together) for key in keys]
+    adjusted = iter(holm_verdicts(alone))
+    said = [known[key] if key in known else next(adjusted) for key in keys]
     return tuple(
         effect.model_copy(update={"comparison": comparison}) for effect, comparison in zip(found, said, strict=True)
     )

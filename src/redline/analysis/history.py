@@ -5,17 +5,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from redline.analysis.cells import told_by_servers
+from redline.analysis.cells import server_facts
 from redline.analysis.changes import Step, Told, standing, steps
+from redline.analysis.compare import refused_for_rate
 from redline.analysis.environments import differences, eras_of
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.analysis.precision import telling_metric
-from redline.analysis.rates import refused_for_rate
 from redline.analysis.skipped import skipped_here
 from redline.model import Cell, Environment, Estimate, Metric, Run
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
-from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
-from redline.stats.pooled import pooled
+from redline.stats import QUANTILE_OF, enough_beyond, estimate, pooled
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,11 @@ def overlooked(history: History) -> tuple[LeftOut, ...]:
 
 
 def _sight(one: JudgedCell) -> Sight:
-    metrics = (telling_metric(one.cell.load), Metric.CPU_PER_REQUEST)
+    metrics = (one.cell.load.primary_metric, Metric.CPU_PER_REQUEST)
     return Sight(
         slug=one.cell.slug,
         role=one.cell.role,
-        build=told_by_servers(one, "build"),
+        build=server_facts(one, "build"),
         told={metric: _told(one, metric) for metric in metrics},
     )
 
@@ -129,17 +127,16 @@ def _sight(one: JudgedCell) -> Sight:
 def _told(one: JudgedCell, metric: Metric) -> Told | str:
     if not one.valid:
         return "the cell is invalid" if one.trials else "not measured"
-    if any(recording.perturbed for recording in one.used):
+    if one.perturbed:
         return "measured with a probe that perturbs"
-    used = [recording for recording in one.used if tells(recording, metric)]
-    requests = sum(recording.traffic.response.count for recording in used if recording.traffic)
-    if not used or (metric in SHARES and not enough_beyond(requests, SHARES[metric])):
-        return f"no trials tell {metric}" if not used else f"{requests:,} requests are too few for {metric}"
+    used = one.having(metric)
+    requests = sum(trial.traffic.counts.due for trial in used if trial.traffic)
+    if not used or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
+        return f"no trials have {metric}" if not used else f"{requests:,} requests are too few for {metric}"
     refused = refused_for_rate(one.cell.load, metric, used, used)
     if refused:
         return refused
-    sample = sample_of(used, metric)
-    return Told(estimate(sample, metric), pooled([sample]))
+    return Told(one.estimate(metric), pooled([one.sample(metric)]))
 
 
 def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:

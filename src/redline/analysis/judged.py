@@ -1,18 +1,27 @@
 """A run's recordings by cell, judged: which trials may be used, and what is doubtful."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from redline.findings import SERVERS_DOING, is_valid, judge, judge_cell, usable
-from redline.model import Cell, Finding, FindingKind, Grade, Recording, Run
+from redline.findings import SERVERS_DOING, is_valid, judge_cell, judge_trial, usable, warm_up
+from redline.model import Cell, Estimate, Finding, FindingKind, Grade, Metric, Moment, Run, TrialReport
+from redline.stats import Sample, Trial, TrialNumbers, estimate, merged_of, sample_of
+from redline.stats.samples import Merged
 
 
 @dataclass(frozen=True)
 class JudgedTrial:
-    """One trial and what makes it doubtful."""
+    """One trial: its numbers, what makes it doubtful, and what the report shows of it. The recording is let go."""
 
-    recording: Recording
+    numbers: TrialNumbers
     findings: tuple[Finding, ...]
-    used: bool
+    report: TrialReport
+    timeline: tuple[Moment, ...]
+
+    @property
+    def used(self) -> bool:
+        """Whether the cell's numbers rest on it."""
+        return self.report.used
 
     @property
     def lost_to(self) -> tuple[FindingKind, ...]:
@@ -30,56 +39,123 @@ class JudgedCell:
     trials: tuple[JudgedTrial, ...]
     own_findings: tuple[Finding, ...]
     valid: bool
+    _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
+    _merged: list[Merged] = field(default_factory=list, compare=False, repr=False)
 
     @property
-    def used(self) -> tuple[Recording, ...]:
-        """The recordings that its numbers rest on, in the run's order."""
-        return tuple(trial.recording for trial in self.trials if trial.used)
+    def used(self) -> tuple[TrialNumbers, ...]:
+        """The trials that its numbers rest on, in the run's order."""
+        return tuple(trial.numbers for trial in self.trials if trial.used)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All doubts: of its trials in the run's order, then of the whole, which often follow from those."""
+        """All findings: about its trials in the run's order, then about the cell, which often follow from those."""
         return (*(finding for trial in self.trials for finding in trial.findings), *self.own_findings)
+
+    @property
+    def perturbed(self) -> bool:
+        """Whether a probe changed what it measured in any used trial, which is then not compared."""
+        return any(trial.perturbed for trial in self.used)
+
+    def having(self, metric: Metric) -> list[TrialNumbers]:
+        """The used trials that say something about the metric."""
+        return [trial for trial in self.used if trial.has_metric(metric)]
+
+    def sample(self, metric: Metric) -> Sample:
+        """Of all trials that have the metric, one or more; computed once."""
+        if metric not in self._samples:
+            trials = self.having(metric)
+            if not self._merged and len(trials) == len(self.used):
+                self._merged.append(merged_of(trials))
+            shared = self._merged[0] if self._merged and len(trials) == len(self.used) else None
+            self._samples[metric] = sample_of(trials, metric, shared)
+        return self._samples[metric]
+
+    def estimate(self, metric: Metric) -> Estimate:
+        """Of these trials."""
+        return estimate(self.sample(metric), metric)
+
+    def release(self) -> None:
+        """Free what is decoded of its histograms, which is large; what was computed from them stays."""
+        for merged in self._merged:
+            merged.release()
 
 
 def judge_run(run: Run) -> dict[str, JudgedCell]:
-    """Every cell of the plan by its id, in the plan's order; those without a recording too."""
+    """Every cell of the plan by its id, in the plan's order; those without a recording too.
+
+    The recordings of one cell at a time are in memory: a large run does not fit there.
+    """
     plan = run.manifest.plan
-    trials: dict[str, list[JudgedTrial]] = {cell_id: [] for cell_id in plan.cells}
-    for recording in run.recordings:
-        if recording.cell_id in trials:
-            trials[recording.cell_id].append(judge_trial(plan.cells[recording.cell_id], recording))
-    planned = {cell_id: sum(1 for trial in run.wanted if trial.cell_id == cell_id) for cell_id in plan.cells}
-    ceilings = _ceilings(plan.cells, trials)
-    judged = {}
-    for cell_id, cell in plan.cells.items():
-        own = tuple(trials[cell_id])
-        used = [trial.recording for trial in own if trial.used]
-        judged[cell_id] = JudgedCell(
-            cell=cell,
-            planned=planned[cell_id],
-            trials=own,
-            own_findings=judge_cell(
-                cell, used, planned=planned[cell_id], ceiling_per_s=ceilings.get((cell.scenario.name, cell.load.name))
-            ),
-            valid=is_valid(len(own), len(used)),
-        )
-    return judged
+    planned = dict.fromkeys(plan.cells, 0)
+    for trial in run.wanted:
+        if trial.cell_id in planned:
+            planned[trial.cell_id] += 1
+    places = run.by_cell()
+    judged: dict[str, JudgedCell] = {}
+    ceilings: dict[tuple[str, str], float] = {}
+    for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
+        trials = [Trial(run.recordings[place]) for place in places[cell_id]]
+        key = cell.scenario.name, cell.load.name
+        judged[cell_id] = one = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
+        rate = _rate_per_s(one)
+        if cell.role == "ceiling" and rate:
+            ceilings[key] = rate
+    return {cell_id: judged[cell_id] for cell_id in plan.cells}
 
 
-def judge_trial(cell: Cell, recording: Recording) -> JudgedTrial:
-    """One trial with its findings."""
-    findings = judge(cell, recording)
-    return JudgedTrial(recording, findings, usable(recording, findings))
+def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> JudgedCell:
+    judged = tuple(_judge_trial(cell, trial) for trial in trials)
+    used = [trial for trial, one in zip(trials, judged, strict=True) if one.used]
+    return JudgedCell(
+        cell=cell,
+        planned=planned,
+        trials=judged,
+        own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
+        valid=is_valid(len(judged), len(used)),
+    )
 
 
-def _ceilings(cells: dict[str, Cell], trials: dict[str, list[JudgedTrial]]) -> dict[tuple[str, str], float]:
-    """The rate of the do-nothing server by scenario and load, where it has usable trials."""
-    ceilings = {}
-    for cell_id, cell in cells.items():
-        used = [trial.recording.traffic for trial in trials[cell_id] if trial.used]
-        seconds = sum(traffic.seconds for traffic in used if traffic)
-        if cell.role == "ceiling" and seconds > 0:
-            completed = sum(traffic.counts.completed for traffic in used if traffic)
-            ceilings[cell.scenario.name, cell.load.name] = completed / seconds
-    return ceilings
+def _judge_trial(cell: Cell, trial: Trial) -> JudgedTrial:
+    findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
+    failure, numbers = recording.failure, trial.numbers
+    p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
+    used = usable(recording, findings)
+    return JudgedTrial(
+        numbers=numbers,
+        findings=findings,
+        report=TrialReport(
+            position=recording.position,
+            round=recording.round,
+            used=used,
+            rate_per_s=traffic.rate_per_s if traffic else None,
+            p50_ns=p50,
+            p99_ns=p99,
+            cpu_per_request_ns=trial.cpu_per_request_ns,
+            warm_up=warm_up(cell, trial),
+            failure=f"{failure.stage}: {failure.message}" if failure else "",
+            log_tail=failure.log_tail if failure else "",
+        ),
+        timeline=tuple(_moments(trial)) if used else (),
+    )
+
+
+def _moments(trial: Trial) -> Iterator[Moment]:
+    """Every interval in which something happened, at its middle."""
+    for interval, (p50, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
+        if interval.lasts_ns > 0 and (interval.counts.completed or p99):
+            yield Moment(
+                position=trial.recording.position,
+                phase=interval.phase,
+                at_s=(interval.start_ns + interval.lasts_ns / 2) / 1e9,
+                rate_per_s=interval.counts.completed / interval.lasts_ns * 1e9,
+                p50_ns=p50,
+                p99_ns=p99,
+            )
+
+
+def _rate_per_s(one: JudgedCell) -> float | None:
+    """Right answers per second over its used trials."""
+    traffics = [trial.traffic for trial in one.used if trial.traffic]
+    seconds = sum(traffic.seconds for traffic in traffics)
+    return sum(traffic.counts.completed for traffic in traffics) / seconds if seconds > 0 else None

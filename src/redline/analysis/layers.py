@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from redline.analysis.compare import compare_by_round
-from redline.analysis.families import judged_together
+from redline.analysis.compare import compare_by_round, holm_verdicts, same_rounds
 from redline.analysis.judged import JudgedCell
-from redline.analysis.precision import telling_metric
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
-from redline.stats import estimate, sample_of, tells
-from redline.stats.difference import paired_difference
+from redline.stats import paired_difference, sample_of
 
 _CPU = Metric.CPU_PER_REQUEST
 
@@ -21,7 +18,8 @@ def waterfalls(
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
     A step that is among `comparisons` is that very comparison, so that the report does not judge it twice; the wholes
-    are judged together. Of a chain that branches each branch is a chain of its own, which begins with the common steps.
+    are adjusted as one family. Of a chain that branches, each branch is a chain of its own that begins with the common
+    steps.
     """
     found = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
     groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
@@ -34,7 +32,7 @@ def waterfalls(
         for chain in _chains(plan.suite)
         if len(cells.keys() & set(chain)) > 1
     ]
-    return tuple(_wholes_together(falls))
+    return tuple(_adjusted_wholes(falls))
 
 
 def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
@@ -47,9 +45,9 @@ def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
             yield chain
 
 
-def _wholes_together(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
+def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
     made = [found for fall in falls for found in (fall.whole.throughput, fall.whole.cpu) if found]
-    judged = iter(judged_together(made))
+    judged = iter(holm_verdicts(made))
     for fall in falls:
         throughput = next(judged) if fall.whole.throughput else None
         cpu = next(judged) if fall.whole.cpu else None
@@ -73,7 +71,7 @@ class _Bearing:
             scenario=self.scenario,
             load=self.load,
             base=chain[0],
-            base_throughput=_known(base, Metric.THROUGHPUT) if base and _saturates(base) else None,
+            base_throughput=_known(base, Metric.THROUGHPUT) if base and base.cell.load.saturates else None,
             base_cpu=_known(base, _CPU) if base else None,
             steps=tuple(self._layer(server, against) for against, server in pairwise(chain)),
             whole=self._layer(chain[-1], chain[0]),
@@ -84,12 +82,12 @@ class _Bearing:
         if one is None or other is None:
             return Layer(server=server, against=against, refused=self._why_missing(server if one is None else against))
         if one.cell.load != other.cell.load:
-            return Layer(server=server, against=against, refused="the two did not bear the same load")
+            return Layer(server=server, against=against, refused="the two had different loads")
         cpu = self._compared(one, other, _CPU)
         return Layer(
             server=server,
             against=against,
-            throughput=self._compared(one, other, Metric.THROUGHPUT) if _saturates(one) else None,
+            throughput=self._compared(one, other, Metric.THROUGHPUT) if one.cell.load.saturates else None,
             cpu=cpu,
             cpu_ns=None if cpu.refused else _difference(one, other),
         )
@@ -105,18 +103,10 @@ class _Bearing:
 
 
 def _difference(one: JudgedCell, other: JudgedCell) -> Estimate:
-    """In CPU time per request, over the rounds in which both have a trial that tells it."""
-    by_round = {recording.round: recording for recording in other.used if tells(recording, _CPU)}
-    pairs = [(mine, by_round[mine.round]) for mine in one.used if tells(mine, _CPU) and mine.round in by_round]
-    mine, theirs = ([pair[side] for pair in pairs] for side in (0, 1))
+    """In CPU time per request, over the rounds in which both have a trial with it."""
+    mine, theirs = same_rounds(one.having(_CPU), other.having(_CPU))
     return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU)
 
 
 def _known(one: JudgedCell, metric: Metric) -> Estimate | None:
-    used = [recording for recording in one.used if tells(recording, metric)]
-    return estimate(sample_of(used, metric), metric) if one.valid and used else None
-
-
-def _saturates(one: JudgedCell) -> bool:
-    """Whether its users ask again at once, so that its throughput is the server's own."""
-    return telling_metric(one.cell.load) is Metric.THROUGHPUT
+    return one.estimate(metric) if one.valid and one.having(metric) else None

@@ -1,20 +1,13 @@
 """Whether a run knows its main comparisons well enough to stop. Pure: the same recordings give the same answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
 from redline.analysis.compare import compare_by_round
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.model import Closed, Enough, Estimate, Load, Metric, Precision, Run, Suite
-from redline.stats import SHARES, enough_beyond, estimate, sample_of, tells
-
-
-def telling_metric(load: Load) -> Metric:
-    """What a server does better under it: a schedule, or users who wait, decide how much is asked of it."""
-    shape = load.shape
-    saturates = isinstance(shape, Closed) and shape.pace_per_s is None and shape.think is None
-    return Metric.THROUGHPUT if saturates else Metric.P99
+from redline.model import Enough, Estimate, Precision, Run, Suite
+from redline.stats import QUANTILE_OF, enough_beyond
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ def enough(run: Run) -> Enough | None:
         return None
     if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
         return Enough(rounds=rounds, why="budget")
-    all_ = tuple(_main(run))
+    all_ = tuple(_main(run.manifest.plan.suite, judge_run(run)))
     if all_ and all(one.lost for one in all_):
         return Enough(rounds=rounds, why="no valid trial")
     found = [one.half_width for one in all_ if one.known]
@@ -58,12 +51,12 @@ def enough(run: Run) -> Enough | None:
     return Enough(rounds=rounds, why="precision") if narrow else None
 
 
-def precision(run: Run) -> Precision | None:
+def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
     """How well it knows them; None for a suite that fixes the number of trials."""
     plan = run.manifest.plan
     if plan.suite.auto is None:
         return None
-    rounds, all_ = whole_rounds(run), tuple(_main(run))
+    rounds, all_ = whole_rounds(run), tuple(_main(run.manifest.plan.suite, judged))
     halves = [(one.cell.cell.id, one.half_width) for one in all_]
     widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
     planned = {trial.round for trial in plan.trials}
@@ -81,7 +74,7 @@ def precision(run: Run) -> Precision | None:
 
 def whole_rounds(run: Run) -> int:
     """The rounds, from the first one on, of which every trial has its recording."""
-    done = {recording.position for recording in run.recordings}
+    done = set(run.positions)
     missing = {trial.round for trial in run.manifest.plan.trials if trial.position not in done}
     planned = sorted({trial.round for trial in run.manifest.plan.trials})
     return len(list(takewhile(lambda one: one not in missing, planned)))
@@ -91,10 +84,8 @@ def _spent_ns(run: Run) -> int:
     return sum(sum(recording.stages_ns.values()) for recording in run.recordings)
 
 
-def _main(run: Run) -> Iterator[_Main]:
+def _main(suite: Suite, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
     """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other."""
-    suite = run.manifest.plan.suite
-    judged = judge_run(run)
     subjects = {
         (one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one
         for one in judged.values()
@@ -108,11 +99,11 @@ def _main(run: Run) -> Iterator[_Main]:
 
 
 def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite) -> Estimate | None:
-    metric = telling_metric(one.cell.load)
+    metric = one.cell.load.primary_metric
     if baseline is not None:
         return compare_by_round(one, baseline, metric, suite.threshold).ratio
-    told = [recording for recording in one.used if tells(recording, metric)]
-    requests = sum(recording.traffic.response.count for recording in told if recording.traffic)
-    if not one.valid or not told or (metric in SHARES and not enough_beyond(requests, SHARES[metric])):
+    trials = one.having(metric)
+    requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
+    if not one.valid or not trials or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
         return None
-    return estimate(sample_of(told, metric), metric)
+    return one.estimate(metric)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from redline.analysis.judged import JudgedCell
-from redline.analysis.precision import telling_metric
 from redline.model import CellReport, Estimate, Place, Ranking, Suite, Variant
 from redline.model.catalogue import option_text
 
@@ -21,8 +20,8 @@ def rankings(judged: Mapping[str, JudgedCell], cells: Iterable[CellReport], suit
     for (scenario, load, setting), members in groups.items():
         first = members[0].cell.load
         if any(one.cell.load != first for one in members):
-            continue  # rates that are shares of each group's own capacity: nobody is faster for being asked for less
-        metric = telling_metric(first)
+            continue  # rates that are shares of each group's own capacity: no server is faster for having less load
+        metric = first.primary_metric
         found = {one.cell.id: estimates[one.cell.id].get(metric) for one in members if _counts(one)}
         ranked = places({name: one for name, one in found.items() if one}, higher_is_better=metric.higher_is_better)
         if len(ranked) > 1:
@@ -56,7 +55,7 @@ def _overlap(one: Estimate, other: Estimate) -> bool:
 
 def _counts(one: JudgedCell) -> bool:
     """A perturbed trial is never compared, so it is not ranked either."""
-    return one.valid and not any(recording.perturbed for recording in one.used)
+    return one.valid and not one.perturbed
 
 
 def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from redline.findings import judge, warm_up
 from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
 from redline.report.format import agreed, duration, integer, other_time, rate
 from redline.report.sections.trials import trial_text
+from redline.stats import Trial
 from redline.suite.load_text import load_text
 
 _STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
@@ -48,9 +49,11 @@ def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
         response=percentiles(traffic.response),
         service=percentiles(traffic.service),
         lateness=percentiles(traffic.lateness),
-        other_times=other_times([traffic], cell.scenario.clock_resolution_ns),
+        other_times=other_times(
+            [traffic.all_handshakes], [traffic.measured_one_way], cell.scenario.clock_resolution_ns
+        ),
         tls=traffic.tls,
-        warm_up=warm_up(cell, recording),
+        warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         engine=traffic.engine,
         findings=findings,

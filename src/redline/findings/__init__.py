@@ -2,7 +2,7 @@
 
 from redline.findings.cell import is_valid, judge_cell, usable
 from redline.findings.rules import REASSURING, RULES, SERVERS_DOING, Rule
-from redline.findings.trial import judge, judge_probe
+from redline.findings.trial import judge, judge_probe, judge_trial
 from redline.findings.warming import warm_up
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "judge",
     "judge_cell",
     "judge_probe",
+    "judge_trial",
     "usable",
     "warm_up",
 ]

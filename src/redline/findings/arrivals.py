@@ -1,15 +1,14 @@
-"""Whether the requests of an open load fell due, and went out, as its schedule says."""
+"""Findings about whether the requests of an open load fell due, and went out, as its schedule has them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import scipy
-
-from redline.findings.doubt import doubt
-from redline.findings.rules import ARRIVALS_P
-from redline.model import Cell, Finding, FindingKind, Interval, Open, Recording, Traffic
+from redline.findings.rules import ARRIVALS_P, graded
+from redline.model import Cell, Finding, FindingKind, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
+from redline.stats import Trial
+from redline.stats.distributions import chi2_tails, poisson_two_sided
 
 FEWEST_DUE = 20
 """Expected requests of an interval below which the chi-square distribution does not fit a Poisson count."""
@@ -34,10 +33,10 @@ class DueSlice:
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
-def arrivals(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding that what fell due is not what the schedule says.
+def arrivals(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """The finding that what fell due is not what the schedule has.
 
-    Not asked of a load that was cut short or ends with a count: where its window ended is not known to a request.
+    A load that was cut short or ends with a count is not judged: where its window ended is not known to a request.
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
@@ -49,11 +48,11 @@ def arrivals(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Findin
     else:
         fault = _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
     message = f"What fell due does not follow the schedule: {fault}."
-    return doubt(FindingKind.ARRIVALS, float(bool(fault)), message, recording)
+    return graded(FindingKind.ARRIVALS, float(bool(fault)), message, trial)
 
 
-def bunched(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding that the engine's lateness differs so much that requests go out in bunches."""
+def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """The finding that the engine's lateness varies so much that requests go out in bunches."""
     if not isinstance(cell.load.shape, Open):
         return ()
     rate_per_s = traffic.counts.due / traffic.seconds
@@ -61,9 +60,9 @@ def bunched(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding
     bunch = rate_per_s * (late_ns - early_ns) / 1e9
     message = (
         f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
-        f"{bunch:,.0f} fall due in the difference: they went out in bunches."
+        f"{bunch:,.0f} fall due in between: they went out in bunches."
     )
-    return doubt(FindingKind.BUNCHED_SENDS, bunch, message, recording)
+    return graded(FindingKind.BUNCHED_SENDS, bunch, message, trial)
 
 
 def due_by(shape: Open, ns: int) -> float:
@@ -87,17 +86,17 @@ def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
     Their number is Poisson, and so are those of the intervals, whose squared distances in units of the variance sum to
     chi-square (the index of dispersion of counts; Cox and Lewis, The Statistical Analysis of Series of Events, 1966).
     """
-    if 2 * min(scipy.stats.poisson.cdf(due, expected), scipy.stats.poisson.sf(due - 1, expected)) < ARRIVALS_P:
+    if poisson_two_sided(due, expected) < ARRIVALS_P:
         return f"{due:,} requests fell due where {expected:,.0f} ± {2 * expected**0.5:,.0f} should have"
     judged = [one for one in slices if one.expected >= FEWEST_DUE]
     if len(judged) < FEWEST_SLICES:
         return ""
     clumped = sum(one.off**2 / one.expected for one in judged)
-    if scipy.stats.chi2.sf(clumped, len(judged)) < ARRIVALS_P:
+    if chi2_tails(clumped, len(judged))[1] < ARRIVALS_P:
         return _dispersed("in clumps", clumped, len(judged))
     # Lateness moves requests over the ends of intervals, which makes counts differ more, never less.
     regular = sum((one.due - one.expected) ** 2 / one.expected for one in judged)
-    if scipy.stats.chi2.cdf(regular, len(judged)) < ARRIVALS_P:
+    if chi2_tails(regular, len(judged))[0] < ARRIVALS_P:
         return _dispersed("too evenly", regular, len(judged))
     return ""
 
@@ -121,8 +120,10 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
 
 def _slices(shape: Open, traffic: Traffic) -> list[DueSlice]:
     slices, oldest_ns = [], traffic.measure_end_ns
-    for one in reversed([interval for interval in traffic.intervals if interval.phase != "warmup"]):
-        reaches_ns = one.start_ns - (one.lateness.max_ns if one.lateness.count else 0)
+    intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
+    latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
+    for one, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
+        reaches_ns = one.start_ns - late_ns
         if _lasts(one):
             slices.append(_slice(shape, traffic, one, reaches_ns, oldest_ns))
         oldest_ns = min(oldest_ns, reaches_ns)  # a stall may last for several intervals

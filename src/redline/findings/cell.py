@@ -1,19 +1,19 @@
-"""Doubts about a cell, which need all of its trials or the machine's ceiling."""
+"""Findings about a cell, which need all of its trials or the machine's ceiling."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from redline.findings.answers import shrinking_between
-from redline.findings.doubt import doubt
-from redline.findings.loads import asks_at_once
-from redline.findings.rounds import judge_rounds
-from redline.findings.rules import WANTED_BEYOND, WANTED_TRIALS
+from redline.findings.rules import AUTOCORRELATION_P, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
 from redline.findings.server import server_limited
+from redline.findings.steadiness import shrinking_between
 from redline.model import Cell, Finding, FindingKind, Grade, Recording
-from redline.quantities import percent
+from redline.quantities import duration, percent, rate
+from redline.stats import Trial
+from redline.stats.series import interval_excess, trend, two_groups
 
 TAIL = 0.99
 
-REPEAT = "Enough were planned: find out why trials were left out or not made, mend that, and run the suite again."
+REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
 
 def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
@@ -30,48 +30,103 @@ def is_valid(made: int, used: int) -> bool:
 
 
 def judge_cell(
-    cell: Cell, used: Sequence[Recording], *, planned: int, ceiling_per_s: float | None = None
+    cell: Cell, used: Sequence[Trial], *, planned: int, ceiling_per_s: float | None = None
 ) -> tuple[Finding, ...]:
-    """The doubts about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
+    """The findings about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
+    in_order = sorted(used, key=lambda trial: trial.recording.position)
     return (
         *server_limited(cell, used),
-        *_near(cell, used, ceiling_per_s),
-        *judge_rounds(cell, used),
-        *shrinking_between(cell, used),
+        *_near_ceiling(cell, used, ceiling_per_s),
+        *_judge_rounds(cell, in_order),
+        *shrinking_between(cell, in_order),
         *_too_few_trials(cell, used, planned),
         *_too_few_samples(cell, used),
     )
 
 
-def _too_few_trials(cell: Cell, used: Sequence[Recording], planned: int) -> tuple[Finding, ...]:
-    short = WANTED_TRIALS - len(used)
+@dataclass(frozen=True)
+class _Series:
+    """One number of each usable trial, in the run's order, and what it is called."""
+
+    name: str
+    values: tuple[float, ...]
+
+    def text(self, value: float) -> str:
+        """One of them as people read it."""
+        return rate(value) if self.name == "rate" else duration(value)
+
+
+def _judge_rounds(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """What shows in how the trials differ: rates where they are the server's to choose, else median response times."""
+    traffics = [trial.traffic for trial in used if trial.traffic]
+    if cell.load.saturates:
+        series = _Series("rate", tuple(one.rate_per_s for one in traffics if one.rate_per_s > 0))
+    else:
+        medians = (float(one.response.quantile_ns(0.5)) for one in traffics)
+        series = _Series("p50 response time", tuple(median for median in medians if median > 0))
+    drift = trend(series.values, TREND_P)
+    return (*_run_drift(cell, series, drift), *_autocorrelation(cell, series, drift), *_bimodal(cell, series))
+
+
+def _run_drift(cell: Cell, series: _Series, drift: float) -> tuple[Finding, ...]:
+    message = (
+        f"From the first to the last of {len(series.values)} trials the {series.name} "
+        f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
+    )
+    return graded(FindingKind.RUN_DRIFT, abs(drift), message, cell)
+
+
+def _autocorrelation(cell: Cell, series: _Series, drift: float) -> tuple[Finding, ...]:
+    if drift:
+        return ()  # a drift makes neighbours alike, and is reported itself
+    excess = interval_excess(series.values, AUTOCORRELATION_P)
+    message = (
+        f"Consecutive trials were more alike in their {series.name} than chance allows over {len(series.values)} "
+        f"trials: the interval is too narrow by a factor of about {excess:.2g}."
+    )
+    return graded(FindingKind.AUTOCORRELATION, excess - 1.0, message, cell)
+
+
+def _bimodal(cell: Cell, series: _Series) -> tuple[Finding, ...]:
+    groups = two_groups(series.values)
+    if groups is None:
+        return ()
+    below, above = groups.sizes
+    message = (
+        f"The trials fall into two groups: {below} with a {series.name} near {series.text(groups.lower)}, {above} "
+        f"near {series.text(groups.upper)}, {percent(groups.apart)} apart and nothing between. Their mean is neither."
+    )
+    if groups.one_after_the_other:
+        message += " All of one group came before all of the other, as when something changes during the run."
+    return graded(FindingKind.BIMODAL, groups.apart, message, cell)
+
+
+def _too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Finding, ...]:
     trials = "trial is" if len(used) == 1 else "trials are"
     lacks = {0: "there is nothing to report", 1: "there is no interval and nothing can be compared"}
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
-    found = doubt(FindingKind.TOO_FEW_TRIALS, short, message, cell)
-    if planned < WANTED_TRIALS:
-        return found
-    return tuple(finding.model_copy(update={"advice": REPEAT}) for finding in found)
+    advice = None if planned < WANTED_TRIALS else REPEAT
+    return graded(FindingKind.TOO_FEW_TRIALS, WANTED_TRIALS - len(used), message, cell, advice=advice)
 
 
-def _too_few_samples(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ...]:
+def _too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     if not used:
         return ()
-    count = sum(one.traffic.response.count for one in used if one.traffic)
+    count = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     beyond = count * (1 - TAIL)
     message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
-    return doubt(FindingKind.TOO_FEW_SAMPLES, WANTED_BEYOND - beyond, message, cell)
+    return graded(FindingKind.TOO_FEW_SAMPLES, WANTED_BEYOND - beyond, message, cell)
 
 
-def _near(cell: Cell, used: Sequence[Recording], ceiling_per_s: float | None) -> tuple[Finding, ...]:
-    seconds = sum(one.traffic.seconds for one in used if one.traffic)
-    if not asks_at_once(cell) or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
+def _near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> tuple[Finding, ...]:
+    seconds = sum(trial.traffic.seconds for trial in used if trial.traffic)
+    if not cell.load.saturates or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
         return ()
-    rate = sum(one.traffic.counts.completed for one in used if one.traffic) / seconds
+    achieved = sum(trial.traffic.counts.completed for trial in used if trial.traffic) / seconds
     message = (
-        f"{rate:,.0f}/s is {percent(rate / ceiling_per_s)} of the {ceiling_per_s:,.0f}/s that a server which does "
-        f"nothing reaches here."
+        f"{achieved:,.0f}/s is {percent(achieved / ceiling_per_s)} of the {ceiling_per_s:,.0f}/s that a server which "
+        f"does nothing reaches here."
     )
-    return doubt(FindingKind.NEAR_CEILING, rate / ceiling_per_s, message, cell)
+    return graded(FindingKind.NEAR_CEILING, achieved / ceiling_per_s, message, cell)

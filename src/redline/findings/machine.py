@@ -1,138 +1,140 @@
-"""Doubts about one trial, from what the probes saw of server, engine and machine."""
+"""Findings about one trial, from what the probes saw of engine, machine and network."""
 
-from redline.findings.doubt import doubt
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, TICK_NS
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, TICK_NS, graded
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Subject, Traffic
 from redline.quantities import percent
+from redline.stats import Trial
 
 
-def client_saturated(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the engine had no time to spare, and whether that made the number the client's."""
-    busy = engine_share(recording, traffic)
-    server = server_share(recording)
-    told = f", the server {percent(server)} of its cores" if server is not None else ""
+def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the engine was busy all the time, and whether the result is therefore the client's."""
+    busy = engine_share(trial, traffic)
+    server = server_share(trial)
+    of_server = f", the server used {percent(server)} of its cores" if server is not None else ""
     message = (
-        f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{told}: {_meaning(cell, server)}."
+        f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{of_server}: "
+        f"{_meaning(cell, server)}."
     )
-    return doubt(FindingKind.CLIENT_SATURATED, busy, message, recording, at_most=_gravest(cell, server))
+    return graded(FindingKind.CLIENT_SATURATED, busy, message, trial, at_most=_gravest(cell, server))
 
 
-def engine_share(recording: Recording, traffic: Traffic) -> float:
+def engine_share(trial: Trial, traffic: Traffic) -> float:
     """Share of the window for which the engine's workers ran or waited for a core."""
     # Time for which a worker wanted a core and had none is time in which it could not send, as if it had been busy.
-    held_ns = recording.increase("run_delay_ns", "engine") or 0.0
+    held_ns = trial.increase("run_delay_ns", "engine") or 0.0
     if traffic.engine.cpus:
-        on_each = interrupts_ns(recording, "engine") / len(traffic.engine.cpus)
+        on_each = interrupts_ns(trial, "engine") / len(traffic.engine.cpus)
         held_ns += on_each * min(traffic.engine.workers, len(traffic.engine.cpus))
     return (traffic.engine_cpu_ns + held_ns) / (traffic.engine.workers * traffic.seconds * 1e9)
 
 
-def server_share(recording: Recording) -> float | None:
+def server_share(trial: Trial) -> float | None:
     """Used share of the cores that the server has to itself; None when it shares them or no probe looked."""
-    server, traffic = recording.server, recording.traffic
+    server, traffic = trial.recording.server, trial.traffic
     if server is None or traffic is None or not server.cpus or not traffic.engine.cpus:
         return None
-    cpu = recording.increase("cpu_ns", "server")
+    cpu = trial.increase("cpu_ns", "server")
     if cpu is None or set(server.cpus) & set(traffic.engine.cpus):
         return None
-    return (cpu + interrupts_ns(recording, "server")) / (len(server.cpus) * traffic.seconds * 1e9)
+    return (cpu + interrupts_ns(trial, "server")) / (len(server.cpus) * traffic.seconds * 1e9)
 
 
-def interrupts_ns(recording: Recording, subject: Subject) -> float:
+def interrupts_ns(trial: Trial, subject: Subject) -> float:
     """Time that interrupts took on the cores of one side, where the kernel leaves it out of that of processes.
 
     On cores of one's own they are the load's: the kernel delivers packets in them.
     """
-    return recording.increase("cores_interrupts_ns", subject) or 0.0
+    return trial.increase("cores_interrupts_ns", subject) or 0.0
 
 
-def cpu_steal(recording: Recording) -> tuple[Finding, ...]:
-    """Whether the host took CPU time away while it was wanted."""
-    stolen = recording.increase("steal_ns", "machine")
-    busy = recording.increase("busy_ns", "machine")
+def cpu_steal(trial: Trial) -> tuple[Finding, ...]:
+    """Whether the host took CPU time away while it was needed."""
+    stolen = trial.increase("steal_ns", "machine")
+    busy = trial.increase("busy_ns", "machine")
     if stolen is None or busy is None or stolen + busy <= 0:
         return ()
     share = stolen / (stolen + busy)
-    message = f"The host took {percent(share)} of the CPU time that this machine wanted ({stolen / 1e6:,.0f} ms)."
-    return doubt(FindingKind.CPU_STEAL, share, message, recording)
+    message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
+    return graded(FindingKind.CPU_STEAL, share, message, trial)
 
 
-def cpu_pressure(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether other work was in the way of server and engine."""
-    waiting = recording.increase("cpu_pressure_ns", "machine")
-    busy = recording.increase("busy_ns", "machine")
-    server = recording.increase("cpu_ns", "server")
+def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether other work competed with server and engine."""
+    waiting = trial.increase("cpu_pressure_ns", "machine")
+    busy = trial.increase("busy_ns", "machine")
+    server = trial.increase("cpu_ns", "server")
     if waiting is None or busy is None or server is None or busy <= 0:
         return ()
-    interrupts = recording.increase("interrupts_ns", "machine") or 0.0
+    interrupts = trial.increase("interrupts_ns", "machine") or 0.0
     others = (busy - interrupts - server - traffic.engine_cpu_ns) / busy
     if others < OTHERS_BUSY:
         return ()
     share = waiting / (traffic.seconds * 1e9)
     message = (
-        f"Tasks waited for a core {percent(min(share, 1.0))} of the time, and {percent(others)} of the CPU time "
-        f"was used by neither server nor engine."
+        f"Tasks waited for a core {percent(min(share, 1.0))} of the time, and processes other than server and engine "
+        f"used {percent(others)} of the CPU time."
     )
-    return doubt(FindingKind.CPU_PRESSURE, share, message, recording)
+    return graded(FindingKind.CPU_PRESSURE, share, message, trial)
 
 
-def noisy_neighbour(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether others were on the cores that server and engine have to themselves."""
-    server = recording.server
+def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether other work ran on the cores that server and engine have to themselves."""
+    server = trial.recording.server
     if server is None or not server.cpus or not traffic.engine.cpus or set(server.cpus) & set(traffic.engine.cpus):
         return ()
-    engine, of_server = _engine_held_up(recording, traffic), _server_held_up(recording, traffic)
-    preempted = recording.increase("preemptions", "engine")
+    engine, of_server = _engine_held_up(trial, traffic), _server_held_up(trial, traffic)
+    preempted = trial.increase("preemptions", "engine")
     often = "" if preempted is None else f" and were interrupted {preempted / traffic.seconds:,.0f} times a second"
-    looked = recording.find("cores_busy_ns", "server") is not None
-    held_up = f", the server was held up {percent(min(of_server, 1.0))}" if looked else ""
+    looked = trial.recording.find("cores_busy_ns", "server") is not None
+    held_up = f", the server waited {percent(min(of_server, 1.0))}" if looked else ""
     message = (
-        f"Others were on cores of their own: the engine's workers waited {percent(min(engine, 1.0))} of the time"
+        f"Other work ran on reserved cores: the engine's workers waited "
+        f"{percent(min(engine, 1.0))} of the time"
         f"{often}{held_up}."
     )
-    return doubt(FindingKind.NOISY_NEIGHBOUR, max(engine, of_server), message, recording)
+    return graded(FindingKind.NOISY_NEIGHBOUR, max(engine, of_server), message, trial)
 
 
-def _engine_held_up(recording: Recording, traffic: Traffic) -> float:
+def _engine_held_up(trial: Trial, traffic: Traffic) -> float:
     """Share of their time for which workers wanted a core; 0 where there are more of them than cores to run on."""
-    waited = recording.increase("run_delay_ns", "engine")
+    waited = trial.increase("run_delay_ns", "engine")
     if waited is None or traffic.engine.workers > len(traffic.engine.cpus):
         return 0.0
-    # Who waits for the next period of a quota may count as waiting for a core; that is told by itself.
-    by_others = max(waited - (recording.increase("throttled_ns", "engine") or 0.0), 0.0)
+    # A thread that waits for the next period of a quota may count as waiting for a core; `throttled` reports that.
+    by_others = max(waited - (trial.increase("throttled_ns", "engine") or 0.0), 0.0)
     return by_others / (traffic.engine.workers * traffic.seconds * 1e9)
 
 
-def _server_held_up(recording: Recording, traffic: Traffic) -> float:
+def _server_held_up(trial: Trial, traffic: Traffic) -> float:
     """Share of the time of its cores for which the server waited while others ran there.
 
     A server's threads wait for each other as well, so its run-queue delay counts only as far as others used its cores.
     """
-    waited, used = recording.increase("run_delay_ns", "server"), recording.increase("cpu_ns", "server")
-    busy = recording.increase("cores_busy_ns", "server")
-    if waited is None or used is None or busy is None or recording.server is None:
+    waited, used = trial.increase("run_delay_ns", "server"), trial.increase("cpu_ns", "server")
+    busy = trial.increase("cores_busy_ns", "server")
+    if waited is None or used is None or busy is None or trial.recording.server is None:
         return 0.0
-    cores = len(recording.server.cpus)
-    others = max(busy - interrupts_ns(recording, "server") - used - 2 * cores * TICK_NS, 0.0)
+    cores = len(trial.recording.server.cpus)
+    others = max(busy - interrupts_ns(trial, "server") - used - 2 * cores * TICK_NS, 0.0)
     return min(waited, others) / (cores * traffic.seconds * 1e9)
 
 
-def throttled(recording: Recording) -> tuple[Finding, ...]:
-    """Whether a quota of CPU time ran out, of the server or of the engine; the worse of the two is told."""
+def throttled(trial: Trial) -> tuple[Finding, ...]:
+    """Whether a quota of CPU time ran out, of the server or of the engine; the worse of the two is reported."""
     subjects: tuple[Subject, ...] = ("server", "engine")
-    shares = {subject: _throttled_share(recording, subject) for subject in subjects}
+    shares = {subject: _throttled_share(trial, subject) for subject in subjects}
     subject = max(subjects, key=lambda one: shares[one])
-    lost_ms = (recording.increase("throttled_ns", subject) or 0.0) / 1e6
+    lost_ms = (trial.increase("throttled_ns", subject) or 0.0) / 1e6
     message = (
         f"The {subject} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and lost "
-        f"{lost_ms:,.0f} ms of CPU time by that."
+        f"{lost_ms:,.0f} ms of CPU time to it."
     )
-    return doubt(FindingKind.THROTTLED, shares[subject], message, recording)
+    return graded(FindingKind.THROTTLED, shares[subject], message, trial)
 
 
-def _throttled_share(recording: Recording, subject: Subject) -> float:
-    periods = recording.increase("quota_periods", subject)
-    often = recording.increase("throttled_periods", subject)
+def _throttled_share(trial: Trial, subject: Subject) -> float:
+    periods = trial.increase("quota_periods", subject)
+    often = trial.increase("throttled_periods", subject)
     return min(often / periods, 1.0) if periods and often is not None else 0.0
 
 
@@ -146,13 +148,76 @@ def _gravest(cell: Cell, server: float | None) -> Grade:
 
 def _meaning(cell: Cell, server: float | None) -> str:
     if cell.role == "ceiling":
-        return "the ceiling of this machine is that of the client"
+        return "the ceiling is the client's limit"
     if not isinstance(cell.load.shape, Closed):
         return "requests may have queued in the client"
     if server is None:
-        return "the two share their cores, or nothing tells them apart, so the rate is of both together"
+        return "the two share cores, or it is not known what each used, so the rate is of both together"
     if server >= FULL_SERVER:
-        return "both are at their limit, and a faster server will want a stronger client"
+        return "both are at their limit, and a faster server will need a stronger client"
     if server >= BUSY_SERVER:
         return "both are near their limit, and the rate is of the two together"
     return "the rate is the client's limit, not the server's"
+
+
+def retransmits(trial: Trial) -> tuple[Finding, ...]:
+    """Whether segments were lost, so that their data came late."""
+    again = trial.increase("tcp_segments_retransmitted", "machine")
+    sent = trial.increase("tcp_segments_sent", "machine")
+    if again is None or not sent:
+        return ()
+    message = f"{again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)})."
+    return graded(FindingKind.RETRANSMITS, again / sent, message, trial)
+
+
+def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether a listener dropped attempts to connect."""
+    dropped, full, cookies = (
+        round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
+    )
+    share = (dropped + cookies) / traffic.counts.due
+    message = (
+        f"Listeners dropped {dropped:,} attempts to connect, {full:,} of them because their queue was full, and "
+        f"answered {cookies:,} by a SYN cookie: {percent(share)} of {traffic.counts.due:,} requests."
+    )
+    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
+
+
+def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the ports of closed connections, which are blocked for a minute, leave few to connect from."""
+    resting, ports = trial.recording.find("time_wait", "machine"), trial.recording.find("local_ports", "machine")
+    if resting is None or ports is None:
+        return ()
+    end = traffic.window_unix_ns[1]
+    own = _rise([count for at, count in zip(resting.times_unix_ns, resting.values, strict=True) if at <= end])
+    share = own / ports.values[-1]
+    message = (
+        f"{own:,.0f} sockets entered TIME_WAIT in this trial, and there are {ports.values[-1]:,.0f} local ports "
+        f"({percent(share)})."
+    )
+    return graded(FindingKind.PORT_PRESSURE, share, message, trial)
+
+
+def _rise(counts: list[float]) -> float:
+    """The most that a count rose above an earlier one: older sockets may leave meanwhile, which hides new ones."""
+    lowest, rise = float("inf"), 0.0
+    for count in counts:
+        lowest = min(lowest, count)
+        rise = max(rise, count - lowest)
+    return rise
+
+
+def network_limited(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the link to the server was full."""
+    speed = trial.recording.find("link_bits_per_s", "machine")
+    sent = trial.increase("link_sent_bytes", "machine")
+    received = trial.increase("link_received_bytes", "machine")
+    if speed is None or sent is None or received is None:
+        return ()
+    per_s = 8 * max(sent, received) / traffic.seconds
+    share = per_s / speed.values[-1]
+    message = (
+        f"{per_s / 1e6:,.0f} Mbit/s {'went out' if sent > received else 'came in'} over the link to the server, which "
+        f"carries {speed.values[-1] / 1e6:,.0f} Mbit/s ({percent(share)})."
+    )
+    return graded(FindingKind.NETWORK_LIMITED, share, message, trial)

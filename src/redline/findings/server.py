@@ -1,113 +1,112 @@
-"""Doubts about the server, from what the probes saw of it, and the good news that the number is its own."""
+"""Findings about the server, from what the probes saw of it, and the good news that the number is its own."""
 
 import re
 from collections.abc import Sequence
 from statistics import median
 
-from redline.findings.doubt import doubt
-from redline.findings.loads import asks_at_once
 from redline.findings.machine import engine_share, server_share
-from redline.findings.rules import RULES
-from redline.model import Cell, Finding, FindingKind, Grade, Recording, Subject, Traffic
+from redline.findings.rules import RULES, graded
+from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
 from redline.quantities import percent, size
+from redline.stats import Trial
 
 USERS_FOR_EACH = 8
-"""Requests under way for each core and worker, from which on one of them is full in a system that nothing else holds.
+"""Requests in flight for each core and worker, from which on one of them is full in a system without other limits.
 
-With N requests going round K stations that are as fast as each other, each is busy N / (N + K - 1) of the time
-(Lazowska et al., Quantitative System Performance, 1984, section 5.4): 8 for each make that 89% or more.
+With N requests that circulate among K stations of equal speed, each is busy N / (N + K - 1) of the time (Lazowska et
+al., Quantitative System Performance, 1984, section 5.4): 8 for each make that 89% or more.
 """
 
 FAILING = 0.01
 """Share of requests without an answer, from which on a server may be idle because its clients wait for timeouts."""
 
 LEAST_LOG_BYTES = 10_000
-"""Less than this is what any server may say at its first requests."""
+"""Any server may write as much at its first requests."""
 
 _OFF = frozenset({"off", "no", "none", "false", "0", ""})
-_SAYS_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
+_NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
 
 
-def lock_limited(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether users always waited although neither the server nor the engine had its cores full."""
-    used = server_share(recording)
-    if used is None or recording.server is None or not _always_enough(cell, recording, traffic):
+    used = server_share(trial)
+    if used is None or trial.recording.server is None or not _always_enough(cell, trial, traffic):
         return ()
-    cores = len(recording.server.cpus)
+    cores = len(trial.recording.server.cpus)
     # What waited for a core, or had one taken from it by the host, was held up by the machine.
-    held_ns = (recording.increase("run_delay_ns", "server") or 0.0) + (recording.increase("steal_ns", "machine") or 0.0)
+    held_ns = (trial.increase("run_delay_ns", "server") or 0.0) + (trial.increase("steal_ns", "machine") or 0.0)
     wanted = used + held_ns / (cores * traffic.seconds * 1e9)
-    engine = engine_share(recording, traffic)
-    busiest = max(wanted, engine, *_cores_in_use(recording, traffic, used, engine))
+    engine = engine_share(trial, traffic)
+    busiest = max(wanted, engine, *_cores_in_use(trial, traffic, used, engine))
     message = (
         f"The server used {used * cores:.2g} of its {cores} core{'' if cores == 1 else 's'} and the engine was busy "
         f"{percent(min(engine, 1.0))} of the time, though users always waited: the server waits for something else."
     )
-    return doubt(FindingKind.LOCK_LIMITED, 1.0 - busiest, message, recording)
+    return graded(FindingKind.LOCK_LIMITED, 1.0 - busiest, message, trial)
 
 
-def server_limited(cell: Cell, used: Sequence[Recording]) -> tuple[Finding, ...]:
+def server_limited(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     """Whether the cores of the server, and nothing else, set the rate: once for all of the cell's trials."""
-    if cell.role == "ceiling" or not asks_at_once(cell):
+    if cell.role == "ceiling" or not cell.load.saturates:
         return ()
-    shares = [share for one in used if (share := _share_beside_an_idle_engine(one)) is not None]
+    shares = [share for one in used if (share := _share_with_an_idle_engine(one)) is not None]
     if 2 * len(shares) <= len(used):
         return ()
     message = f"The server used {percent(min(median(shares), 1.0))} of its cores: the rate is the server's own."
-    return doubt(FindingKind.SERVER_LIMITED, median(shares), message, cell)
+    return graded(FindingKind.SERVER_LIMITED, median(shares), message, cell)
 
 
-def debug_logging(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the server wrote to its output with the requests, and whether one of its options says that it does."""
-    written, requests = recording.log_bytes, sum(interval.counts.due for interval in traffic.intervals)
+def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the server wrote to its output with the requests, and whether one of its options explains it."""
+    written, requests = trial.recording.log_bytes, sum(interval.counts.due for interval in traffic.intervals)
     if written is None or written < LEAST_LOG_BYTES or requests == 0:
         return ()
-    option = _says_that_it_logs(cell)
+    option = _logging_option(cell)
     message = (
         f"The server wrote {size(written)} to its output during the load, {written / requests:,.0f} bytes for each "
-        f"request{f', as its option {option} may have it' if option else ''}."
+        f"request{f', which its option {option} may explain' if option else ''}."
     )
     at_most = Grade.NOTE if option else Grade.INVALID
-    return doubt(FindingKind.DEBUG_LOGGING, written / requests, message, recording, at_most=at_most)
+    return graded(FindingKind.DEBUG_LOGGING, written / requests, message, trial, at_most=at_most)
 
 
-def server_restarted(recording: Recording) -> tuple[Finding, ...]:
+def server_restarted(trial: Trial) -> tuple[Finding, ...]:
     """Whether processes of the server ended during the load and others took their place.
 
-    A helper that came under load and went is none of them, as far as the recording can tell: older ones only count.
+    A helper that came and went under load does not count, as far as the recording shows: only older processes do.
     """
-    known = recording.find("processes_replaced", "server")
-    counted = min(_counted(recording, name) for name in ("processes_ended", "processes_started"))
+    known = trial.recording.find("processes_replaced", "server")
+    counted = min(_counted(trial, name) for name in ("processes_ended", "processes_started"))
     replaced = counted if known is None else max(known.values)
     message = (
         f"{replaced:,.0f} of the server's processes ended during the load and others took their place: it restarts "
-        f"them, and went on."
+        f"them and continues."
     )
-    return doubt(FindingKind.SERVER_RESTARTED, replaced, message, recording)
+    return graded(FindingKind.SERVER_RESTARTED, replaced, message, trial)
 
 
-def _always_enough(cell: Cell, recording: Recording, traffic: Traffic) -> bool:
-    """Whether enough requests were under way, all the time, to fill the cores of one side."""
+def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
+    """Whether enough requests were in flight, all the time, to fill the cores of one side."""
     shape, errors = cell.load.shape, traffic.counts.outcomes.errors
-    if shape.kind != "closed" or not asks_at_once(cell) or cell.load.changes or errors > FAILING * traffic.counts.due:
+    if shape.kind != "closed" or not cell.load.saturates or cell.load.changes or errors > FAILING * traffic.counts.due:
         return False
-    stations = traffic.engine.workers + (len(recording.server.cpus) if recording.server else 0)
+    stations = traffic.engine.workers + (len(trial.recording.server.cpus) if trial.recording.server else 0)
     return shape.users * shape.depth >= USERS_FOR_EACH * stations
 
 
-def _cores_in_use(recording: Recording, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
+def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
     """Shares of the server's and of the engine's cores that somebody used, given their own shares of them.
 
     Where no probe looked at single cores, whatever others did on this machine is taken to have been there.
     """
-    window_ns, used = traffic.seconds * 1e9, recording.increase("cpu_ns", "server") or 0.0
-    others_ns = max((recording.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
-    cores = len(recording.server.cpus) if recording.server else 0
+    window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
+    others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
+    cores = len(trial.recording.server.cpus) if trial.recording.server else 0
     sides: tuple[tuple[Subject, int, float], ...]
     sides = (("server", cores, server), ("engine", len(traffic.engine.cpus), engine))
     shares = []
     for subject, count, own in sides:
-        busy_ns = recording.increase("cores_busy_ns", subject)
+        busy_ns = trial.increase("cores_busy_ns", subject)
         if busy_ns is None or count == 0:
             shares.append(own + others_ns / (max(count, 1) * window_ns))
         else:
@@ -115,24 +114,24 @@ def _cores_in_use(recording: Recording, traffic: Traffic, server: float, engine:
     return shares[0], shares[1]
 
 
-def _share_beside_an_idle_engine(recording: Recording) -> float | None:
+def _share_with_an_idle_engine(trial: Trial) -> float | None:
     """Used share of the server's cores, where the engine had time to spare; None where it had none."""
-    traffic, busy = recording.traffic, RULES[FindingKind.CLIENT_SATURATED].warn
-    if traffic is None or busy is None or traffic.seconds <= 0 or engine_share(recording, traffic) > busy:
+    traffic, busy = trial.traffic, RULES[FindingKind.CLIENT_SATURATED].warn
+    if traffic is None or busy is None or traffic.seconds <= 0 or engine_share(trial, traffic) > busy:
         return None
-    return server_share(recording)
+    return server_share(trial)
 
 
-def _says_that_it_logs(cell: Cell) -> str:
-    """The option, with its value, by which the server is asked to log; empty for none."""
+def _logging_option(cell: Cell) -> str:
+    """The option, with its value, that makes the server log; empty for none."""
     for name, value in sorted(cell.variant.options.items()):
-        told = str(value)
-        if told.lower() not in _OFF and (_SAYS_LOG.search(name) or _SAYS_LOG.search(told)):
-            return f"{name}={told}"
+        text = str(value)
+        if text.lower() not in _OFF and (_NAMES_LOG.search(name) or _NAMES_LOG.search(text)):
+            return f"{name}={text}"
     return ""
 
 
-def _counted(recording: Recording, name: str) -> float:
+def _counted(trial: Trial, name: str) -> float:
     """By how much a counter grew from the first sample to the last; 0 when no probe took it."""
-    series = recording.find(name, "server")
+    series = trial.recording.find(name, "server")
     return series.values[-1] - series.values[0] if series is not None else 0.0

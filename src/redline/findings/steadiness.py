@@ -1,23 +1,23 @@
-"""Whether a trial's numbers were still moving while they were measured."""
+"""Findings about whether a trial was steady: its speed, its warm-up, and the length of its answers."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-import scipy
 
-from redline.findings.doubt import doubt
-from redline.findings.rules import TREND_P
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Recording, Traffic
-from redline.quantities import percent
+from redline.findings.rules import TREND_P, graded
+from redline.findings.warming import FEWEST_SAMPLES, warm_up
+from redline.model import Cell, Closed, Expected, Finding, FindingKind, Grade, Traffic, WarmUp
+from redline.quantities import duration, percent
+from redline.stats import Trial
+from redline.stats.distributions import t_tail
+from redline.stats.series import FEWEST_FOR_TREND, trend, two_groups
 
-FEWEST_INTERVALS = 7
-"""With six, even a perfect trend has a chance of 2 / 6! = 0.003 under Kendall's test, above what is asked for."""
-
-FEWEST_SAMPLES = 20
-"""Requests in an interval below which its p50 says little."""
+FEWEST_ANSWERS = 20
+"""Answers in an interval below which one that reaches over its end weighs too much."""
 
 
-def unsteady(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The finding of a trend over the measured intervals, neither chance nor small; or that none can be seen.
 
     A load that changes by design is not judged: whatever follows it changes too.
@@ -25,61 +25,131 @@ def unsteady(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Findin
     if cell.load.changes:
         return ()
     closed = isinstance(cell.load.shape, Closed)
-    values = _rates(traffic) if closed else _medians(traffic)
-    if len(values) < FEWEST_INTERVALS:
-        return _unknown(recording, traffic, len(values))
-    change = trend(values)
+    values = _speeds(trial, by_rate=closed)
+    if len(values) < FEWEST_FOR_TREND:
+        return _unknown(trial, traffic, len(values))
+    change = trend(values, TREND_P)
     name = "rate" if closed else "p50 response time"
     message = (
-        f"The {name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, "
-        f"from interval to interval: it was not steady."
+        f"The {name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from interval "
+        f"to interval: it was not steady."
     )
-    return doubt(
-        FindingKind.UNSTEADY,
-        abs(change),
-        message,
-        recording,
-        at_most=Grade.INVALID if closed else Grade.WARN,
-    )
+    return graded(FindingKind.UNSTEADY, abs(change), message, trial, at_most=Grade.INVALID if closed else Grade.WARN)
 
 
-def _unknown(recording: Recording, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
+def _unknown(trial: Trial, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
     if traffic.ended != "complete":
-        return ()  # that it was cut short is told, and what follows from it need not be
+        return ()  # that it was cut short is a finding, and this follows from it
     message = (
         f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
-        f"{FEWEST_INTERVALS}."
+        f"{FEWEST_FOR_TREND}."
     )
-    return doubt(FindingKind.STEADINESS_UNKNOWN, FEWEST_INTERVALS - seen, message, recording)
+    return graded(FindingKind.STEADINESS_UNKNOWN, FEWEST_FOR_TREND - seen, message, trial)
 
 
-def trend(values: list[float], chance: float = TREND_P) -> float:
-    """The relative change from first to last along the Theil-Sen line of the logs; 0 when it may be chance.
+def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
+    """Of the measured intervals the rate, or the p50; without a last one that is much shorter than the others."""
+    intervals = [(i, one) for i, one in enumerate(trial.intervals) if one.phase == "measure" and one.lasts_ns > 0]
+    longest = max((one.lasts_ns for _, one in intervals), default=0)
+    whole = [(i, one) for i, one in intervals if 2 * one.lasts_ns >= longest]
+    if by_rate:
+        # Half an answer where there was none, which has no logarithm.
+        return [max(one.counts.completed, 0.5) / one.lasts_ns * 1e9 for _, one in whole]
+    medians = trial.interval_quantiles_ns
+    return [float(medians[i][0]) for i, one in whole if one.counts.due >= FEWEST_SAMPLES]
 
-    Kendall's rank test and the median of slopes are not moved by a few intervals in which the machine was disturbed.
-    Sources: Mann 1945, Kendall 1975; Theil 1950, Sen 1968.
+
+def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """That the server was never steady, or is slower when it is steady than it was before.
+
+    Only where the suite wants a steady server: `unsteady` shows whether a fixed warm-up was long enough.
     """
-    if len(values) < FEWEST_INTERVALS:
+    if not cell.warmup_detect or traffic.ended != "complete":
+        return ()
+    seen = warm_up(cell, trial)
+    in_vain = traffic.measure_start_ns >= cell.warmup_ns
+    if seen is None:
+        message = "Too few intervals were seen to decide whether it was ever steady."
+        return graded(FindingKind.NEVER_STEADY, float(in_vain), message, trial)
+    if seen.kind == "never steady":
+        return graded(FindingKind.NEVER_STEADY, 1.0, _never(seen, in_vain=in_vain), trial)
+    message = (
+        f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
+        f"{percent(seen.lost or 0.0)} slower then than at its best before."
+    )
+    return graded(FindingKind.SLOWING_DOWN, seen.lost or 0.0, message, trial)
+
+
+def _never(seen: WarmUp, *, in_vain: bool) -> str:
+    since = duration(seen.measured_from_ns)
+    if in_vain:
+        return f"It was still changing when its warm-up had taken all of {since}, and while it was measured."
+    return f"It was steady enough to be measured after {since}, and changed again while it was measured."
+
+
+def shrinking(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """The finding that answers had other lengths at one time of the measurement than at another."""
+    if _lengths_are_checked(cell) or _wrong(traffic):
+        return ()
+    counted = [i.counts for i in traffic.intervals if i.phase == "measure" and i.counts.completed >= FEWEST_ANSWERS]
+    return _changed([one.bytes_received / one.completed for one in counted], "intervals", trial)
+
+
+def shrinking_between(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """The finding that answers had other lengths in some trials than in others; `used` are in the run's order."""
+    if _lengths_are_checked(cell):
+        return ()
+    traffics = [trial.traffic for trial in used if trial.traffic]
+    counted = [one.counts for one in traffics if one.counts.completed >= FEWEST_ANSWERS and not _wrong(one)]
+    return _changed([one.bytes_received / one.completed for one in counted], "trials", cell)
+
+
+def _changed(sizes: list[float], parts: str, about: Cell | Trial) -> tuple[Finding, ...]:
+    if not all(size > 0 for size in sizes):
+        return ()
+    groups, change = two_groups(sizes), max((trend(sizes, TREND_P), from_end_to_end(sizes)), key=abs)
+    if groups is not None and groups.apart >= abs(change):
+        below, above = groups.sizes
+        message = (
+            f"Right answers had {groups.upper:,.0f} bytes each in {above} {parts} and {groups.lower:,.0f} in {below}, "
+            f"headers included."
+        )
+        return graded(FindingKind.SHRINKING_ANSWERS, groups.apart, message, about)
+    message = (
+        f"From the first to the last of {len(sizes)} {parts} right answers {'grew' if change > 0 else 'shrank'} by "
+        f"{percent(abs(change))}, headers included."
+    )
+    return graded(FindingKind.SHRINKING_ANSWERS, abs(change), message, about)
+
+
+def from_end_to_end(sizes: Sequence[float]) -> float:
+    """The relative change from the first third to the last third; 0 when it may be chance, by the t test of the logs.
+
+    It detects a single change in the middle, and in the middle of an interval.
+    """
+    third = len(sizes) // 3
+    if third < 2:
         return 0.0
-    order = np.arange(len(values))
-    logs = np.log(values)
-    if not scipy.stats.kendalltau(order, logs).pvalue < chance:  # NaN when all values are equal
+    first, last = np.log(sizes[:third]), np.log(sizes[-third:])
+    change = float(last.mean() - first.mean())
+    error = math.sqrt((float(first.var(ddof=1)) + float(last.var(ddof=1))) / third)
+    if error > 0 and not 2 * t_tail(abs(change) / error, 2 * third - 2) < TREND_P:
         return 0.0
-    return math.expm1(float(scipy.stats.theilslopes(logs, order).slope) * (len(values) - 1))
+    return math.expm1(change)
 
 
-def _rates(traffic: Traffic) -> list[float]:
-    # Half an answer where there was none, which has no logarithm.
-    return [max(i.counts.completed, 0.5) / (i.end_ns - i.start_ns) * 1e9 for i in _whole_intervals(traffic)]
+def _lengths_are_checked(cell: Cell) -> bool:
+    """Whether an answer of another length is a wrong one: then it has its own finding."""
+    return all(_fixes_length(request.expect) for request in cell.scenario.requests)
 
 
-def _medians(traffic: Traffic) -> list[float]:
-    whole = _whole_intervals(traffic)
-    return [float(i.response.quantile_ns(0.5)) for i in whole if i.counts.outcomes.total >= FEWEST_SAMPLES]
+def _fixes_length(expect: Expected) -> bool:
+    if expect.under_load == "status":
+        return False
+    return expect.body_length is not None or (expect.under_load == "hash" and expect.body_sha256 is not None)
 
 
-def _whole_intervals(traffic: Traffic) -> list[Interval]:
-    """The measured intervals, without a last one that is much shorter than the others."""
-    measured = [i for i in traffic.intervals if i.phase == "measure" and i.end_ns > i.start_ns]
-    longest = max((i.end_ns - i.start_ns for i in measured), default=0)
-    return [i for i in measured if 2 * (i.end_ns - i.start_ns) >= longest]
+def _wrong(traffic: Traffic) -> bool:
+    """Whether there were wrong answers, whose bytes count as well; they have their own finding."""
+    outcomes = traffic.counts.outcomes
+    return outcomes.unexpected_status + outcomes.unexpected_body + outcomes.malformed > 0

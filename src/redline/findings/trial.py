@@ -1,79 +1,92 @@
-"""Doubts about one trial, from what the engine saw of it."""
+"""Findings about one trial, from what the engine saw of it."""
 
-from redline.findings.answers import shrinking
 from redline.findings.arrivals import arrivals, bunched
-from redline.findings.doubt import doubt
-from redline.findings.machine import client_saturated, cpu_pressure, cpu_steal, noisy_neighbour, throttled
-from redline.findings.network import listen_overflow, network_limited, port_pressure, retransmits
+from redline.findings.machine import (
+    client_saturated,
+    cpu_pressure,
+    cpu_steal,
+    listen_overflow,
+    network_limited,
+    noisy_neighbour,
+    port_pressure,
+    retransmits,
+    throttled,
+)
+from redline.findings.rules import graded
 from redline.findings.server import debug_logging, lock_limited, server_restarted
-from redline.findings.steadiness import unsteady
-from redline.findings.warm_up import warmed
+from redline.findings.steadiness import shrinking, unsteady, warmed
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
+from redline.stats import Trial
 
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """All that makes this trial doubtful, in the order of the rules. A trial with an `invalid` one is not used."""
-    traffic = recording.traffic
-    found: list[tuple[Finding, ...]] = [_failed(recording), _perturbed(recording)]
+    """All findings about this recording; see `judge_trial`."""
+    return judge_trial(cell, Trial(recording))
+
+
+def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+    """All findings about one trial, in the order of the rules. A trial with an `invalid` one is not used."""
+    traffic = trial.traffic
+    found: list[tuple[Finding, ...]] = [_failed(trial), _perturbed(trial)]
     if traffic is not None:
-        found += [_cut_short(cell, recording, traffic), _tls_insecure(cell, recording)]
+        found += [_cut_short(cell, trial, traffic), _tls_insecure(cell, trial)]
         if traffic.counts.due > 0 and traffic.seconds > 0:
             found += [
-                _rate_missed(cell, recording, traffic),
-                client_saturated(cell, recording, traffic),
-                _send_lateness(cell, recording, traffic),
-                _client_queueing(cell, recording, traffic),
-                arrivals(cell, recording, traffic),
-                bunched(cell, recording, traffic),
-                _errors(recording, traffic),
-                _exhausted(recording, traffic),
-                _wrong_answers(recording, traffic),
-                shrinking(cell, recording, traffic),
-                unsteady(cell, recording, traffic),
-                warmed(cell, recording, traffic),
-                _littles_law(cell, recording, traffic),
-                server_restarted(recording),
-                lock_limited(cell, recording, traffic),
-                debug_logging(cell, recording, traffic),
-                cpu_steal(recording),
-                cpu_pressure(recording, traffic),
-                noisy_neighbour(recording, traffic),
-                throttled(recording),
-                retransmits(recording),
-                listen_overflow(recording, traffic),
-                port_pressure(recording, traffic),
-                network_limited(recording, traffic),
+                _rate_missed(cell, trial, traffic),
+                client_saturated(cell, trial, traffic),
+                _send_lateness(cell, trial, traffic),
+                _client_queueing(cell, trial, traffic),
+                arrivals(cell, trial, traffic),
+                bunched(cell, trial, traffic),
+                _errors(trial, traffic),
+                _exhausted(trial, traffic),
+                _wrong_answers(trial, traffic),
+                shrinking(cell, trial, traffic),
+                unsteady(cell, trial, traffic),
+                warmed(cell, trial, traffic),
+                _littles_law(cell, trial, traffic),
+                server_restarted(trial),
+                lock_limited(cell, trial, traffic),
+                debug_logging(cell, trial, traffic),
+                cpu_steal(trial),
+                cpu_pressure(trial, traffic),
+                noisy_neighbour(trial, traffic),
+                throttled(trial),
+                retransmits(trial),
+                listen_overflow(trial, traffic),
+                port_pressure(trial, traffic),
+                network_limited(trial, traffic),
             ]
     return tuple(finding for findings in found for finding in findings)
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """What engine and machine did to a probe of a search. The rest is what it was made to see, and is its evidence."""
-    traffic = recording.traffic
+    """What engine and machine did to a probe of a search. All else is what the probe is to find out."""
+    trial, traffic = Trial(recording), recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
     return (
-        *_send_lateness(cell, recording, traffic),
-        *_exhausted(recording, traffic),
-        *cpu_steal(recording),
-        *cpu_pressure(recording, traffic),
-        *noisy_neighbour(recording, traffic),
-        *throttled(recording),
+        *_send_lateness(cell, trial, traffic),
+        *_exhausted(trial, traffic),
+        *cpu_steal(trial),
+        *cpu_pressure(trial, traffic),
+        *noisy_neighbour(trial, traffic),
+        *throttled(trial),
     )
 
 
-def _failed(recording: Recording) -> tuple[Finding, ...]:
-    failure = recording.failure
+def _failed(trial: Trial) -> tuple[Finding, ...]:
+    failure = trial.recording.failure
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return doubt(_kind_of(failure), 1.0, message, recording)
-    if recording.traffic is None:
-        return doubt(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and does not say why.", recording)
-    if recording.traffic.counts.completed == 0:
-        due = recording.traffic.counts.due
-        message = f"Not one right answer came within the measurement; {due:,} requests were due."
-        return doubt(FindingKind.TRIAL_FAILED, 1.0, message, recording)
+        return graded(_kind_of(failure), 1.0, message, trial)
+    if trial.traffic is None:
+        return graded(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and gives no reason.", trial)
+    if trial.traffic.counts.completed == 0:
+        due = trial.traffic.counts.due
+        message = f"No right answer arrived within the measurement; {due:,} requests were due."
+        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
     return ()
 
 
@@ -81,22 +94,22 @@ def _kind_of(failure: Failure) -> FindingKind:
     return FindingKind.SERVER_DIED if failure.kind == "died" else FindingKind.TRIAL_FAILED
 
 
-def _perturbed(recording: Recording) -> tuple[Finding, ...]:
-    message = "A profiler or monitor ran that slows what it watches; this trial is not compared."
-    return doubt(FindingKind.PERTURBED, float(recording.perturbed), message, recording)
+def _perturbed(trial: Trial) -> tuple[Finding, ...]:
+    message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
+    return graded(FindingKind.PERTURBED, float(trial.recording.perturbed), message, trial)
 
 
-def _cut_short(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     if traffic.ended == "complete":
         return ()
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
     why = "The engine ran into its deadline" if traffic.ended == "deadline" else "The measurement was interrupted"
     message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
-    return doubt(FindingKind.CUT_SHORT, missing, message, recording)
+    return graded(FindingKind.CUT_SHORT, missing, message, trial)
 
 
-def _rate_missed(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     if not isinstance(cell.load.shape, Open):
         return ()
     # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
@@ -105,10 +118,10 @@ def _rate_missed(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Fi
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return doubt(FindingKind.RATE_MISSED, missed, message, recording)
+    return graded(FindingKind.RATE_MISSED, missed, message, trial)
 
 
-def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     if not _due_by_timer(cell):
         return ()
     late = traffic.lateness.quantiles_ns((0.5, 0.99))
@@ -119,57 +132,57 @@ def _send_lateness(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[
         f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
         f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
     )
-    return doubt(FindingKind.SEND_LATENESS, shares[worst], message, recording)
+    return graded(FindingKind.SEND_LATENESS, shares[worst], message, trial)
 
 
-def _client_queueing(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     if not isinstance(cell.load.shape, Open):
         return ()
     waited, due = traffic.counts.waited, traffic.counts.due
     message = (
         f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
-        f"connections free when they were due: a part of their response time is a queue in the client."
+        f"connections free when they were due: part of their response time is a queue in the client."
     )
-    return doubt(FindingKind.CLIENT_QUEUEING, waited / due, message, recording)
+    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial)
 
 
 def _due_by_timer(cell: Cell) -> bool:
-    """Whether requests fall due at a time of their own; users who ask at once are due when they are answered."""
+    """Whether requests fall due at a time of their own; with zero think time they are due upon the last answer."""
     shape = cell.load.shape
     return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
-def _errors(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     ended = traffic.counts.outcomes
-    # What the engine's own side could not open, the server never heard of.
+    # Connections that the engine's own side could not open never reached the server.
     outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
     kinds = ["connect", "tls", "reset", "closed", "refused", "timeout"]
-    if traffic.ended == "complete":  # who is interrupted always leaves requests in flight
+    if traffic.ended == "complete":  # an interrupt always leaves requests in flight
         kinds += ["in_flight", "unsent"]
     failed = sum(getattr(outcomes, kind) for kind in kinds)
     message = (
         f"{failed:,} of {traffic.counts.due:,} requests ({percent(failed / traffic.counts.due)}) got no answer: "
         f"{_listed(outcomes, kinds)}."
     )
-    return doubt(FindingKind.ERRORS, failed / traffic.counts.due, message, recording)
+    return graded(FindingKind.ERRORS, failed / traffic.counts.due, message, trial)
 
 
-def _exhausted(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     lacked, due = traffic.counts.exhausted, traffic.counts.due
     message = (
-        f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's own side had no port, descriptor "
-        f"or memory left to connect with."
+        f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
+        f"memory left for a connection."
     )
-    return doubt(FindingKind.EXHAUSTED, lacked / due, message, recording)
+    return graded(FindingKind.EXHAUSTED, lacked / due, message, trial)
 
 
-def _tls_insecure(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+def _tls_insecure(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     insecure = cell.variant.tls is not None and cell.variant.tls.insecure
-    message = "The server's certificate was not checked: whoever answered was taken for it."
-    return doubt(FindingKind.TLS_INSECURE, float(insecure), message, recording)
+    message = "The server's certificate was not checked: any server could have answered."
+    return graded(FindingKind.TLS_INSECURE, float(insecure), message, trial)
 
 
-def _wrong_answers(recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     outcomes = traffic.counts.outcomes
     kinds = ["unexpected_status", "unexpected_body", "malformed"]
     wrong = sum(getattr(outcomes, kind) for kind in kinds)
@@ -179,10 +192,10 @@ def _wrong_answers(recording: Recording, traffic: Traffic) -> tuple[Finding, ...
         f"{_listed(outcomes, kinds)}."
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
-    return doubt(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, recording)
+    return graded(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, trial)
 
 
-def _littles_law(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Finding, ...]:
+def _littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
         return ()
@@ -197,9 +210,9 @@ def _littles_law(cell: Cell, recording: Recording, traffic: Traffic) -> tuple[Fi
     time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
     message = (
         f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
-        f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests under way'}, but the load has {kept:.10g}."
+        f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests in flight'}, but the load has {kept:.10g}."
     )
-    return doubt(FindingKind.LITTLES_LAW, off, message, recording)
+    return graded(FindingKind.LITTLES_LAW, off, message, trial)
 
 
 def _at_the_ends_s(traffic: Traffic) -> float:

@@ -1,28 +1,33 @@
-"""Whether a server is warm, while it warms up and afterwards: its course from the first request on. Pure.
+"""Whether a server is warm, while it warms up and afterwards: its speed from the first request on. Pure.
 
-`docs/concepts/warm-up.md` teaches it. Source of the method and of the four kinds: Barrett, Bolz-Tereick, Killick, Mount
-and Tratt, "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017.
+`docs/concepts/warm-up.md` explains it. Source of the method and of the four kinds: Barrett, Bolz-Tereick, Killick,
+Mount and Tratt, "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from redline.findings.changes import (
-    FEWEST_POINTS,
-    HASTY_PENALTY,
-    PENALTY,
-    Floats,
-    Segment,
-    clipped,
-    noise,
-    segments,
-)
 from redline.findings.rules import TREND_P
-from redline.findings.steadiness import FEWEST_SAMPLES, trend
-from redline.model import Cell, Closed, Interval, Recording, WarmUp
+from redline.model import Cell, Histogram, Interval, WarmUp
+from redline.stats import Trial
+from redline.stats.samples import Floats
+from redline.stats.series import clipped, level_ends, noise, trend
+
+FEWEST_POINTS = 3
+"""Of a level: what is shorter is an outlier, and clipped."""
+
+FEWEST_SAMPLES = 20
+"""Requests in an interval below which its p50 says little."""
+
+PENALTY = 15.0
+"""Times log n is what one more change has to explain, in squared noise, as Barrett et al. chose for series like these.
+White noise needs 2 (Yao 1988), but neighbouring intervals of a server are alike, and such noise looks like steps: see
+`tests/studies/warming.py`."""
+
+HASTY_PENALTY = 5.0
+"""The same while a server warms up: a false change costs a moment, a missed one a trial."""
 
 SAME = 0.05
 """Levels that differ by less are one: a twentieth is what a virtual machine wanders by from second to second."""
@@ -41,22 +46,21 @@ LEAST_POINTS = 8
 """Of a level that is called steady. A trend is not seen in fewer than 7."""
 
 HASTY_CHANCE = 0.05
-"""How often what is steady may be taken for what rises, while it warms up: that costs a moment and not a trial."""
+"""Chance of taking noise for a trend while the server warms up: that costs a moment, not a trial."""
 
 BLIP = 0.1
-"""Of the steady stretch after it: a disturbance that lasted no longer, and left all as it was, is passed over."""
-
+"""Of the steady stretch after it: a disturbance that lasted no longer, and left all as it was, is ignored."""
 
 KEPT_UP = 0.95
 """Of what falls due. A server that is given more than it can do is steady as well, once its requests are given up at
-their timeout: that is no warmth. With less than this, `rate-missed` makes a trial invalid."""
+their timeout, but not warm. With less than this, `rate-missed` makes a trial invalid."""
 
 JUDGED_EVERY_NS = 400_000_000
-"""While it warms up, and not sooner: so after every interval of half a second, and not after all that are shorter."""
+"""At most so often while it warms up: after every interval of half a second, but not after all shorter ones."""
 
 
 @dataclass(frozen=True)
-class Course:
+class Timeline:
     """How fast a server was, from the first request on: the log of its rate, or of 1 / p50, and when points ended.
 
     `kept_up` is the share that was answered in each of what fell due in it; None where that says nothing.
@@ -78,7 +82,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The last level of a course: from which point on it lasts, and how fast the server is then.
+    """The last level of a timeline: from which point on it lasts, and how fast the server is then.
 
     `best` is the fastest level before it, `tolerance` how far apart (of logs) two levels may be and still be one, and
     `moves` says whether it rises or falls all the time.
@@ -91,55 +95,84 @@ class Stretch:
     moves: bool
 
 
-def judged_by_rate(cell: Cell) -> bool:
-    """Whether speed shows in the rate: users who ask at once. Otherwise the load sets the rate, and the p50 tells."""
-    shape = cell.load.shape
-    return isinstance(shape, Closed) and shape.think is None and shape.pace_per_s is None
-
-
-class CourseSoFar:
-    """A course that grows interval by interval; each is looked at once."""
+class TimelineBuilder:
+    """A timeline that grows interval by interval; each is looked at once."""
 
     def __init__(self, cell: Cell) -> None:
-        self._by_rate = judged_by_rate(cell)
+        # Otherwise the load sets the rate, and speed shows in the p50.
+        self._by_rate = cell.load.saturates
         self._waiting: list[Interval] = []
         self._ends: list[int] = []
         self._speeds: list[float] = []
         self._kept_up: list[float] = []
 
-    def add(self, interval: Interval) -> None:
-        """One more; intervals of the drain are no part of it.
+    def add(self, interval: Interval, p50_ns: int | None = None) -> None:
+        """One more, with the p50 of its response time where that is known. Intervals of the drain do not count.
 
-        Where the p50 tells, intervals run together until they have enough requests for one.
+        For a p50, intervals are put together until they have enough requests.
         """
-        if interval.phase == "drain" or interval.end_ns <= interval.start_ns:
+        if interval.phase == "drain" or interval.lasts_ns <= 0:
             return
         self._waiting.append(interval)
         if self._by_rate or sum(each.counts.outcomes.total for each in self._waiting) >= FEWEST_SAMPLES:
             self._ends.append(interval.end_ns)
-            self._speeds.append(_speed(self._waiting, by_rate=self._by_rate))
-            self._kept_up.append(_kept_up(self._waiting))
+            self._speeds.append(self._speed(p50_ns if len(self._waiting) == 1 else None))
+            due = sum(each.counts.due for each in self._waiting)
+            self._kept_up.append(sum(each.counts.completed for each in self._waiting) / due if due else 1.0)
             self._waiting = []
 
-    def course(self) -> Course:
+    def _speed(self, p50_ns: int | None) -> float:
+        if self._by_rate:
+            answered = sum(each.counts.completed for each in self._waiting)
+            # Half an answer where there was none, which has no logarithm.
+            return math.log(max(answered, 0.5) / (self._waiting[-1].end_ns - self._waiting[0].start_ns))
+        if p50_ns is None:
+            p50_ns = Histogram.merged(each.response for each in self._waiting).quantile_ns(0.5)
+        return -math.log(max(p50_ns, 1))
+
+    def timeline(self) -> Timeline:
         """As far as it is known."""
-        return Course(tuple(self._ends), np.array(self._speeds), None if self._by_rate else np.array(self._kept_up))
+        return Timeline(tuple(self._ends), np.array(self._speeds), None if self._by_rate else np.array(self._kept_up))
 
 
-def course_of(cell: Cell, intervals: Iterable[Interval]) -> Course:
-    """The course of a trial so far."""
-    growing = CourseSoFar(cell)
-    for interval in intervals:
-        growing.add(interval)
-    return growing.course()
+def timeline_of(cell: Cell, trial: Trial) -> Timeline:
+    """The timeline of a trial."""
+    growing = TimelineBuilder(cell)
+    medians = [(None, None)] * len(trial.intervals) if cell.load.saturates else trial.interval_quantiles_ns
+    for interval, (p50_ns, _) in zip(trial.intervals, medians, strict=True):
+        growing.add(interval, p50_ns)
+    return growing.timeline()
 
 
-def last_stretch(course: Course, *, hasty: bool = False) -> Stretch:
-    """The last level of a course of one point or more: back through all that is of one level with its end.
+@dataclass(frozen=True)
+class Segment:
+    """Points `start` to `end` (exclusive) of a series have one level: their mean."""
 
-    Where it is `hasty`, changes and trends are taken for real more readily.
+    start: int
+    end: int
+    level: float
+
+    @property
+    def n(self) -> int:
+        """How many points."""
+        return self.end - self.start
+
+
+def segments(values: Floats, penalty: float = PENALTY) -> list[Segment]:
+    """The levels of a series, in order and without gaps: one for a series of one level, or of too few points.
+
+    `penalty` times log n, in units of the squared noise, is what each change has to explain.
     """
-    values = clipped(course.speeds)
+    ends = level_ends(values / noise(values), penalty * math.log(len(values)), FEWEST_POINTS)
+    return [Segment(start, end, float(values[start:end].mean())) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def last_stretch(timeline: Timeline, *, hasty: bool = False) -> Stretch:
+    """The last level of a timeline of one point or more: back through all that is of one level with its end.
+
+    If `hasty`, less evidence is enough for a change or a trend.
+    """
+    values = clipped(timeline.speeds)
     found = segments(values, HASTY_PENALTY if hasty else PENALTY)
     tolerance = max(math.log1p(SAME), SAME_NOISE * noise(values))
     stretch, before = _joined(found, tolerance)
@@ -148,31 +181,31 @@ def last_stretch(course: Course, *, hasty: bool = False) -> Stretch:
     return Stretch(stretch.start, stretch.level, best, tolerance, moves)
 
 
-def is_warm(course: Course) -> bool:
+def is_warm(timeline: Timeline) -> bool:
     """Whether, by what has been seen so far, the measurement may begin."""
-    if course.n < LEAST_POINTS or course.ends_ns[-1] < LEAST_S * 1e9:
+    if timeline.n < LEAST_POINTS or timeline.ends_ns[-1] < LEAST_S * 1e9:
         return False
-    last = last_stretch(course, hasty=True)
-    newest = float(np.median(course.speeds[-FEWEST_POINTS:]))
+    last = last_stretch(timeline, hasty=True)
+    newest = float(np.median(timeline.speeds[-FEWEST_POINTS:]))
     if last.moves or abs(newest - last.level) > last.tolerance:
         return False
-    if course.kept_up is not None and float(np.median(course.kept_up[last.start :])) < KEPT_UP:
+    if timeline.kept_up is not None and float(np.median(timeline.kept_up[last.start :])) < KEPT_UP:
         return False
-    lasted_ns = course.ends_ns[-1] - course.start_ns(last.start)
-    long_enough = lasted_ns >= max(LEAST_S * 1e9, LEAST_SHARE * course.ends_ns[-1])
-    return long_enough and course.n - last.start >= LEAST_POINTS
+    lasted_ns = timeline.ends_ns[-1] - timeline.start_ns(last.start)
+    long_enough = lasted_ns >= max(LEAST_S * 1e9, LEAST_SHARE * timeline.ends_ns[-1])
+    return long_enough and timeline.n - last.start >= LEAST_POINTS
 
 
-def warm_up(cell: Cell, recording: Recording) -> WarmUp | None:
+def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
     """What a trial was like, its measurement included; None when it was too short, was cut, or changes by design."""
-    traffic = recording.traffic
+    traffic = trial.traffic
     if traffic is None or cell.load.changes or traffic.ended != "complete":
         return None
-    course = course_of(cell, traffic.intervals)
-    if course.n < 2 * LEAST_POINTS:
+    timeline = timeline_of(cell, trial)
+    if timeline.n < 2 * LEAST_POINTS:
         return None
-    last = last_stretch(course)
-    from_ns, measured_ns = course.start_ns(last.start), traffic.measure_start_ns
+    last = last_stretch(timeline)
+    from_ns, measured_ns = timeline.start_ns(last.start), traffic.measure_start_ns
     if last.moves or from_ns > measured_ns:
         return WarmUp(kind="never steady", measured_from_ns=measured_ns)
     if last.best - last.level > last.tolerance:
@@ -182,14 +215,14 @@ def warm_up(cell: Cell, recording: Recording) -> WarmUp | None:
     return WarmUp.model_validate({"kind": kind, "steady_from_ns": from_ns, "measured_from_ns": measured_ns})
 
 
-class Watch:
+class WarmupDetector:
     """Follows a warm-up interval by interval, until it says that the measurement may begin.
 
     Judging takes the longer the more intervals there are, so where they are short it is not done after each.
     """
 
     def __init__(self, cell: Cell) -> None:
-        self._seen = CourseSoFar(cell)
+        self._seen = TimelineBuilder(cell)
         self._judge_from_ns = round(LEAST_S * 1e9)
 
     def is_warm(self, interval: Interval) -> bool:
@@ -198,21 +231,7 @@ class Watch:
         if interval.end_ns < self._judge_from_ns:
             return False
         self._judge_from_ns = interval.end_ns + JUDGED_EVERY_NS
-        return is_warm(self._seen.course())
-
-
-def _speed(intervals: list[Interval], *, by_rate: bool) -> float:
-    if by_rate:
-        answered = sum(each.counts.completed for each in intervals)
-        # Half an answer where there was none, which has no logarithm.
-        return math.log(max(answered, 0.5) / (intervals[-1].end_ns - intervals[0].start_ns))
-    response = type(intervals[0].response).merged(each.response for each in intervals)
-    return -math.log(max(response.quantile_ns(0.5), 1))
-
-
-def _kept_up(intervals: list[Interval]) -> float:
-    due = sum(each.counts.due for each in intervals)
-    return sum(each.counts.completed for each in intervals) / due if due else 1.0
+        return is_warm(self._seen.timeline())
 
 
 def _joined(found: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:

@@ -6,7 +6,7 @@ from redline.model.environment import Environment
 from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric, Verdict
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
-from redline.model.histogram import Histogram
+from redline.model.histogram import Histogram, HistogramTable
 from redline.model.layer import Layer, Waterfall
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
 from redline.model.plan import AutoTrials, Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
@@ -27,7 +27,7 @@ from redline.model.report import (
     TrialReport,
 )
 from redline.model.route import HttpVersion, ServedTls, Tls, TlsVersion
-from redline.model.run import Enough, Manifest, Run
+from redline.model.run import Enough, Manifest, Run, StoredRecordings
 from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 from redline.model.warming import Warming, WarmUp
 
@@ -59,6 +59,7 @@ __all__ = [
     "Frozen",
     "Grade",
     "Histogram",
+    "HistogramTable",
     "HttpVersion",
     "Interval",
     "Layer",
@@ -98,6 +99,7 @@ __all__ = [
     "Stage",
     "Start",
     "Stop",
+    "StoredRecordings",
     "Subject",
     "Suite",
     "Think",

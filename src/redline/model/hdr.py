@@ -7,6 +7,7 @@ and `ZigZagEncoding` (LEB128). The tests hold it to the library `hdrhistogram`, 
 import base64
 import struct
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +74,40 @@ def unpack(text: str) -> bytes:
     return raw[_OUTER.size :]
 
 
-def read(payload: bytes) -> tuple[Ints, Ints]:
-    """The non-empty slots, ascending, and their counts, from a compressed payload. Raises ValueError."""
+def read(payloads: Sequence[bytes]) -> tuple[Ints, Ints, Ints]:
+    """Histograms from their compressed payloads, decoded in one pass. Raises ValueError.
+
+    Returns their non-empty slots, ascending within each, the counts of these, and where each histogram ends: of
+    histogram i the slots are `slots[ends[i]:ends[i + 1]]`.
+    """
+    streams = [_stream(payload) for payload in payloads]
+    data = np.frombuffer(b"".join(streams), dtype=np.uint8)
+    byte_ends = np.cumsum([0, *map(len, streams)])
+    last = np.flatnonzero(data < _MORE)  # of each number
+    lengths = last.copy()
+    lengths[1:] -= last[:-1]
+    lengths[:1] += 1
+    # Nine groups only occur in counts of 2**55 and more, which nobody has measured.
+    longest = int(lengths.max()) if len(last) else 0
+    if longest > 8 or any(stream and stream[-1] >= _MORE for stream in streams):
+        raise ValueError("not a V2 compressed base64 HdrHistogram: its counts are wrong")
+    numbers = _signed(data, last, lengths, longest)
+    if len(numbers) and int(numbers.min()) < -SLOTS:
+        raise ValueError("not a V2 compressed base64 HdrHistogram: its slots lie past the range")
+    number_ends = np.searchsorted(last, byte_ends)
+    after = np.zeros(len(numbers) + 1, dtype=np.int64)
+    np.cumsum(np.where(numbers < 0, -numbers, 1), out=after[1:])
+    filled = np.flatnonzero(numbers > 0)
+    ends = np.searchsorted(filled, number_ends)
+    # Positive numbers advance by one slot, and the slots of each histogram count from its own start.
+    slots = after[filled] - np.repeat(after[number_ends[:-1]], ends[1:] - ends[:-1])
+    if len(slots) and int(slots.max()) >= SLOTS:
+        raise ValueError("not a V2 compressed base64 HdrHistogram: its slots lie past the range")
+    return slots, numbers[filled], ends
+
+
+def _stream(payload: bytes) -> bytes:
+    """The ZigZag LEB128 numbers of a compressed payload."""
     unzip = zlib.decompressobj()
     try:
         data = unzip.decompress(payload, _MOST_BYTES)
@@ -85,48 +118,35 @@ def read(payload: bytes) -> tuple[Ints, Ints]:
         raise ValueError("not a V2 compressed base64 HdrHistogram: its payload is wrong or it is cut short")
     if (lowest, digits, offset, ratio) != (LOWEST_NS, DIGITS, 0, 1.0):
         raise ValueError(f"a histogram of another range: from {lowest} with {digits} digits; ours is from 1 ns with 3")
-    return _slots_and_counts(_signed(np.frombuffer(data, dtype=np.uint8, offset=_INNER.size)))
+    return data[_INNER.size :]
 
 
-def write(slots: Ints, counts: Ints) -> str:
-    """The V2 compressed base64 text of these non-empty, ascending slots."""
+def pack(payload: bytes) -> str:
+    """The V2 compressed base64 text of a compressed payload."""
+    return base64.b64encode(_OUTER.pack(_COMPRESSED_COOKIE, len(payload)) + payload).decode("ascii")
+
+
+def write(slots: Ints, counts: Ints) -> bytes:
+    """The compressed payload of these non-empty, ascending slots."""
     gaps = np.diff(slots, prepend=-1) - 1
     numbers = np.empty(2 * len(slots), dtype=np.int64)
     numbers[0::2] = np.where(gaps == 1, 0, -gaps)  # a run of n empty slots is -n, but a single one is a count of 0
     numbers[1::2] = counts
-    told = np.ones(len(numbers), dtype=bool)
-    told[0::2] = gaps > 0
-    body = _leb128(numbers[told])
+    kept = np.ones(len(numbers), dtype=bool)
+    kept[0::2] = gaps > 0
+    body = _leb128(numbers[kept])
     inner = _INNER.pack(_PAYLOAD_COOKIE, len(body), 0, DIGITS, LOWEST_NS, HIGHEST_NS, 1.0)
-    payload = zlib.compress(inner + body)
-    return base64.b64encode(_OUTER.pack(_COMPRESSED_COOKIE, len(payload)) + payload).decode("ascii")
+    return zlib.compress(inner + body)
 
 
-def _signed(stream: NDArray[np.uint8]) -> Ints:
-    """The numbers of a ZigZag LEB128 stream."""
-    if len(stream) == 0:
-        return np.empty(0, dtype=np.int64)
-    ends = np.flatnonzero(stream < _MORE)
-    starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
-    # Nine groups only occur in counts of 2**55 and more, which nobody has measured.
-    if len(ends) == 0 or ends[-1] != len(stream) - 1 or int(np.max(ends - starts)) >= 8:
-        raise ValueError("not a V2 compressed base64 HdrHistogram: its counts are wrong")
-    groups = np.arange(len(stream)) - np.repeat(starts, ends - starts + 1)
-    parts = (stream & _GROUP).astype(np.int64) << (7 * groups)
-    zigzag = np.add.reduceat(parts, starts)
+def _signed(data: NDArray[np.uint8], last: Ints, lengths: Ints, longest: int) -> Ints:
+    """The numbers of a ZigZag LEB128 stream, given where each ends and how many bytes it has."""
+    zigzag = data[last].astype(np.int64) << (7 * (lengths - 1))
+    for back in range(1, longest):
+        has = np.flatnonzero(lengths > back)
+        zigzag[has] |= (data[last[has] - back] & _GROUP).astype(np.int64) << (7 * (lengths[has] - 1 - back))
     result: Ints = (zigzag >> 1) ^ -(zigzag & 1)
     return result
-
-
-def _slots_and_counts(numbers: Ints) -> tuple[Ints, Ints]:
-    if len(numbers) and int(np.min(numbers)) < -SLOTS:
-        raise ValueError("not a V2 compressed base64 HdrHistogram: its slots lie past the range")
-    after = np.cumsum(np.where(numbers < 0, -numbers, 1))
-    filled = numbers > 0
-    slots, counts = after[filled] - 1, numbers[filled]
-    if len(slots) and int(slots[-1]) >= SLOTS:
-        raise ValueError("not a V2 compressed base64 HdrHistogram: its slots lie past the range")
-    return slots, counts
 
 
 def _leb128(numbers: Ints) -> bytes:

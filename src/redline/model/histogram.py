@@ -4,6 +4,7 @@ Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistog
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -14,21 +15,22 @@ from pydantic_core import core_schema
 from redline.model import hdr
 from redline.model.hdr import DIGITS, HIGHEST_NS, LOWEST_NS, Ints
 
-__all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram"]
+__all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram", "HistogramTable"]
 
 
 class Histogram:
     """A distribution of durations in nanoseconds, from 1 ns to one hour, to three significant digits.
 
     In JSON it is its V2 compressed base64 text. Treat it as a value: `merged` makes a new one. What is parsed from JSON
-    is decoded when it is first asked for a number: most histograms of a long run never are.
+    is decoded when it is first asked for a number: most histograms of a long run never are. `HistogramTable` is the
+    faster way to the numbers of many.
     """
 
-    __slots__ = ("_known", "_text")
+    __slots__ = ("_known", "_payload")
 
     def __init__(self) -> None:
         self._known: tuple[Ints, Ints] | None = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        self._text: str | None = None
+        self._payload: bytes | None = None
 
     @classmethod
     def of(cls, values_ns: Iterable[float]) -> Self:
@@ -41,25 +43,29 @@ class Histogram:
     @classmethod
     def decode(cls, text: str) -> Self:
         """Read V2 compressed base64. Raises ValueError on anything else."""
-        return cls._from(*hdr.read(hdr.unpack(text)))
+        slots, counts, _ = hdr.read([hdr.unpack(text)])
+        return cls._from(slots, counts)
 
     @classmethod
     def _decode_later(cls, text: str) -> Self:
         """As `decode`, but checks no more of the text than its encoding, its header and its length."""
-        hdr.unpack(text)
+        return cls._packed(hdr.unpack(text))
+
+    @classmethod
+    def _packed(cls, payload: bytes) -> Self:
         histogram = cls()
-        histogram._known, histogram._text = None, text
+        histogram._known, histogram._payload = None, payload
         return histogram
 
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> Self:
         """The sum of the parts' counts: associative, commutative, and it loses nothing."""
-        total = np.zeros(hdr.SLOTS, dtype=np.int64)
-        for part in parts:
-            filled, counts = part._filled()  # noqa: SLF001 - of our own class
-            total[filled] += counts
-        slots = np.flatnonzero(total)
-        return cls._from(slots, total[slots])
+        slots, counts = HistogramTable(list(parts)).summed()
+        return cls._from(slots, counts)
+
+    def packed(self) -> Self:
+        """An equal histogram that holds its counts compressed, where it was read so; they are decoded when needed."""
+        return self if self._payload is None else self._packed(self._payload)
 
     @classmethod
     def _from(cls, slots: Ints, counts: Ints) -> Self:
@@ -70,14 +76,15 @@ class Histogram:
     def _filled(self) -> tuple[Ints, Ints]:
         """The non-empty slots, ascending, and their counts."""
         if self._known is None:
-            self._known = hdr.read(hdr.unpack(self._text or ""))
+            slots, counts, _ = hdr.read([self._payload or b""])
+            self._known = slots, counts
         return self._known
 
     def encode(self) -> str:
         """V2 compressed base64."""
-        if self._text is None:
-            self._text = hdr.write(*self._filled())
-        return self._text
+        if self._payload is None:
+            self._payload = hdr.write(*self._filled())
+        return hdr.pack(self._payload)
 
     @property
     def count(self) -> int:
@@ -111,14 +118,6 @@ class Histogram:
         found = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
         return tuple(int(ns) for ns in hdr.highest_of(found))
 
-    @staticmethod
-    def counts_up_to(parts: Iterable["Histogram"], ns: float) -> Ints:
-        """Of each part, how many durations do not exceed the slot that `ns` falls into, and how many there are."""
-        slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
-        filled = [part._filled() for part in parts]  # noqa: SLF001 - of our own class
-        told = [(counts[: slots.searchsorted(slot, side="right")].sum(), counts.sum()) for slots, counts in filled]
-        return np.array(told, dtype=np.int64).reshape(-1, 2)
-
     def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The non-empty buckets: highest equivalent value in ns, ascending, and count, of equal length."""
         slots, counts = self._filled()
@@ -146,3 +145,68 @@ class Histogram:
                 lambda histogram: histogram.encode(), return_schema=core_schema.str_schema(), when_used="json"
             ),
         )
+
+
+class HistogramTable:
+    """Several histograms side by side, for numbers of each: decoded in one pass, and kept nowhere else."""
+
+    __slots__ = ("_cumulative", "_ends", "_slots")
+
+    def __init__(self, parts: Sequence[Histogram]) -> None:
+        known = [part._known for part in parts]  # noqa: SLF001 - of our own module
+        slots, counts, ends = hdr.read([part._payload or b"" for part in parts if part._known is None])  # noqa: SLF001
+        if any(known):
+            read = ((slots[a:b], counts[a:b]) for a, b in pairwise(ends))
+            filled = [each or next(read) for each in known]
+            slots, counts = (np.concatenate(each) for each in zip(*filled, strict=True))
+            ends = np.cumsum([0, *(len(each) for each, _ in filled)])
+        self._slots, self._ends = slots, ends
+        self._cumulative: Ints = np.concatenate((_ZERO, np.cumsum(counts)))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @property
+    def counts(self) -> Ints:
+        """How many durations each holds."""
+        return np.diff(self._cumulative[self._ends])
+
+    @property
+    def max_ns(self) -> Ints:
+        """The largest duration of each; 0 where there is none."""
+        return self.quantiles_ns((1.0,))[:, 0]
+
+    def quantiles_ns(self, qs: Sequence[float]) -> Ints:
+        """By histogram and share, the duration that the share does not exceed; 0 where there is none."""
+        counts = self.counts[:, None]
+        found = np.zeros((len(self), len(qs)), dtype=np.int64)
+        filled = np.flatnonzero(counts)
+        before = self._cumulative[self._ends[:-1]][filled, None]
+        ranks = before + hdr.ranks(np.asarray(qs), counts[filled].astype(np.float64))
+        found[filled] = hdr.highest_of(self._slots[np.searchsorted(self._cumulative, ranks) - 1])
+        return found
+
+    def aligned(self) -> tuple[Ints, Ints]:
+        """The slots that are filled in any of them, ascending, and the counts of each: shape (histograms, slots)."""
+        counts = np.zeros((len(self), hdr.SLOTS), dtype=np.int64)
+        counts[np.repeat(np.arange(len(self)), np.diff(self._ends)), self._slots] = np.diff(self._cumulative)
+        slots = np.flatnonzero(counts.any(axis=0))
+        return slots, counts[:, slots]
+
+    def summed(self) -> tuple[Ints, Ints]:
+        """The slots that are filled in any of them, ascending, and the sum of their counts."""
+        total = np.zeros(hdr.SLOTS, dtype=np.int64)
+        np.add.at(total, self._slots, np.diff(self._cumulative))
+        slots = np.flatnonzero(total)
+        return slots, total[slots]
+
+    def counts_up_to(self, ns: float) -> Ints:
+        """How many durations of each do not exceed the slot that `ns` falls into."""
+        slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
+        below = np.concatenate((_ZERO, np.cumsum(self._slots <= slot)))[self._ends]
+        # Slots ascend within each histogram, so those up to the slot are its first ones.
+        result: Ints = self._cumulative[self._ends[:-1] + np.diff(below)] - self._cumulative[self._ends[:-1]]
+        return result
+
+
+_ZERO = np.zeros(1, dtype=np.int64)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, when_said
+from redline.model.estimate import Metric
 
 Backend = Literal["auto", "epoll", "io_uring"]
 
@@ -134,6 +135,16 @@ class Load(Frozen):
     def connections(self) -> int:
         """The maximum number of connections."""
         return self.shape.most_users if isinstance(self.shape, Closed) else self.shape.connections
+
+    @property
+    def saturates(self) -> bool:
+        """Whether its users have neither think time nor pace, so that the rate is what server and client can do."""
+        return isinstance(self.shape, Closed) and self.shape.think is None and self.shape.pace_per_s is None
+
+    @property
+    def primary_metric(self) -> Metric:
+        """What a better server improves under it: where a schedule or users who wait set the rate, the p99."""
+        return Metric.THROUGHPUT if self.saturates else Metric.P99
 
     @property
     def changes(self) -> bool:

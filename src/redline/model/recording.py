@@ -1,5 +1,6 @@
 """The raw facts of one trial, without judgement."""
 
+from bisect import bisect_left, bisect_right
 from typing import Literal
 
 import numpy as np
@@ -56,18 +57,17 @@ class Series(Frozen):
         ends instead would include time outside: between the last sample under load and the first one after it a
         server is idle. Fewer samples are interpolated; None if they cover less than 80% of the window.
         """
-        length = end_unix_ns - start_unix_ns
+        length, times, values = end_unix_ns - start_unix_ns, self.times_unix_ns, self.values
+        first, past = bisect_left(times, start_unix_ns), bisect_right(times, end_unix_ns)
+        if past - first >= 2 and times[past - 1] - times[first] >= 0.5 * length:
+            return (values[past - 1] - values[first]) * length / (times[past - 1] - times[first])
+        begin, end = max(start_unix_ns, times[0]), min(end_unix_ns, times[-1])
+        if end <= begin or end - begin < 0.8 * length:
+            return None
         # Doubles cannot represent Unix nanoseconds exactly, so times count from the window's start.
-        times = np.array([at - start_unix_ns for at in self.times_unix_ns], dtype=np.float64)
-        within = times[(times >= 0) & (times <= length)]
-        if len(within) >= 2 and within[-1] - within[0] >= 0.5 * length:
-            first, last = within[0], within[-1]
-        else:
-            first, last = max(0.0, times[0]), min(float(length), times[-1])
-            if last <= first or last - first < 0.8 * length:
-                return None
-        before, after = np.interp((first, last), times, self.values)
-        return float((after - before) * length / (last - first))
+        since = [at - start_unix_ns for at in times]
+        before, after = np.interp((begin - start_unix_ns, end - start_unix_ns), since, values)
+        return float((after - before) * length / (end - begin))
 
 
 class ServerFacts(Frozen):

@@ -1,6 +1,9 @@
 """A stored plan with its recordings, and their origin."""
 
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, overload
+
+from pydantic import InstanceOf
 
 from redline.model.base import Frozen, when_said
 from redline.model.environment import Environment
@@ -31,12 +34,58 @@ class Enough(Frozen):
     why: Literal["precision", "budget", "no valid trial"]
 
 
+class StoredRecordings(Sequence[Recording]):
+    """Recordings that are read, by `read` and from their positions in the plan, each time that they are looked at."""
+
+    def __init__(self, positions: Sequence[int], read: Callable[[int], Recording]) -> None:
+        self.positions = tuple(positions)
+        self._read = read
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, index: int) -> Recording: ...
+    @overload
+    def __getitem__(self, index: slice) -> "StoredRecordings": ...
+    def __getitem__(self, index: int | slice) -> "Recording | StoredRecordings":
+        if isinstance(index, slice):
+            return StoredRecordings(self.positions[index], self._read)
+        return self._read(self.positions[index])
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.positions)
+
+
 class Run(Frozen):
-    """A manifest and the recordings so far, in the plan's order."""
+    """A manifest and the recordings so far, in the plan's order. Stored ones need not all be in memory at a time."""
 
     manifest: Manifest
-    recordings: tuple[Recording, ...]
+    recordings: tuple[Recording, ...] | InstanceOf[StoredRecordings]
     enough: Enough | None = when_said(None)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Of the recordings in the plan."""
+        if isinstance(self.recordings, StoredRecordings):
+            return self.recordings.positions
+        return tuple(recording.position for recording in self.recordings)
+
+    def by_cell(self) -> dict[str, list[int]]:
+        """By a cell's id where its recordings stand among all; empty for a cell without any."""
+        if isinstance(self.recordings, StoredRecordings):
+            planned = {trial.position: trial.cell_id for trial in self.manifest.plan.trials}
+            cell_ids = [planned.get(position) for position in self.recordings.positions]
+        else:
+            cell_ids = [recording.cell_id for recording in self.recordings]
+        found: dict[str, list[int]] = {cell_id: [] for cell_id in self.manifest.plan.cells}
+        for index, cell_id in enumerate(cell_ids):
+            if cell_id in found:
+                found[cell_id].append(index)
+        return found
 
     @property
     def wanted(self) -> tuple[PlannedTrial, ...]:

@@ -31,7 +31,20 @@ class Outcomes(Frozen):
     @property
     def total(self) -> int:
         """All requests that fell due."""
-        return sum(self.model_dump().values())
+        return (
+            self.ok
+            + self.unexpected_status
+            + self.unexpected_body
+            + self.malformed
+            + self.connect
+            + self.tls
+            + self.reset
+            + self.closed
+            + self.refused
+            + self.timeout
+            + self.in_flight
+            + self.unsent
+        )
 
     @property
     def errors(self) -> int:
@@ -130,6 +143,11 @@ class Interval(Frozen):
     handshake: Histogram | None = when_said(None, description="only with TLS")
     one_way: OneWay | None = when_said(None, description="only if answers contain the server's clock")
     engine_cpu_ns: int
+
+    @property
+    def lasts_ns(self) -> int:
+        """From its start to its end."""
+        return self.end_ns - self.start_ns
 
 
 class Engine(Frozen):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from redline.errors import DriveError, RedlineError
-from redline.findings.warming import Watch
+from redline.findings.warming import WarmupDetector
 from redline.model import (
     AttachedServer,
     Cell,
@@ -96,7 +96,7 @@ def record_load(
         interval_ns=options.interval_ns,
         on_start=follow,
         on_interval=options.on_interval,
-        is_warm=Watch(cell).is_warm if cell.warmup_detect else None,
+        is_warm=WarmupDetector(cell).is_warm if cell.warmup_detect else None,
     )
     traffic, error = None, None
     written_before = _size_of(options.server_log)

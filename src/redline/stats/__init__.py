@@ -4,33 +4,45 @@ from redline.stats.estimate import (
     ALPHA,
     Contrast,
     estimate,
+    holm_adjust,
     paired,
+    paired_difference,
     paired_ratio,
     unpaired,
     unpaired_ratio,
     verdict,
 )
-from redline.stats.holm import holm
-from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample
-from redline.stats.trials import SHARES, cpu_per_request_ns, enough_beyond, requests_needed, sample_of, tells
+from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample, pooled
+from redline.stats.trials import (
+    QUANTILE_OF,
+    Trial,
+    TrialNumbers,
+    enough_beyond,
+    merged_of,
+    requests_needed,
+    sample_of,
+)
 
 __all__ = [
     "ALPHA",
     "CONFIDENCE",
-    "SHARES",
+    "QUANTILE_OF",
     "Contrast",
     "Quantiles",
     "Ratios",
     "Sample",
-    "cpu_per_request_ns",
+    "Trial",
+    "TrialNumbers",
     "enough_beyond",
     "estimate",
-    "holm",
+    "holm_adjust",
+    "merged_of",
     "paired",
+    "paired_difference",
     "paired_ratio",
+    "pooled",
     "requests_needed",
     "sample_of",
-    "tells",
     "unpaired",
     "unpaired_ratio",
     "verdict",

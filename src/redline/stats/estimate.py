@@ -1,19 +1,103 @@
 """Estimates with intervals, and comparisons of two of them. The method is taught in docs/concepts/statistics.md."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from redline.model import Estimate, Metric, Verdict
-from redline.stats.samples import CONFIDENCE, Sample, plain
-from redline.stats.spread import Spread, both, over_trials, within_trials
+from redline.stats.distributions import t_quantile, t_tail
+from redline.stats.samples import CONFIDENCE, Floats, Sample, resamples
 
 ALPHA = 1 - CONFIDENCE
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
 METHOD_WITHIN = "t interval with the standard error of blocks within trials, wider than over trials"
 METHOD_ORDER = "order statistics of all requests, wider than over trials"
+METHOD_DIFFERENCE = "t interval with the bootstrap standard error of the difference, over trials paired by round"
 METHOD_NONE = "too few trials for an interval"
 PAIRED = "paired by round"
 UNPAIRED = "of two independent runs"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The variance of a logarithm by chance, and its degrees of freedom."""
+
+    variance: float
+    freedom: float
+
+    def reach(self, resolution: float) -> float:
+        """Half of the 95% interval on the log scale.
+
+        Histograms put a value anywhere into a slot of relative width `resolution`; trials that all fall into one slot
+        do not cancel that error, so its variance is added whole.
+        """
+        return t_quantile((1 + CONFIDENCE) / 2, self.freedom) * self._error(resolution)
+
+    def chance_of(self, distance: float, resolution: float) -> float:
+        """How likely chance alone puts the logarithm at least `distance` above the truth: a one-sided p-value."""
+        error = self._error(resolution)
+        if error == 0:
+            return 0.5 if distance == 0 else float(distance < 0)
+        return t_tail(distance / error, self.freedom)
+
+    def _error(self, resolution: float) -> float:
+        return math.sqrt(self.variance + resolution**2 / 12)
+
+
+def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
+    """The bootstrap variance of the log of a statistic, or of the log ratio of two with the same resampled rounds.
+
+    Trials are the unit of sampling, so this variance is the one that counts. None for fewer than two trials, and where
+    the statistic may be zero. The bootstrap takes the trials for the population, whose variance is (n-1)/n of that of
+    what they are drawn from; n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers Should Know About
+    the Bootstrap, 2015).
+    """
+    if sample.n < 2:
+        return None
+    values = sample.resampled
+    others = against.resampled if against else np.ones_like(values)
+    if np.any(values <= 0) or np.any(others <= 0):
+        return None
+    return Spread(_bootstrap_variance(np.log(values) - np.log(others), sample.n), sample.n - 1)
+
+
+def _bootstrap_variance(values: Floats, n: int) -> float:
+    probability = resamples(n).probability
+    mean = float(values @ probability)
+    return float((values - mean) ** 2 @ probability) * n / (n - 1)
+
+
+def within_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
+    """The variance that blocks within trials give the log of a statistic, or the log ratio of two paired by round.
+
+    It is a floor to the variance over trials, since few trials may agree by luck (docs/decisions/0015-two-levels.md).
+    It is what a bootstrap of the blocks of each trial comes to with endlessly many draws: of a sum that is known
+    (Carlstein 1986, blocks that do not overlap). What all trials do at the same time, such as a ramp or a warm-up, is
+    no chance and is taken out, and so is what both cells of a round do: they get the same arrivals. None for fewer than
+    two trials or blocks, and where the two were not cut alike.
+    """
+    scores, theirs = sample.scores, against.scores if against else None
+    if scores is None or min(scores.shape) < 2:
+        return None
+    if against is not None:
+        if theirs is None or theirs.shape != scores.shape:
+            return None
+        scores = scores - theirs
+    trials, blocks = scores.shape
+    residuals = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True) + scores.mean()
+    freedom = (trials - 1) * (blocks - 1)
+    return Spread(float((residuals**2).sum()) / freedom * trials * blocks, freedom)
+
+
+def _both(ours: Spread | None, theirs: Spread | None) -> Spread | None:
+    """The spread of the difference of two that have nothing in common. Freedom by Welch and Satterthwaite."""
+    if ours is None or theirs is None:
+        return None
+    variance = ours.variance + theirs.variance
+    parts = ours.variance**2 / ours.freedom + theirs.variance**2 / theirs.freedom
+    return Spread(variance, variance**2 / parts if parts > 0 else min(ours.freedom, theirs.freedom))
 
 
 @dataclass(frozen=True)
@@ -51,7 +135,7 @@ class Contrast:
 
 def estimate(sample: Sample, metric: Metric) -> Estimate:
     """The metric of these trials put together, with its interval; without one when n < 2 or it may be zero."""
-    value = plain(sample)
+    value = sample.value
     trials = over_trials(sample)
     if trials is None:
         return _estimate(value, None, metric.unit, sample.n, METHOD_NONE)
@@ -73,8 +157,8 @@ def paired(cell: Sample, baseline: Sample) -> Contrast | None:
 
 def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
     """Cell against baseline of two runs; None when either is zero."""
-    trials = both(over_trials(cell), over_trials(baseline))
-    return _contrast(cell, baseline, trials, both(within_trials(cell), within_trials(baseline)), UNPAIRED)
+    trials = _both(over_trials(cell), over_trials(baseline))
+    return _contrast(cell, baseline, trials, _both(within_trials(cell), within_trials(baseline)), UNPAIRED)
 
 
 def paired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
@@ -87,6 +171,24 @@ def unpaired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
     """The ratio of `unpaired`."""
     found = unpaired(cell, baseline)
     return found.ratio if found else None
+
+
+def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimate:
+    """Cell minus baseline, where trial i of both ran in the same round; without an interval when n < 2.
+
+    The interval is that of `paired_ratio` with a difference in place of the log of the ratio: rounds are resampled, and
+    both cells with them, so what made a whole round slow is in both and cancels. It is symmetric about the value, and
+    zero lies in it where the two cannot be told apart. Unlike a ratio, it allows a baseline of zero.
+    """
+    value, half = cell.value - baseline.value, None
+    if cell.n > 1:
+        # A value lies anywhere in its histogram's slot.
+        slots = (cell.resolution * cell.value) ** 2 + (baseline.resolution * baseline.value) ** 2
+        variance = _bootstrap_variance(cell.resampled - baseline.resampled, cell.n) + slots / 12
+        half = t_quantile((1 + CONFIDENCE) / 2, cell.n - 1) * math.sqrt(variance)
+    ends = None if half is None else (value - half, value + half)
+    method = METHOD_NONE if half is None else METHOD_DIFFERENCE
+    return _estimate(value, ends, metric.unit, min(cell.n, baseline.n), method)
 
 
 def verdict(ratio: Estimate, metric: Metric, threshold: float, p_adjusted: float | None = None) -> Verdict:
@@ -103,20 +205,35 @@ def verdict(ratio: Estimate, metric: Metric, threshold: float, p_adjusted: float
     return Verdict.FASTER if (ratio.low > 1) == metric.higher_is_better else Verdict.SLOWER
 
 
+def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
+    """P-values adjusted for all of them, in their order, so that each may be read as if it were the only one.
+
+    The i-th smallest of m counts m - i + 1 times, and none is smaller than one before it. Calling different what has
+    at most 5% after that calls any of the equal ones different in at most 5% of families, however they depend on
+    each other (S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian J. of Statistics, 1979).
+    """
+    adjusted = [1.0] * len(ps)
+    largest = 0.0
+    for place, index in enumerate(sorted(range(len(ps)), key=lambda each: ps[each])):
+        largest = max(largest, min(1.0, (len(ps) - place) * ps[index]))
+        adjusted[index] = largest
+    return tuple(adjusted)
+
+
 def _contrast(
     cell: Sample, baseline: Sample, trials: Spread | None, within: Spread | None, pairing: str
 ) -> Contrast | None:
-    over, under = plain(cell), plain(baseline)
+    over, under = cell.value, baseline.value
     if over <= 0 or under <= 0:
         return None
     value, n = over / under, min(cell.n, baseline.n)
     resolution = math.hypot(cell.resolution, baseline.resolution)
     if trials is None:
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
-    told = {METHOD: trials} if within is None else {METHOD: trials, METHOD_WITHIN: within}
-    reached, method = _widest({name: _around(value, one.reach(resolution)) for name, one in told.items()})
+    spreads = {METHOD: trials} if within is None else {METHOD: trials, METHOD_WITHIN: within}
+    reached, method = _widest({name: _around(value, one.reach(resolution)) for name, one in spreads.items()})
     made = _estimate(value, reached, "ratio", n, f"{method}, {pairing}")
-    return Contrast(made, tuple(told.values()), resolution)
+    return Contrast(made, tuple(spreads.values()), resolution)
 
 
 def _estimate(value: float, ends: tuple[float, float] | None, unit: str, n: int, method: str) -> Estimate:

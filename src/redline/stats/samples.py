@@ -4,138 +4,196 @@ A statistic is always that of the trials put together: a quantile of their merge
 Given as a function of weights, the same code serves the estimate (each trial once) and its resampling.
 """
 
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from functools import cache, cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from redline.model import Histogram
-from redline.model.hdr import PRECISION, ranks
-from redline.stats.order import ranks_around
+from redline.model import Histogram, HistogramTable
+from redline.model.hdr import PRECISION, highest_of, ranks
+from redline.stats.distributions import quantile_ranks
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 BLOCKS = 10
-"""A trial is cut into so many blocks of time: long enough to hold what hangs together, enough to tell how they vary."""
+"""A trial is cut into so many blocks of time: long enough to hold what hangs together, enough to show how they vary."""
+
+ENUMERATED_UP_TO = 7
+"""With n trials there are C(2n-1, n) different resamples: 1,716 for 7. Up to here all of them are taken."""
+
+DRAWS = 9_999
+SEED = 20_150_101
 
 
-class Sample(Protocol):
-    """The trials of one cell, as one metric sees them."""
+@dataclass(frozen=True)
+class Resamples:
+    """Weights of shape (rows, n), each row summing to n, and the probability of each row."""
 
-    @property
-    def n(self) -> int:
-        """How many trials."""
-        ...
+    weights: Floats
+    probability: Floats
 
-    @property
-    def resolution(self) -> float:
-        """The relative step in which the statistic can move; 0 when it is continuous."""
-        ...
 
+@cache
+def resamples(n: int) -> Resamples:
+    """All resamples of n trials with replacement when they are few, else `DRAWS` of them from a fixed seed."""
+    if n > ENUMERATED_UP_TO:
+        drawn = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=DRAWS)
+        return Resamples(drawn.astype(np.float64), np.full(DRAWS, 1 / DRAWS))
+    bars = np.array(list(combinations(range(2 * n - 1), n - 1)), dtype=np.int64).reshape(-1, n - 1)
+    edges = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), 2 * n - 1)])
+    weights = np.diff(edges, axis=1) - 1
+    orders = math.factorial(n) / np.array([math.factorial(k) for k in range(n + 1)])[weights].prod(axis=1)
+    return Resamples(weights.astype(np.float64), orders / n**n)
+
+
+class Sample(ABC):
+    """The trials of one cell, as one metric sees them: `n` of them.
+
+    `resolution` is the relative step in which the statistic can move; 0 when it is continuous.
+    """
+
+    n: int
+    resolution: float
+
+    @abstractmethod
     def at(self, weights: Floats) -> Floats:
         """The statistic for each row of `weights`: shape (rows, n) in, (rows,) out."""
-        ...
 
+    @cached_property
+    @abstractmethod
     def scores(self) -> Floats | None:
         """By how much each block of each trial moves the log of the statistic, to first order: shape (n, blocks).
 
         None when the trials were not cut into blocks.
         """
-        ...
 
+    @abstractmethod
     def held(self, confidence: float) -> tuple[float, float] | None:
         """Between which of the requests the statistic lies if all were drawn alike; None when it is no quantile."""
-        ...
+
+    @cached_property
+    def value(self) -> float:
+        """The statistic with each trial counted once."""
+        return float(self.at(np.ones((1, self.n)))[0])
+
+    @cached_property
+    def resampled(self) -> Floats:
+        """The statistic of each of the `resamples` of its trials."""
+        return self.at(resamples(self.n).weights)
 
 
-@dataclass(frozen=True)
-class Ratios:
+class Ratios(Sample):
     """A ratio of sums over trials: requests over seconds, CPU time over requests.
 
     `blocks` are the same two by trial and block, each of shape (trials, blocks).
     """
 
-    over: Floats
-    under: Floats
-    resolution: float = 0.0
-    blocks: tuple[Floats, Floats] | None = None
-
-    @property
-    def n(self) -> int:
-        """How many trials."""
-        return len(self.over)
+    def __init__(
+        self, over: Floats, under: Floats, resolution: float = 0.0, blocks: tuple[Floats, Floats] | None = None
+    ) -> None:
+        self.over, self.under, self.resolution, self.blocks = over, under, resolution, blocks
+        self.n = len(over)
 
     def at(self, weights: Floats) -> Floats:
         """The ratio of the weighted sums."""
         ratio: Floats = (weights @ self.over) / (weights @ self.under)
         return ratio
 
+    @cached_property
     def scores(self) -> Floats | None:
         """What each block has more than its share, over all."""
         if self.blocks is None or self.over.sum() <= 0:
             return None
         over, under = self.blocks
-        scores: Floats = (over - plain(self) * under) / self.over.sum()
+        scores: Floats = (over - self.value * under) / self.over.sum()
         return scores
 
     def held(self, confidence: float) -> None:
         """None: it is no quantile."""
 
 
-@dataclass(frozen=True)
-class Quantiles:
-    """A quantile of the merged histograms of some trials; never a mean of their quantiles.
+class Merged:
+    """The histograms of some trials laid side by side, for all of their quantiles.
 
-    `parts` are the histograms of the trials' intervals, in order of time; empty when they are not known.
+    `parts` are the histograms of the trials' intervals, in order of time; empty when they are not known. What is
+    decoded is large, and made again when it is needed after `release`.
     """
 
-    histograms: tuple[Histogram, ...]
-    q: float
-    resolution: float = PRECISION
-    parts: tuple[tuple[Histogram, ...], ...] = ()
-
-    @property
-    def n(self) -> int:
-        """How many trials."""
-        return len(self.histograms)
+    def __init__(self, histograms: Sequence[Histogram], parts: Sequence[Sequence[Histogram]] = ()) -> None:
+        self.histograms, self.parts = tuple(histograms), tuple(parts)
 
     @cached_property
-    def _table(self) -> tuple[Floats, Floats]:
+    def table(self) -> tuple[Floats, Floats]:
         """Ascending bucket values in ns, shape (buckets,), and cumulative counts, shape (buckets, trials)."""
-        parts = [histogram.buckets() for histogram in self.histograms]
-        values = np.unique(np.concatenate([values for values, _ in parts]))
-        counts = np.zeros((len(values), len(parts)))
-        for trial, (own, count) in enumerate(parts):
-            counts[np.searchsorted(values, own), trial] = count
-        return values.astype(np.float64), np.cumsum(counts, axis=0)
+        slots, counts = HistogramTable(self.histograms).aligned()
+        return highest_of(slots).astype(np.float64), np.cumsum(counts.T, axis=0).astype(np.float64)
+
+    @cached_property
+    def total(self) -> Floats:
+        """The cumulative counts of all trials together."""
+        total: Floats = self.table[1].sum(axis=1)
+        return total
+
+    @cached_property
+    def intervals(self) -> tuple[HistogramTable, ...]:
+        """The parts of each trial."""
+        return tuple(HistogramTable(parts) for parts in self.parts)
+
+    def release(self) -> None:
+        """Free what is decoded."""
+        for name in ("table", "total", "intervals"):
+            self.__dict__.pop(name, None)
+
+
+class Quantiles(Sample):
+    """A quantile of the merged histograms of some trials; never a mean of their quantiles."""
+
+    def __init__(self, merged: Merged | Sequence[Histogram], q: float) -> None:
+        self.merged = merged if isinstance(merged, Merged) else Merged(merged)
+        self.q = q
+        self.n = len(self.merged.histograms)
+        self.resolution = PRECISION
 
     def at(self, weights: Floats) -> Floats:
         """The quantile of the weighted sum of the histograms, in ns: found by bisection in all rows at once."""
-        values, cumulative = self._table
+        values, cumulative = self.merged.table
         rank = ranks(np.full(len(weights), self.q), weights @ cumulative[-1])
-        low = np.zeros(len(weights), dtype=np.int64)
-        high = np.full(len(weights), len(values) - 1)
+        low, high = self._bounds(weights, rank)
         while np.any(low < high):
             middle = (low + high) // 2
             enough = np.einsum("rn,rn->r", weights, cumulative[middle]) >= rank
             low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
         return values[low]
 
+    def _bounds(self, weights: Floats, rank: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Between which buckets the quantile of every row lies: no mixture has it outside of its parts' quantiles."""
+        cumulative = self.merged.table[1]
+        own = [int(np.searchsorted(each, ranks(np.array(self.q), each[-1]))) for each in cumulative.T if each[-1] > 0]
+        low, high = min(own, default=0), max(own, default=0)
+        # By rounding of ranks it may be off by a bucket, so the ends are tried.
+        if np.any(weights @ cumulative[high] < rank) or (low > 0 and np.any(weights @ cumulative[low - 1] >= rank)):
+            low, high = 0, len(cumulative) - 1
+        return np.full(len(weights), low), np.full(len(weights), high)
+
+    @cached_property
     def scores(self) -> Floats | None:
         """What each block has more than its share of requests below the quantile, times the log of a rank's worth.
 
         A rank's worth is how far the log of the response time goes, around the quantile, from one request to the next.
         """
         held = self._held_ranks(CONFIDENCE)
-        blocks = min([BLOCKS, *map(len, self.parts)])
-        if held is None or not self.parts or blocks < 2:
+        blocks = min([BLOCKS, *map(len, self.merged.parts)])
+        if held is None or not self.merged.parts or blocks < 2:
             return None
         low, high = np.log(self._at_ranks(held))
-        value = plain(self)
-        counted = [block_sums(Histogram.counts_up_to(parts, value), blocks) for parts in self.parts]
-        below, total = np.moveaxis(np.array(counted), 2, 0)
+        tables = self.merged.intervals
+        below = np.array([block_sums(table.counts_up_to(self.value), blocks) for table in tables])
+        total = np.array([block_sums(table.counts, blocks) for table in tables])
         if total.sum() == 0:
             return None
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
@@ -143,18 +201,32 @@ class Quantiles:
 
     def held(self, confidence: float) -> tuple[float, float] | None:
         """The two requests of all trials together between which the quantile lies, in ns."""
-        ranks_held = self._held_ranks(confidence)
-        if ranks_held is None:
+        held = self._held_ranks(confidence)
+        if held is None:
             return None
-        low, high = self._at_ranks(ranks_held)
+        low, high = self._at_ranks(held)
         return float(low), float(high)
 
     def _held_ranks(self, confidence: float) -> tuple[int, int] | None:
-        return ranks_around(int(self._table[1][-1].sum()), self.q, confidence)
+        return quantile_ranks(int(self.merged.total[-1]), self.q, confidence)
 
     def _at_ranks(self, wanted: tuple[int, int]) -> Floats:
-        values, cumulative = self._table
-        return values[np.searchsorted(cumulative.sum(axis=1), wanted)]
+        return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
+
+
+def pooled(samples: Sequence[Sample]) -> Sample:
+    """All trials of these samples of one metric, in their order, without their blocks; at least one sample is needed.
+
+    Raises TypeError for samples that do not measure the same.
+    """
+    ratios = [one for one in samples if isinstance(one, Ratios)]
+    if len(ratios) == len(samples):
+        over, under = (np.concatenate(parts) for parts in zip(*((one.over, one.under) for one in ratios), strict=True))
+        return Ratios(over, under, max(one.resolution for one in ratios))
+    quantiles = [one for one in samples if isinstance(one, Quantiles)]
+    if len(quantiles) != len(samples):
+        raise TypeError("samples of different kinds have no trials in common")
+    return Quantiles([each for one in quantiles for each in one.merged.histograms], quantiles[0].q)
 
 
 def block_sums(values: ArrayLike, blocks: int) -> Floats:
@@ -165,8 +237,3 @@ def block_sums(values: ArrayLike, blocks: int) -> Floats:
     rows = np.asarray(values, dtype=np.float64)
     sums: Floats = np.add.reduceat(rows, np.arange(blocks) * len(rows) // blocks, axis=0)
     return sums
-
-
-def plain(sample: Sample) -> float:
-    """The statistic with each trial counted once."""
-    return float(sample.at(np.ones((1, sample.n)))[0])

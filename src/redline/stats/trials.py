@@ -2,13 +2,28 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from redline.model import Histogram, Interval, Metric, Recording, Traffic
-from redline.stats.samples import BLOCKS, Floats, Quantiles, Ratios, Sample, block_sums
+from redline.model import (
+    AgreedTls,
+    Counts,
+    Failure,
+    Histogram,
+    HistogramTable,
+    Interval,
+    Metric,
+    OneWay,
+    Recording,
+    ServerFacts,
+    Subject,
+    Traffic,
+)
+from redline.stats.samples import BLOCKS, Floats, Merged, Quantiles, Ratios, Sample, block_sums
 
-SHARES = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999, Metric.P9999: 0.9999}
+QUANTILE_OF = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999, Metric.P9999: 0.9999}
 
 PAGE_BYTES = 4096
 """Memory comes in pages, so trials that agree to the byte agree to a page."""
@@ -18,95 +33,182 @@ FEWEST_BEYOND = 10
 
 
 def enough_beyond(count: int, q: float) -> bool:
-    """Whether `count` requests tell their quantile `q`; any request tells something of the lower half."""
+    """Whether `count` requests are enough for their quantile `q`; any request says something of the lower half."""
     return count > 0 and (q <= 0.5 or round(count * (1 - q), 6) >= FEWEST_BEYOND)
 
 
 def requests_needed(q: float) -> int:
-    """How many requests tell the quantile `q`: 100,000 for 0.9999."""
+    """How many requests are enough for the quantile `q`: 100,000 for 0.9999."""
     return 1 if q <= 0.5 else math.ceil(round(FEWEST_BEYOND / (1 - q), 6))
 
 
-def tells(recording: Recording, metric: Metric) -> bool:
-    """Whether a recording says anything about the metric."""
-    if recording.traffic is None:
-        return False
-    if metric is Metric.THROUGHPUT:
-        return recording.traffic.seconds > 0
-    if metric is Metric.CPU_PER_REQUEST:
-        return recording.traffic.counts.completed > 0 and server_cpu_ns(recording) is not None
-    if metric is Metric.MEMORY:
-        return recording.find("rss_bytes", "server") is not None
-    return recording.traffic.response.count > 0
+class Trial:
+    """A recording with what is derived from it, each computed at most once. It holds what is decoded: let go of it."""
 
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.traffic = recording.traffic
+        self._increases: dict[tuple[str, Subject], float | None] = {}
 
-def sample_of(recordings: Sequence[Recording], metric: Metric) -> Sample:
-    """The recordings as that metric sees them. Each must tell it; the order is kept."""
-    if metric is Metric.THROUGHPUT:
-        traffics = [_traffic(r) for r in recordings]
-        return Ratios(
-            _array([traffic.counts.completed for traffic in traffics]),
-            _array([traffic.seconds for traffic in traffics]),
-            blocks=_answered(traffics),
+    def increase(self, name: str, subject: Subject) -> float | None:
+        """By how much that counter grew over the measurement window; None when it is not known."""
+        key = name, subject
+        if key not in self._increases:
+            self._increases[key] = self.recording.increase(name, subject)
+        return self._increases[key]
+
+    @cached_property
+    def intervals(self) -> tuple[Interval, ...]:
+        """Of the traffic; empty without."""
+        return self.traffic.intervals if self.traffic else ()
+
+    @cached_property
+    def _quantiles_ns(self) -> list[tuple[int, int]]:
+        table = HistogramTable([interval.response for interval in self.intervals])
+        return [(int(p50), int(p99)) for p50, p99 in table.quantiles_ns((0.5, 0.99))]
+
+    @property
+    def interval_quantiles_ns(self) -> list[tuple[int, int]]:
+        """Of each interval, the p50 and p99 of the response time; 0 where there was no request."""
+        return self._quantiles_ns
+
+    @cached_property
+    def server_cpu_ns(self) -> float | None:
+        """CPU time of the server's processes within the measurement window; None when no probe saw it."""
+        return self.increase("cpu_ns", "server")
+
+    @cached_property
+    def cpu_per_request_ns(self) -> float | None:
+        """The server's CPU time for each right answer within the window; None when not known."""
+        completed = self.traffic.counts.completed if self.traffic else 0
+        return self.server_cpu_ns / completed if self.server_cpu_ns is not None and completed > 0 else None
+
+    @cached_property
+    def numbers(self) -> "TrialNumbers":
+        """What estimates rest on, which stays when the recording is let go."""
+        recording, traffic = self.recording, self.traffic
+        memory = recording.find("rss_bytes", "server")
+        return TrialNumbers(
+            cell_id=recording.cell_id,
+            round=recording.round,
+            position=recording.position,
+            perturbed=recording.perturbed,
+            server=recording.server,
+            failure=recording.failure,
+            traffic=MeasuredTraffic.of(traffic) if traffic else None,
+            server_cpu_ns=self.server_cpu_ns if traffic else None,
+            most_memory_bytes=max(memory.values) if memory else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTraffic:
+    """The totals of a trial's traffic, and what is known of its intervals within the window."""
+
+    counts: Counts
+    seconds: float
+    response: Histogram
+    service: Histogram
+    handshakes: Histogram | None
+    one_way: OneWay | None
+    tls: AgreedTls | None
+    answered: tuple[int, ...]
+    lasted_s: tuple[float, ...]
+    responses: tuple[Histogram, ...]
+    """Of each interval that was measured; what was answered after the window's end belongs to the last one."""
+
+    @classmethod
+    def of(cls, traffic: Traffic) -> "MeasuredTraffic":
+        """Of this traffic."""
+        measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
+        responses = [interval.response for interval in measured]
+        drained = [each.response for each in traffic.intervals if each.phase == "drain" and each.response.count]
+        if drained:
+            responses = [*responses[:-1], Histogram.merged([*responses[-1:], *drained])]
+        return cls(
+            counts=traffic.counts,
+            seconds=traffic.seconds,
+            response=traffic.response.packed(),
+            service=traffic.service.packed(),
+            handshakes=traffic.all_handshakes,
+            one_way=traffic.measured_one_way,
+            tls=traffic.tls,
+            answered=tuple(each.counts.completed for each in measured),
+            lasted_s=tuple((each.end_ns - each.start_ns) / 1e9 for each in measured),
+            responses=tuple(response.packed() for response in responses),
+        )
+
+    @property
+    def rate_per_s(self) -> float:
+        """Right answers per second within the window."""
+        return self.counts.completed / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNumbers:
+    """What estimates, comparisons and reports take from a recording."""
+
+    cell_id: str
+    round: int
+    position: int
+    perturbed: bool
+    server: ServerFacts | None
+    failure: Failure | None
+    traffic: MeasuredTraffic | None
+    server_cpu_ns: float | None
+    most_memory_bytes: float | None
+
+    def has_metric(self, metric: Metric) -> bool:
+        """Whether it says anything about the metric."""
+        if self.traffic is None:
+            return False
+        if metric is Metric.THROUGHPUT:
+            return self.traffic.seconds > 0
+        if metric is Metric.CPU_PER_REQUEST:
+            return self.traffic.counts.completed > 0 and self.server_cpu_ns is not None
+        if metric is Metric.MEMORY:
+            return self.most_memory_bytes is not None
+        return self.traffic.counts.due > 0
+
+
+def merged_of(trials: Sequence[TrialNumbers]) -> Merged:
+    """The response times of these trials. Raises ValueError for one without traffic."""
+    traffics = _traffics(trials)
+    return Merged([each.response for each in traffics], [each.responses for each in traffics])
+
+
+def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | None = None) -> Sample:
+    """The trials as that metric sees them. Each must have it; the order is kept.
+
+    `merged` are their response times, where these are at hand. Raises ValueError for a trial without traffic.
+    """
+    traffics = _traffics(trials)
+    completed = [traffic.counts.completed for traffic in traffics]
+    if metric is Metric.THROUGHPUT:
+        return Ratios(_array(completed), _array([each.seconds for each in traffics]), blocks=_answered(traffics))
     if metric is Metric.CPU_PER_REQUEST:
-        cpu = _array([server_cpu_ns(r) or 0.0 for r in recordings])
-        return Ratios(cpu, _array([_traffic(r).counts.completed for r in recordings]))
+        # It has no blocks: what one reading is late, the next block gets.
+        return Ratios(_array([trial.server_cpu_ns or 0.0 for trial in trials]), _array(completed))
     if metric is Metric.MEMORY:
-        most = _array([most_memory_bytes(r) for r in recordings])
-        return Ratios(most, np.ones(len(recordings)), resolution=PAGE_BYTES / max(float(most.mean()), PAGE_BYTES))
-    traffics = [_traffic(r) for r in recordings]
-    return Quantiles(
-        tuple(traffic.response for traffic in traffics),
-        SHARES[metric],
-        parts=tuple(_responses(traffic) for traffic in traffics),
-    )
+        most = _array([trial.most_memory_bytes or 0.0 for trial in trials])
+        return Ratios(most, np.ones(len(trials)), resolution=PAGE_BYTES / max(float(most.mean()), PAGE_BYTES))
+    return Quantiles(merged or merged_of(trials), QUANTILE_OF[metric])
 
 
-def server_cpu_ns(recording: Recording) -> float | None:
-    """CPU time of the server's processes within the measurement window; None when no probe saw it."""
-    return recording.increase("cpu_ns", "server")
+def _traffics(trials: Sequence[TrialNumbers]) -> list[MeasuredTraffic]:
+    found = [trial.traffic for trial in trials if trial.traffic is not None]
+    if len(found) < len(trials):
+        raise ValueError("a trial has no traffic")
+    return found
 
 
-def cpu_per_request_ns(recording: Recording) -> float | None:
-    """The server's CPU time for each right answer within the window; None when not known."""
-    cpu = server_cpu_ns(recording)
-    completed = recording.traffic.counts.completed if recording.traffic else 0
-    return cpu / completed if cpu is not None and completed > 0 else None
-
-
-def most_memory_bytes(recording: Recording) -> float:
-    """The largest resident size of the server's processes that a probe saw; 0 when none looked."""
-    series = recording.find("rss_bytes", "server")
-    return max(series.values) if series else 0.0
-
-
-def _traffic(recording: Recording) -> Traffic:
-    if recording.traffic is None:
-        raise ValueError(f"trial {recording.position} has no traffic")
-    return recording.traffic
-
-
-def _measured(traffic: Traffic) -> list[Interval]:
-    return [interval for interval in traffic.intervals if interval.phase == "measure"]
-
-
-def _answered(traffics: Sequence[Traffic]) -> tuple[Floats, Floats] | None:
-    """Right answers and seconds by trial and block. CPU has none: what a reading is late is in the next block again."""
-    measured = [_measured(traffic) for traffic in traffics]
-    blocks = min([BLOCKS, *map(len, measured)])
+def _answered(traffics: Sequence[MeasuredTraffic]) -> tuple[Floats, Floats] | None:
+    """Right answers and seconds by trial and block."""
+    blocks = min([BLOCKS, *(len(traffic.answered) for traffic in traffics)])
     if blocks < 2:
         return None
-    answers = [block_sums([each.counts.completed for each in trial], blocks) for trial in measured]
-    seconds = [block_sums([(each.end_ns - each.start_ns) / 1e9 for each in trial], blocks) for trial in measured]
-    return np.array(answers), np.array(seconds)
-
-
-def _responses(traffic: Traffic) -> tuple[Histogram, ...]:
-    """Of each interval that was measured; what was answered after the window's end belongs to the last one."""
-    parts = [interval.response for interval in _measured(traffic)]
-    drained = [each.response for each in traffic.intervals if each.phase == "drain" and each.response.count]
-    return (*parts[:-1], Histogram.merged([*parts[-1:], *drained])) if drained else tuple(parts)
+    answers = np.array([block_sums(traffic.answered, blocks) for traffic in traffics])
+    return answers, np.array([block_sums(traffic.lasted_s, blocks) for traffic in traffics])
 
 
 def _array(values: Sequence[float]) -> Floats:

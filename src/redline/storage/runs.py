@@ -22,7 +22,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from redline.errors import StoreError
-from redline.model import Cell, Enough, Frozen, Manifest, PlannedTrial, Recording, Run
+from redline.model import Cell, Enough, Frozen, Manifest, PlannedTrial, Recording, Run, StoredRecordings
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
@@ -77,19 +77,23 @@ class RunStore:
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
+        return tuple(read_stored(file, Recording) for _, file in sorted(self._files().items()))
+
+    def _files(self) -> dict[int, Path]:
+        """The recordings by their position in the plan."""
         with as_store_error(self.folder):
-            files = sorted(file for file in (self.folder / "recordings").iterdir() if _RECORDING.match(file.name))
-        return tuple(sorted((read_stored(file, Recording) for file in files), key=lambda recording: recording.position))
+            names = [(file, _RECORDING.match(file.name)) for file in (self.folder / "recordings").iterdir()]
+        return {int(name.group(1)): file for file, name in names if name}
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
-        with as_store_error(self.folder):
-            names = [_RECORDING.match(file.name) for file in (self.folder / "recordings").iterdir()]
-        return frozenset(int(name.group(1)) for name in names if name)
+        return frozenset(self._files())
 
     def run(self) -> Run:
-        """The whole run as it stands."""
-        return Run(manifest=self.manifest(), recordings=self.recordings(), enough=self.enough())
+        """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
+        files = dict(sorted(self._files().items()))
+        recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
+        return Run(manifest=self.manifest(), recordings=recordings, enough=self.enough())
 
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""

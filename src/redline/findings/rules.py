@@ -1,0 +1,460 @@
+"""The one table of findings: from which value on each is a note, a warning or invalid, why there, and what to do.
+
+`docs/concepts/findings.md` explains each rule under an anchor of its kind, in the same order; a test compares the two.
+"""
+
+from dataclasses import dataclass
+
+from redline.model import Cell, Finding, FindingKind, Grade
+from redline.stats import Trial
+
+BUSY_SERVER = 0.85
+"""From this share of its cores on, the server is near its limit: an M/M/1 queue then waits for 5.7 service times."""
+
+FULL_SERVER = 0.95
+"""From this share on, the server's cores are full: the rate is the server's own, however busy the client."""
+
+OTHERS_BUSY = 0.10
+"""A smaller share of the machine's CPU time, used by neither server nor engine, is the kernel's housekeeping."""
+
+TICK_NS = 10_000_000
+"""The kernel counts a core's busy time in ticks of 10 ms, so a window is off by one tick at either end."""
+
+TREND_P = 0.001
+"""Chance of reporting noise as a trend, per trial: at most one false alarm in 13 runs of 75 good trials each."""
+
+ARRIVALS_P = 1e-5
+"""Chance of blaming a correct schedule, for each of three tests: one false alarm in 30,000 trials."""
+
+AUTOCORRELATION_P = 0.001
+"""Chance of taking independent trials for dependent ones: once in 1,000 cells."""
+
+WANTED_TRIALS = 5
+"""With fewer, the t distribution alone makes an interval more than 2.78 / 1.96 = 1.4 times as wide."""
+
+WANTED_BEYOND = 100
+"""Requests beyond p99 that fix it to about 2% if response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
+
+REASSURING = frozenset({FindingKind.SERVER_LIMITED})
+"""Good to know and no reason to doubt: reported once, and marks no number."""
+
+SERVERS_DOING = frozenset(
+    {
+        FindingKind.ERRORS,
+        FindingKind.WRONG_ANSWERS,
+        FindingKind.RATE_MISSED,
+        FindingKind.SERVER_DIED,
+        FindingKind.TRIAL_FAILED,
+    }
+)
+"""Findings about what the server did. A trial lost to one has no numbers, but it happened: no objective is met."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of finding. Its grade is the highest whose limit the value exceeds; None is never exceeded."""
+
+    kind: FindingKind
+    note: float | None
+    warn: float | None
+    invalid: float | None
+    reason: str
+    advice: str
+
+    def grade(self, value: float) -> Grade | None:
+        """The grade for this value; None if there is no finding."""
+        for grade, limit in ((Grade.INVALID, self.invalid), (Grade.WARN, self.warn), (Grade.NOTE, self.note)):
+            if limit is not None and value > limit:
+                return grade
+        return None
+
+
+def graded(  # noqa: PLR0913
+    kind: FindingKind,
+    value: float,
+    message: str,
+    about: Cell | Trial,
+    *,
+    at_most: Grade = Grade.INVALID,
+    advice: str | None = None,
+) -> tuple[Finding, ...]:
+    """The finding that the rule of this kind makes of the value, graded no higher than `at_most`; empty for none.
+
+    `advice` replaces that of the rule.
+    """
+    rule = RULES[kind]
+    grade = rule.grade(value)
+    if grade is None:
+        return ()
+    return (
+        Finding(
+            kind=kind,
+            grade=min(grade, at_most, key=lambda one: one.weight),
+            message=message,
+            advice=advice or rule.advice,
+            cell_id=about.recording.cell_id if isinstance(about, Trial) else about.id,
+            position=about.recording.position if isinstance(about, Trial) else None,
+        ),
+    )
+
+
+_TABLE = (
+    # What the engine sent and received.
+    Rule(
+        FindingKind.RATE_MISSED,
+        note=None,
+        warn=0.01,
+        invalid=0.05,
+        reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
+        "the trial. 1% of requests can be the entire tail beyond p99; at 5% the load was not the one specified.",
+        advice="Lower the rate until the server keeps up, or search for the highest rate that meets the objective.",
+    ),
+    Rule(
+        FindingKind.SEND_LATENESS,
+        note=0.20,
+        warn=0.33,
+        invalid=0.50,
+        reason="Response time counts from the due time, so it includes the engine's lateness: always some "
+        "microseconds, a sixth of the median of a fast idle server. Past one half, most of it was not the server's.",
+        advice="Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.",
+    ),
+    Rule(
+        FindingKind.CLIENT_QUEUEING,
+        note=0.01,
+        warn=0.10,
+        invalid=None,
+        reason="The wait is in the response time. With more connections these requests would have queued in the "
+        "server, or not at all. 1% of them can be everything beyond p99.",
+        advice="Allow more `connections`; if the server is overloaded, lower the rate. The service time does not "
+        "include this wait.",
+    ),
+    Rule(
+        FindingKind.ARRIVALS,
+        note=None,
+        warn=None,
+        invalid=0.0,
+        reason="The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another "
+        "load than the one specified answers another question.",
+        advice="Do not use these numbers. Report a fault of the engine, with the recording.",
+    ),
+    Rule(
+        FindingKind.BUNCHED_SENDS,
+        note=10.0,
+        warn=100.0,
+        invalid=None,
+        reason="What falls due while the engine is late goes out at once, so the server gets bunches instead of the "
+        "arrivals of the load: the last of ten waits for nine service times that are not in the load.",
+        advice="Give the engine a core of its own or more workers, or lower the rate.",
+    ),
+    Rule(
+        FindingKind.ERRORS,
+        note=0.0,
+        warn=0.001,
+        invalid=0.01,
+        reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
+        "everything beyond p99.9, and 1% everything beyond p99.",
+        advice="Look at the end of the server's output, its limits on connections and files, and its backlog.",
+    ),
+    Rule(
+        FindingKind.EXHAUSTED,
+        note=0.0,
+        warn=0.001,
+        invalid=0.01,
+        reason="These requests failed before they reached the server, which had that much less to do. Limits as for "
+        "`errors`.",
+        advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range "
+        "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the "
+        "limits.",
+    ),
+    Rule(
+        FindingKind.WRONG_ANSWERS,
+        note=None,
+        warn=0.0,
+        invalid=0.01,
+        reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
+        "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
+        advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
+        "load, lower the load.",
+    ),
+    Rule(
+        FindingKind.SHRINKING_ANSWERS,
+        note=0.01,
+        warn=0.05,
+        invalid=None,
+        reason="A server that answers less under load does less work, with the right status. A longer number in a "
+        "header can change the length by 1%. Where lengths are compared, another length is a wrong answer.",
+        advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
+    ),
+    Rule(
+        FindingKind.UNSTEADY,
+        note=None,
+        warn=0.10,
+        invalid=0.50,
+        reason="The mean of a number that still moves depends on when one looked. 10% would pass for a difference "
+        "between servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.",
+        advice="Warm up longer, measure longer, and look for other work on the machine.",
+    ),
+    Rule(
+        FindingKind.STEADINESS_UNKNOWN,
+        note=0.0,
+        warn=None,
+        invalid=None,
+        reason="With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so no trend can be "
+        "told from noise.",
+        advice="Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.",
+    ),
+    Rule(
+        FindingKind.NEVER_STEADY,
+        note=None,
+        warn=0.0,
+        invalid=None,
+        reason="The numbers do not describe one speed, and a later measurement would find others. That may be the "
+        "answer, so it is shown.",
+        advice="Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without "
+        "other work. If nothing helps, the result is that this server is never steady.",
+    ),
+    Rule(
+        FindingKind.SLOWING_DOWN,
+        note=None,
+        warn=0.05,
+        invalid=None,
+        reason="It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within "
+        "5% of each other count as one.",
+        advice="Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it "
+        "continues.",
+    ),
+    Rule(
+        FindingKind.LITTLES_LAW,
+        note=None,
+        warn=0.05,
+        invalid=0.10,
+        reason="L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in "
+        "counting; histograms and the ends of the window explain less than the allowance.",
+        advice="Do not use these numbers. Check that all users could connect, then report a fault of the engine.",
+    ),
+    Rule(
+        FindingKind.CUT_SHORT,
+        note=None,
+        warn=0.0,
+        invalid=0.5,
+        reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
+        "hung, so that is always invalid.",
+        advice="Run it again, in full.",
+    ),
+    Rule(
+        FindingKind.TLS_INSECURE,
+        note=0.0,
+        warn=None,
+        invalid=None,
+        reason="Any server could have answered, and checking a certificate is part of the handshake's time.",
+        advice="Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.",
+    ),
+    # The server.
+    Rule(
+        FindingKind.SERVER_DIED,
+        note=None,
+        warn=None,
+        invalid=0.0,
+        reason="The trial measured a server that was about to fail, and the errors after it.",
+        advice="Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.",
+    ),
+    Rule(
+        FindingKind.TRIAL_FAILED,
+        note=None,
+        warn=None,
+        invalid=0.0,
+        reason="There is nothing to estimate from.",
+        advice="Read the failure and the end of the server's output, fix it, and run the suite again.",
+    ),
+    Rule(
+        FindingKind.SERVER_RESTARTED,
+        note=None,
+        warn=0.0,
+        invalid=None,
+        reason="A worker that is replaced takes its connections with it, and the new one is cold: the numbers are of a "
+        "server that fails and recovers.",
+        advice="Read in the server's output why its processes end, and fix that, or raise its limit of requests per "
+        "worker.",
+    ),
+    Rule(
+        FindingKind.LOCK_LIMITED,
+        note=0.25,
+        warn=0.50,
+        invalid=None,
+        reason="When users always wait, something is full. If it is neither the server's cores nor the engine, the "
+        "server waits: for a lock, its own limit on threads, a disk, another service. More cores will not raise the "
+        "rate, and CPU per request does not explain it.",
+        advice="Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads "
+        "and CPU.",
+    ),
+    Rule(
+        FindingKind.DEBUG_LOGGING,
+        note=1.0,
+        warn=10.0,
+        invalid=None,
+        reason="A line has about 100 bytes: 10 per request is a line for every tenth, and writing one costs as much as "
+        "many a request. Servers that log by default are compared with servers that do not.",
+        advice="Set its log level to errors, or make logging an option, so that the suite states it.",
+    ),
+    Rule(
+        FindingKind.SERVER_LIMITED,
+        note=0.95,
+        warn=None,
+        invalid=None,
+        reason="Good news: the server's cores are full, so the rate is its own.",
+        advice="Nothing needs to be done: a throughput should rest on this.",
+    ),
+    # The network between client and server.
+    Rule(
+        FindingKind.RETRANSMITS,
+        note=0.001,
+        warn=0.01,
+        invalid=None,
+        reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
+        "or more. As with `errors`, 0.1% can be everything beyond p99.9, and 1% everything beyond p99.",
+        advice="Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue "
+        "that overflows.",
+    ),
+    Rule(
+        FindingKind.LISTEN_OVERFLOW,
+        note=0.0,
+        warn=0.001,
+        invalid=None,
+        reason="A client whose SYN is dropped tries again after a second, and its requests wait for that connection. "
+        "0.1% of the requests can be everything beyond p99.9.",
+        advice="Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep "
+        "connections for longer.",
+    ),
+    Rule(
+        FindingKind.PORT_PRESSURE,
+        note=0.50,
+        warn=0.80,
+        invalid=None,
+        reason="To connect, the kernel first tries every other port of the range. Above one half these are used up, "
+        "and each attempt searches them in vain; from 80% on connecting soon fails, which `exhausted` counts.",
+        advice="Keep the connections of proxies and clients for longer, or widen the port range "
+        "(`sysctl net.ipv4.ip_local_port_range`).",
+    ),
+    Rule(
+        FindingKind.NETWORK_LIMITED,
+        note=0.70,
+        warn=0.90,
+        invalid=None,
+        reason="The counters leave out 24 bytes between two frames, so a link is full at 71% with the shortest frames "
+        "and at 98% with the longest. Requests then queue before it, and the link's speed is what is measured.",
+        advice="Use a faster link or smaller bodies, or read the rate as that of the link.",
+    ),
+    # The client, and the machine that both run on.
+    Rule(
+        FindingKind.CLIENT_SATURATED,
+        note=None,
+        warn=0.90,
+        invalid=0.95,
+        reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
+        "cores of its own for each side, and a server with capacity to spare. `send-lateness` judges open loads.",
+        advice="Give the engine more cores or workers, or lower the load, until the server is the limit.",
+    ),
+    Rule(
+        FindingKind.CPU_STEAL,
+        note=0.02,
+        warn=0.10,
+        invalid=None,
+        reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
+        "differences worth acting on; interleaved trials average what is above.",
+        advice="Use a machine with dedicated cores, or more trials.",
+    ),
+    Rule(
+        FindingKind.CPU_PRESSURE,
+        note=0.20,
+        warn=0.40,
+        invalid=None,
+        reason="A saturated server causes pressure by itself; together with other work it means that they competed. "
+        "Where tasks waited 40% of the time, throughput was seen to halve.",
+        advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
+    ),
+    Rule(
+        FindingKind.NOISY_NEIGHBOUR,
+        note=0.05,
+        warn=0.10,
+        invalid=None,
+        reason="On cores of their own, server and engine wait only for work that does not belong there. The kernel and "
+        "the lab cause at most 4% in quiet runs. From 10% on it takes as much as a host that earns a warning.",
+        advice="Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.",
+    ),
+    Rule(
+        FindingKind.THROTTLED,
+        note=0.0,
+        warn=0.01,
+        invalid=None,
+        reason="A process that has used up its quota stands still until the period ends, usually for up to 100 ms, and "
+        "so do its requests. 1% of the periods can be everything beyond p99. The quota may be intended, so this is "
+        "never invalid.",
+        advice="Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.",
+    ),
+    Rule(
+        FindingKind.PERTURBED,
+        note=None,
+        warn=0.0,
+        invalid=None,
+        reason="A profiler takes time from what it watches.",
+        advice="Take comparisons from a run without profilers.",
+    ),
+    # A cell, judged by all of its trials.
+    Rule(
+        FindingKind.NEAR_CEILING,
+        note=0.80,
+        warn=0.95,
+        invalid=None,
+        reason="From 80% on most of each exchange is work of the kernel and the client, which all servers share, so "
+        "throughput ratios move towards 1.",
+        advice="Compare CPU per request instead, or give the scenario more work.",
+    ),
+    Rule(
+        FindingKind.RUN_DRIFT,
+        note=0.02,
+        warn=0.10,
+        invalid=None,
+        reason="Trials are interleaved, so a drift affects all cells alike and spares the ratios; but the level "
+        "depends on when one measured. 2% is worth acting on; past 10% the rounds are of different machines.",
+        advice="Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.",
+    ),
+    Rule(
+        FindingKind.AUTOCORRELATION,
+        note=0.0,
+        warn=0.5,
+        invalid=None,
+        reason="An interval over n trials takes them for independent. With a correlation r between neighbours it "
+        "should be sqrt((1 + r) / (1 - r)) times as wide.",
+        advice="Do not trust the interval. Run on another day as well, and look for what comes and goes on this "
+        "machine.",
+    ),
+    Rule(
+        FindingKind.BIMODAL,
+        note=0.02,
+        warn=0.05,
+        invalid=None,
+        reason="A mean between two modes is neither, and which one a start will draw is a lottery: of the JIT, of "
+        "memory layout, of how connections are assigned to threads. 2% is worth acting on.",
+        advice="Read the single trials, and compare modes with modes. Find what differs between starts of the server.",
+    ),
+    Rule(
+        FindingKind.TOO_FEW_TRIALS,
+        note=0.0,
+        warn=3.0,
+        invalid=4.0,
+        reason="An interval over n trials has n - 1 degrees of freedom: with 4 it is 1.4 times as wide as with many, "
+        "with 1 it is 6.5 times as wide, with a single trial there is none.",
+        advice="Run more trials: --trials 5 or more.",
+    ),
+    Rule(
+        FindingKind.TOO_FEW_SAMPLES,
+        note=0.0,
+        warn=90.0,
+        invalid=None,
+        reason="p99 rests on the slowest hundredth alone. 100 requests there fix it to about 2% if response times fall "
+        "off exponentially, 10 to about 7%; with fewer than 10 it is not reported.",
+        advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",
+    ),
+)
+
+RULES: dict[FindingKind, Rule] = {rule.kind: rule for rule in _TABLE}

@@ -1,0 +1,85 @@
+"""Distributions and change points, compared with the libraries that are too slow to import."""
+
+import math
+
+import numpy as np
+import pytest
+import ruptures
+from scipy import stats
+
+from redline.stats.distributions import (
+    beta_below,
+    chi2_tails,
+    kendall_p,
+    poisson_two_sided,
+    quantile_ranks,
+    t_quantile,
+    t_tail,
+)
+from redline.stats.series import clipped, interval_excess, level_ends, noise
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_kendalls_p_is_that_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=int(rng.integers(2, 60))) + rng.choice([0.0, 0.05, 0.5]) * seed / 60
+    if seed % 3 == 0:
+        values = np.round(values, 1)
+    expected = stats.kendalltau(np.arange(len(values)), values).pvalue
+    assert kendall_p(values) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+def test_of_equal_values_kendalls_p_is_not_defined() -> None:
+    assert math.isnan(kendall_p(np.ones(9)))
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.99, 0.999, 0.9999])
+def test_the_ranks_around_a_quantile_are_those_of_the_binomial(q: float) -> None:
+    counts = [*range(1, 200), *np.random.default_rng(1).integers(200, 5_000_000, 200).tolist()]
+    for count in counts:
+        low, high = int(stats.binom.ppf(0.025, count, q)), int(stats.binom.isf(0.025, count, q)) + 1
+        assert quantile_ranks(count, q, 0.95) == ((low, high) if low >= 1 and high <= count else None)
+
+
+def test_tails_and_quantiles_are_those_of_scipy() -> None:
+    for freedom in (1, 2, 3.7, 14, 126):
+        assert t_quantile(0.975, freedom) == stats.t.ppf(0.975, freedom)
+        for value in (-3.0, 0.0, 0.5, 40.0):
+            assert t_tail(value, freedom) == pytest.approx(stats.t.sf(value, freedom), rel=1e-13)
+    for count, mean in ((0, 10.0), (5, 10.0), (900, 1000.0), (5100, 5000.5)):
+        expected = 2 * min(stats.poisson.cdf(count, mean), stats.poisson.sf(count - 1, mean))
+        assert poisson_two_sided(count, mean) == pytest.approx(expected, rel=1e-12)
+    assert chi2_tails(12.0, 10) == pytest.approx((stats.chi2.cdf(12.0, 10), stats.chi2.sf(12.0, 10)), rel=1e-13)
+    assert beta_below(0.3, 5.0, 6.0) == pytest.approx(stats.beta.cdf(0.3, 5.0, 6.0), rel=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_levels_are_those_that_pelt_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 120))
+    values = rng.normal(0.0, 0.03, n)
+    for _ in range(seed % 4):
+        values[int(rng.integers(n)) :] += rng.normal(0.0, 0.2)
+    scaled = values / noise(values)
+    for penalty in (5 * math.log(n), 15 * math.log(n)):
+        expected = ruptures.KernelCPD(kernel="linear", min_size=3).fit_predict(scaled[:, None], pen=penalty)
+        assert level_ends(scaled, penalty, 3) == expected
+    assert level_ends(scaled, 20.0) == ruptures.Pelt(model="l2", min_size=1, jump=1).fit(scaled).predict(pen=20.0)
+
+
+def test_a_series_too_short_for_two_levels_has_one() -> None:
+    assert level_ends(np.array([1.0, 9.0, 1.0, 9.0, 1.0]), 0.1, 3) == [5]
+    assert level_ends(np.array([1.0]), 0.1) == [1]
+
+
+def test_a_lone_disturbance_is_clipped_and_a_step_is_not() -> None:
+    steps = np.repeat([0.0, 1.0], 10)
+    disturbed = steps.copy()
+    disturbed[4] = 5.0
+    assert np.array_equal(clipped(steps), steps)
+    assert clipped(disturbed)[4] < 0.1
+
+
+def test_ranks_of_equal_values_do_not_depend_on_their_order() -> None:
+    values = [1.0, 1.0, 2.0, 2.0] * 4
+    assert interval_excess(values, 1.0) >= 1.0
