@@ -1,4 +1,4 @@
-"""Notices a run in which every truth test was skipped: it shows nothing about the engine's times."""
+"""Notices a run that skipped every upper bound of the truth tests: the engine's times may be too long in it."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from bench.cost.place import BUSY_SHARE, Use
 
 @dataclass
 class SkippedTruth:
-    """A pytest plugin. A truth test skips where its noise bounds are too wide, and noise needs a cause.
+    """A pytest plugin. Truth tests that bound a time from above allow for noise, and skip at too much of it.
 
-    When all of them skip, the run's last lines say so. When moreover the machine was quiet, by the share of CPU time
+    When all of these skip, the run's last lines say so. When moreover the machine was quiet, by the share of CPU time
     that other processes and the hypervisor took, the run fails: then the engine or the oracle made the noise.
     """
 
@@ -26,8 +26,8 @@ class SkippedTruth:
         self.before = self.now()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count how each truth test ended; a skip is reported in its setup or its call."""
-        if "truth" in report.keywords and (report.when == "call" or report.skipped or report.failed):
+        """Count how each upper bound ended; a skip is reported in its setup or its call."""
+        if "upper_bound" in report.keywords and (report.when == "call" or report.skipped or report.failed):
             self.outcomes[report.outcome] += 1
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -36,7 +36,8 @@ class SkippedTruth:
             return
         others, stolen = self.now().others_since(self.before)
         self.message = (
-            f"all {self.outcomes['skipped']} truth tests were skipped: this run shows nothing about the engine's times"
+            f"all {self.outcomes['skipped']} truth tests with an upper bound were skipped:"
+            " the engine may report times that are too long"
             f" (other processes used {others:.0%} of the CPU time, the hypervisor took {stolen:.0%})"
         )
         if others + stolen <= BUSY_SHARE:

@@ -112,6 +112,7 @@ def test_nothing_is_faster_than_a_fixed_delay(fixed: Observed) -> None:
         assert share_above(histogram, DELAY) == 1.0
 
 
+@pytest.mark.upper_bound
 def test_a_fixed_delay_is_seen_as_it_is(fixed: Observed, null: Traffic) -> None:
     noise = fixed.noise(null, DELAY / 2)
     share = share_surely_above(fixed.traffic.response, DELAY + noise.allowance_ns)
@@ -158,6 +159,7 @@ def test_a_queue_is_never_seen_faster_than_it_is(queue: Observed, q: float) -> N
     assert share_above(histogram, queue_quantile_ns(q)) >= 1 - q - slack
 
 
+@pytest.mark.upper_bound
 @pytest.mark.parametrize("q", QUANTILES)
 def test_a_queue_is_seen_as_slow_as_it_is(queue: Observed, null: Traffic, q: float) -> None:
     histogram = queue.traffic.response
@@ -200,6 +202,7 @@ def test_the_longest_wait_is_a_whole_stall(stalls: Observed) -> None:
     assert stalls.traffic.response.max_ns >= STALL - SECOND / RATE
 
 
+@pytest.mark.upper_bound
 @pytest.mark.parametrize("q", HELD_BEYOND)
 def test_a_stall_is_seen_no_longer_than_it_is(stalls: Observed, null: Traffic, per_request_ns: float, q: float) -> None:
     # All that a stall held is answered at once, and the last of it waits for the rest.

@@ -11,7 +11,7 @@ from tests.e2e.skipped_truth import SkippedTruth
 
 def pytest_configure(config):
     uses = iter([Use(0.0, 0.0, 0.0, 0.0, 2), Use({others}, {stolen}, 0.0, 10.0, 2)])
-    config.addinivalue_line("markers", "truth: ")
+    config.addinivalue_line("markers", "upper_bound: ")
     config.pluginmanager.register(SkippedTruth(lambda: next(uses)))
 """
 SKIPPED = """
@@ -21,10 +21,10 @@ import pytest
 def noisy():
     pytest.skip("too noisy")
 
-@pytest.mark.truth
+@pytest.mark.upper_bound
 def test_skipped_in_its_setup(noisy): pass
 
-@pytest.mark.truth
+@pytest.mark.upper_bound
 def test_skipped_in_its_call(): pytest.skip("too noisy")
 
 def test_of_another_kind(): pass
@@ -32,7 +32,7 @@ def test_of_another_kind(): pass
 JUDGED = (
     SKIPPED
     + """
-@pytest.mark.truth
+@pytest.mark.upper_bound
 def test_judged(): pass
 """
 )
@@ -52,7 +52,7 @@ def ended(pytester: pytest.Pytester, text: str, *, others: float = 0.0, stolen: 
 def test_all_skipped_on_a_quiet_machine_is_a_failure(pytester: pytest.Pytester) -> None:
     code, output = ended(pytester, SKIPPED, others=0.4, stolen=0.4)
     assert code == 1
-    assert "all 2 truth tests were skipped" in output
+    assert "all 2 truth tests with an upper bound were skipped" in output
     assert "is a failure" in output
 
 
@@ -60,7 +60,7 @@ def test_all_skipped_on_a_quiet_machine_is_a_failure(pytester: pytest.Pytester) 
 def test_all_skipped_on_a_busy_machine_is_said(pytester: pytest.Pytester, others: float, stolen: float) -> None:
     code, output = ended(pytester, SKIPPED, others=others, stolen=stolen)
     assert code == 0
-    assert "all 2 truth tests were skipped" in output
+    assert "all 2 truth tests with an upper bound were skipped" in output
     assert "20%" in output
     assert "is a failure" not in output
 
