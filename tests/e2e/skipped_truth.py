@@ -44,7 +44,8 @@ class SkippedTruth:
             self.message += "; on a machine as quiet as this one that is a failure"
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """The last lines."""
-        if self.message:
-            terminalreporter.write_line(self.message, red=True, bold=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Say so below pytest's own summary."""
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if self.message and reporter is not None:
+            reporter.write_line(self.message, red=True, bold=True)
