@@ -12,7 +12,6 @@ from types import FrameType
 from typing import NoReturn
 
 from redline.cli import exits
-from redline.errors import RedlineError
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The shell sets it to ask for completions."""
@@ -45,7 +44,8 @@ def main() -> NoReturn:
 
 def _run() -> int:
     """The exit code. Raises OSError where stdout cannot be written."""
-    from redline.cli.command_line import app  # noqa: PLC0415 - Ctrl-C is handled while it is imported
+    from redline.cli.command_line import app  # noqa: PLC0415 - Ctrl-C is handled while these are imported
+    from redline.errors import RedlineError  # noqa: PLC0415
 
     try:
         app(standalone_mode=True)
