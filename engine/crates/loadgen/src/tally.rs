@@ -258,9 +258,9 @@ impl Tally {
         }
     }
 
-    /// Connections were opened in place of earlier ones.
-    pub fn reconnected(&mut self, connections: u64) {
-        self.slice.counts.reconnects += connections;
+    /// A connection was opened in place of an earlier one.
+    pub fn reconnected(&mut self) {
+        self.slice.counts.reconnects += 1;
     }
 
     /// A request has ended.

@@ -9,6 +9,7 @@ use crate::io::Io;
 
 impl<I: Io> Client<I> {
     /// Read the answers on a connection. `more`: more bytes, or the end of the stream, follow at once.
+    #[inline]
     pub(super) fn take_answers(
         &mut self,
         connection: ConnectionId,

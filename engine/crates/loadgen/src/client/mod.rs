@@ -34,34 +34,28 @@ use crate::sys::time::unix_ns;
 /// How often a request may be written without an answer before it has failed, not counting what the server announced.
 const MOST_TRIES: u8 = 2;
 
-/// What happened on the connections, in order, for the worker to act on.
+/// What happened on the connections, for the worker to act on.
 #[derive(Default)]
 pub struct Activity {
-    pub requests: Vec<RequestEvent>,
-    pub clocks: Vec<ClockReading>,
-    pub handshakes: Vec<Handshake>,
-    pub open_failures: Vec<OpenFailure>,
-    /// Connections that were opened in place of earlier ones.
-    pub reconnects: u64,
+    /// In order.
+    pub events: Vec<ClientEvent>,
     pub bytes_sent: usize,
     pub bytes_received: usize,
 }
 
-impl Activity {
-    /// Whether there is more to handle than bytes and requests.
-    #[inline]
-    pub fn is_rare(&self) -> bool {
-        self.reconnects > 0 || !(self.clocks.is_empty() && self.handshakes.is_empty() && self.open_failures.is_empty())
-    }
-}
-
-/// What became of a request that was on a connection.
-pub enum RequestEvent {
+/// What happened to a request or a connection.
+pub enum ClientEvent {
     Ended(Completion),
-    /// It was not answered, and is to be written again.
+    /// A request was not answered, and is to be written again.
     Retry(Task),
-    /// The server announced that it would not process it, and it is to be written again.
+    /// The server announced that it would not process a request, which is to be written again.
     Resend(Task),
+    /// An answer contained the server's clock.
+    Clock(ClockReading),
+    Handshake(Handshake),
+    /// A connection was opened in place of an earlier one.
+    Reconnected,
+    NotOpened(OpenFailure),
 }
 
 /// A request that has ended.
@@ -74,7 +68,7 @@ pub struct Completion {
     pub status: Option<u16>,
 }
 
-/// An answer contained the server's clock. Offsets are in nanoseconds.
+/// The server's clock in an answer. Offsets are in nanoseconds.
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub struct ClockReading {
     pub due_ns: u64,
@@ -236,6 +230,7 @@ impl<I: Io> Client<I> {
     }
 
     /// Handle an event of the backend.
+    #[inline]
     pub fn handle(&mut self, event: Event, now_ns: u64, activity: &mut Activity) {
         let Some(connection) = event.connection() else {
             return;
@@ -269,7 +264,11 @@ impl<I: Io> Client<I> {
     fn continue_opening(&mut self, connection: ConnectionId, event: Event, now_ns: u64, activity: &mut Activity) {
         match self.pool.advance(connection, event, now_ns, activity) {
             Progress::Pending => {}
-            Progress::Done => activity.reconnects += u64::from(self.pool.opened(connection, now_ns)),
+            Progress::Done => {
+                if self.pool.opened(connection, now_ns) {
+                    activity.events.push(ClientEvent::Reconnected);
+                }
+            }
             Progress::Failed(why) => self.not_opened(connection, &why, now_ns, activity),
         }
     }
@@ -277,7 +276,8 @@ impl<I: Io> Client<I> {
     fn not_opened(&mut self, connection: ConnectionId, why: &OpenError, now_ns: u64, activity: &mut Activity) {
         self.failures.report(why.kind(), why);
         self.pool.refused(connection, now_ns);
-        activity.open_failures.push(OpenFailure { kind: why.kind(), none_open: self.pool.open() == 0 });
+        let failure = OpenFailure { kind: why.kind(), none_open: self.pool.open() == 0 };
+        activity.events.push(ClientEvent::NotOpened(failure));
     }
 
     /// End the requests and the openings that take longer than the timeout.
@@ -341,6 +341,7 @@ impl<I: Io> Client<I> {
     }
 
     /// Bytes arrived on an open connection.
+    #[inline]
     fn received(&mut self, connection: ConnectionId, bytes: &[u8], more: bool, now_ns: u64, activity: &mut Activity) {
         activity.bytes_received += bytes.len();
         let Some(layers) = self.pool.connection_mut(connection).layers.as_deref_mut() else {
@@ -407,7 +408,7 @@ impl<I: Io> Client<I> {
     fn fail_flight(&mut self, flight: FlightId, outcome: Outcome, activity: &mut Activity) {
         let Flight { task, written_ns, .. } = self.remove(flight);
         let completion = Completion { task, written_ns: Some(written_ns), outcome, status: None };
-        activity.requests.push(RequestEvent::Ended(completion));
+        activity.events.push(ClientEvent::Ended(completion));
     }
 
     fn remove(&mut self, flight: FlightId) -> Flight {
@@ -422,14 +423,14 @@ impl<I: Io> Client<I> {
         }
         let Flight { task, written_ns, .. } = self.remove(flight);
         let task = Task { tries: task.tries + 1, written_ns: Some(written_ns), ..task };
-        activity.requests.push(RequestEvent::Retry(task));
+        activity.events.push(ClientEvent::Retry(task));
     }
 
     /// A request is to be written again, because its server announced that it would not process it. That is no failure, however
     /// often it happens: such a connection has an answer for another request.
     fn resend(&mut self, flight: FlightId, activity: &mut Activity) {
         let Flight { task, written_ns, .. } = self.remove(flight);
-        activity.requests.push(RequestEvent::Resend(Task { written_ns: Some(written_ns), ..task }));
+        activity.events.push(ClientEvent::Resend(Task { written_ns: Some(written_ns), ..task }));
     }
 
     /// A request has its answer.
@@ -439,11 +440,11 @@ impl<I: Io> Client<I> {
         if let Some(clock_ns) = judged.clock_ns {
             let (ours_ns, theirs_ns) = (i128::from(unix_ns()), i128::from(clock_ns));
             let since_written_ns = i128::from(now_ns.saturating_sub(written_ns));
-            activity.clocks.push(ClockReading {
+            activity.events.push(ClientEvent::Clock(ClockReading {
                 due_ns: task.due_ns,
                 to_server_ns: theirs_ns - (ours_ns - since_written_ns),
                 from_server_ns: ours_ns - theirs_ns,
-            });
+            }));
         }
         let outcome = match judged.verdict {
             Verdict::Right => Outcome::Ok,
@@ -451,6 +452,6 @@ impl<I: Io> Client<I> {
             Verdict::WrongBody => Outcome::UnexpectedBody,
         };
         let completion = Completion { task, written_ns: Some(written_ns), outcome, status: Some(status) };
-        activity.requests.push(RequestEvent::Ended(completion));
+        activity.events.push(ClientEvent::Ended(completion));
     }
 }

@@ -2,7 +2,7 @@
 
 use redline_traffic::Outcome;
 
-use crate::client::{Activity, ClockReading, Completion, OpenFailure, RequestEvent};
+use crate::client::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
 use crate::demand::{Demand, DueEvent, Task};
 use crate::failure_log::FailureKind;
 use crate::job::Job;
@@ -186,35 +186,32 @@ impl WorkerLoad {
     pub fn apply(&mut self, activity: &mut Activity, now_ns: u64) {
         self.tally.bytes_sent(std::mem::take(&mut activity.bytes_sent));
         self.tally.bytes_received(std::mem::take(&mut activity.bytes_received));
-        for event in activity.requests.drain(..) {
-            match event {
-                RequestEvent::Ended(completion) => self.end(&completion, now_ns),
-                RequestEvent::Retry(task) => {
-                    self.tally.retried(task.due_ns);
-                    self.demand.give_back(task);
-                }
-                RequestEvent::Resend(task) => {
-                    self.tally.resent(task.due_ns);
-                    self.demand.give_back(task);
-                }
+        if !activity.events.is_empty() {
+            for event in &activity.events {
+                self.apply_event(event, now_ns);
             }
-        }
-        if activity.is_rare() {
-            self.apply_rare(activity, now_ns);
+            activity.events.clear();
         }
     }
 
-    #[cold]
-    fn apply_rare(&mut self, activity: &mut Activity, now_ns: u64) {
-        for ClockReading { due_ns, to_server_ns, from_server_ns } in activity.clocks.drain(..) {
-            self.tally.one_way(due_ns, to_server_ns, from_server_ns);
-        }
-        for handshake in activity.handshakes.drain(..) {
-            self.tally.handshake(handshake.ns, handshake.resumed);
-        }
-        self.tally.reconnected(std::mem::take(&mut activity.reconnects));
-        for failure in activity.open_failures.drain(..) {
-            self.not_opened(&failure, now_ns);
+    #[inline]
+    fn apply_event(&mut self, event: &ClientEvent, now_ns: u64) {
+        match event {
+            ClientEvent::Ended(completion) => self.end(completion, now_ns),
+            ClientEvent::Retry(task) => {
+                self.tally.retried(task.due_ns);
+                self.demand.give_back(*task);
+            }
+            ClientEvent::Resend(task) => {
+                self.tally.resent(task.due_ns);
+                self.demand.give_back(*task);
+            }
+            ClientEvent::Clock(ClockReading { due_ns, to_server_ns, from_server_ns }) => {
+                self.tally.one_way(*due_ns, *to_server_ns, *from_server_ns);
+            }
+            ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
+            ClientEvent::Reconnected => self.tally.reconnected(),
+            ClientEvent::NotOpened(failure) => self.not_opened(failure, now_ns),
         }
     }
 

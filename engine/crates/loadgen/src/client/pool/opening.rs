@@ -7,8 +7,8 @@ use redline_traffic::TlsInfo;
 
 use super::Pool;
 use super::states::State;
-use crate::client::Activity;
 use crate::client::connection::Layers;
+use crate::client::{Activity, ClientEvent};
 use crate::failure_log::FailureKind;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
@@ -242,7 +242,7 @@ impl<I: Io> Pool<I> {
                 insecure,
             });
             let ns = now_ns.saturating_sub(layers.handshake_since_ns);
-            activity.handshakes.push(Handshake { ns, resumed: tls.resumed() });
+            activity.events.push(ClientEvent::Handshake(Handshake { ns, resumed: tls.resumed() }));
         }
         // SETTINGS may arrive with the last bytes of the handshake.
         if let Some(http2) = &mut layers.http2 {
