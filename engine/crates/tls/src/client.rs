@@ -45,7 +45,7 @@ impl Client {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
-        // After the handshake the records are sealed and opened here, not by rustls.
+        // After the handshake records are sealed and opened by this crate, not by rustls.
         config.enable_secret_extraction = true;
         config.alpn_protocols = alpn(&settings.alpn)?;
         config.resumption =

@@ -25,40 +25,40 @@ impl Handshake {
         !self.tls.is_handshaking()
     }
 
-    /// Whether the peer has said that it sends no more.
+    /// Whether the peer has sent `close_notify`.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Takes the peer's bytes and goes on as far as they allow: what is to be said goes to `out`, also after an error.
+    /// Takes the peer's bytes and continues as far as they allow. Messages to the peer go to `out`, also after an error.
     pub(crate) fn feed(&mut self, bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.waiting.extend_from_slice(bytes);
-        if let Err(e) = self.go_on(plain, out) {
-            self.tell(out);
+        if let Err(e) = self.advance(plain, out) {
+            self.append_alert(out);
             return Err(e);
         }
         if self.waiting.len() > MOST_WAITING_BYTES { Err(Error::TooMuch) } else { Ok(()) }
     }
 
-    /// Appends the alert that rustls has made of an error. Asked once only: next it would look at the same bytes again.
-    fn tell(&mut self, out: &mut Vec<u8>) {
+    /// Appends the alert that rustls has made of an error. To be called once: a second call would read the same bytes again.
+    fn append_alert(&mut self, out: &mut Vec<u8>) {
         let status = self.tls.process_tls_records(&mut self.waiting);
         if let Ok(ConnectionState::EncodeTlsData(alert)) = status.state {
             append(alert, out);
         }
     }
 
-    fn go_on(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn advance(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut taken = 0;
         let ended = loop {
-            // Bytes after the last of the handshake are not for rustls: it could keep a part of a message.
+            // Bytes after the handshake are not for rustls, which could keep a part of a message.
             let end = if self.is_done() { taken } else { self.waiting.len() };
             let UnbufferedStatus { discard, state, .. } = self.tls.process_tls_records(&mut self.waiting[taken..end]);
             taken += discard;
             match state {
                 Ok(ConnectionState::EncodeTlsData(data)) => append(data, out),
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
-                // In TLS 1.2 the server speaks last, and data can come in the same piece.
+                // In TLS 1.2 the server sends the last message, and data can follow in the same bytes.
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(Ok(record)) = traffic.next_record() {
                         plain.extend_from_slice(record.payload);
@@ -74,7 +74,7 @@ impl Handshake {
         ended
     }
 
-    /// What was agreed on, the connection with these keys, and the bytes that came after the handshake.
+    /// What was negotiated, the connection with these keys, and the bytes after the handshake.
     pub(crate) fn finish(self, tickets: bool) -> Result<(Agreed, Traffic, Vec<u8>), Error> {
         let agreed = Agreed {
             alpn: self.tls.alpn_protocol().map(Box::from),
@@ -90,12 +90,12 @@ impl Handshake {
     }
 }
 
-/// Appends what is to be encoded, which says how much room it needs when it has too little.
+/// Appends encoded data. Encoding into no room returns the size that it needs.
 fn append(mut data: EncodeTlsData<'_, rustls::client::ClientConnectionData>, out: &mut Vec<u8>) {
     if let Err(EncodeError::InsufficientSize(needed)) = data.encode(&mut []) {
         let start = out.len();
         out.resize(start + needed.required_size, 0);
-        // It has all the room that it asked for.
+        // It has the room that it needs.
         let _ = data.encode(&mut out[start..]);
     }
 }

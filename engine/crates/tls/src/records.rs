@@ -105,7 +105,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Appends what a record holds to `plain`, and says of which kind it is. `plain` is as before after an error.
+    /// Appends the content of a record to `plain`, and returns its kind. `plain` is as before after an error.
     pub(crate) fn open(&mut self, record: &[u8], plain: &mut Vec<u8>) -> Result<u8, Error> {
         let start = plain.len();
         let opened = self.open_at(record, plain);

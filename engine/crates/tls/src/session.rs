@@ -14,9 +14,9 @@ use crate::traffic::Traffic;
 pub enum Error {
     /// The handshake failed, or the peer's bytes are not what TLS allows.
     Tls(rustls::Error),
-    /// The peer sent more than fits, without anything that is whole.
+    /// The peer sent more than fits, without a complete message.
     TooMuch,
-    /// Asked to seal before the handshake was done, or after the connection was closed.
+    /// The handshake is not complete, or the connection is closed.
     NotOpen,
 }
 
@@ -77,16 +77,16 @@ impl From<rustls::Error> for Error {
     }
 }
 
-/// What came of the peer's bytes, besides plain ones.
+/// What the peer's bytes contained besides data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fed {
-    /// The handshake ended with these bytes: from now on data can be sealed.
+    /// The handshake was completed by these bytes: data can be sealed from now on.
     pub handshake_done_now: bool,
-    /// The peer has said that it sends no more (`close_notify`). Without it, an end of the connection is a truncation.
+    /// The peer has sent `close_notify`. Without it, an end of the connection is a truncation.
     pub closed: bool,
 }
 
-/// What a handshake agreed on.
+/// What a handshake negotiated.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
     pub(crate) alpn: Option<Box<[u8]>>,
@@ -112,8 +112,8 @@ pub struct Session {
     outgoing: Vec<u8>,
     agreed: Agreed,
     tickets: bool,
-    /// We have said that we send no more.
-    said_closed: bool,
+    /// This side has sent `close_notify`.
+    close_sent: bool,
 }
 
 impl fmt::Debug for Session {
@@ -132,7 +132,7 @@ impl Session {
             outgoing,
             agreed: Agreed::default(),
             tickets,
-            said_closed: false,
+            close_sent: false,
         })
     }
 
@@ -147,7 +147,7 @@ impl Session {
             Stage::Open(traffic) => match traffic.feed(bytes, plain, &mut self.outgoing) {
                 Ok(()) => return Ok(Fed { handshake_done_now: false, closed: traffic.is_closed() }),
                 Err(e) => {
-                    self.tell(&e);
+                    self.send_alert(&e);
                     Err(e)
                 }
             },
@@ -176,8 +176,8 @@ impl Session {
         Ok(Fed { handshake_done_now: true, ..fed })
     }
 
-    /// Tells the peer why the connection ends.
-    fn tell(&mut self, error: &Error) {
+    /// Sends the peer an alert for the error.
+    fn send_alert(&mut self, error: &Error) {
         let alert = match error {
             Error::Tls(rustls::Error::AlertReceived(_)) => return,
             Error::Tls(rustls::Error::DecryptError) => AlertDescription::BadRecordMac,
@@ -185,7 +185,7 @@ impl Session {
             _ => AlertDescription::UnexpectedMessage,
         };
         if let Stage::Open(traffic) = &mut self.stage {
-            traffic.say(alert, &mut self.outgoing);
+            traffic.alert_peer(alert, &mut self.outgoing);
         }
     }
 
@@ -195,7 +195,7 @@ impl Session {
     /// Before the handshake is done, after [`Session::close`] or a failure: [`Error::NotOpen`]; `out` is as before then.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let Stage::Open(traffic) = &mut self.stage else { return Err(Error::NotOpen) };
-        if self.said_closed {
+        if self.close_sent {
             return Err(Error::NotOpen);
         }
         if !self.outgoing.is_empty() {
@@ -212,19 +212,19 @@ impl Session {
         }
     }
 
-    /// Appends what tells the peer that no more will come (`close_notify`), after what [`Session::output`] would give.
-    /// Nothing is sealed afterwards; what the peer still sends can be fed.
+    /// Appends a `close_notify`, after what [`Session::output`] would give. Nothing can be sealed afterwards; what the peer still
+    /// sends can be fed.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         self.output(out);
         match &mut self.stage {
-            Stage::Open(traffic) if !self.said_closed => traffic.say(AlertDescription::CloseNotify, out),
+            Stage::Open(traffic) if !self.close_sent => traffic.alert_peer(AlertDescription::CloseNotify, out),
             Stage::Handshake(_) => self.stage = Stage::Over,
             Stage::Open(_) | Stage::Over => {}
         }
-        self.said_closed = true;
+        self.close_sent = true;
     }
 
-    /// Whether the handshake still goes on.
+    /// Whether the handshake is incomplete.
     #[must_use]
     pub fn is_handshaking(&self) -> bool {
         matches!(self.stage, Stage::Handshake(_))
@@ -236,13 +236,13 @@ impl Session {
         self.agreed.alpn.as_deref()
     }
 
-    /// The version that was agreed on, `1.2` or `1.3`; empty before.
+    /// The negotiated version, `1.2` or `1.3`; empty before.
     #[must_use]
     pub fn version(&self) -> &'static str {
         self.agreed.version
     }
 
-    /// The cipher suite that was agreed on, as rustls names it: `TLS13_AES_128_GCM_SHA256`; empty before.
+    /// The negotiated cipher suite, as rustls names it: `TLS13_AES_128_GCM_SHA256`; empty before.
     #[must_use]
     pub fn cipher(&self) -> String {
         self.agreed.suite.map(|suite| format!("{suite:?}")).unwrap_or_default()

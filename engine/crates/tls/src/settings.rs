@@ -1,4 +1,4 @@
-//! What the connections of a target agree to, and what may be wrong with that.
+//! Settings of TLS to a target, and what may be wrong with them.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ pub struct Settings {
     pub ca_pem: Option<String>,
     /// Trust any certificate. That the peer holds its key is still checked.
     pub insecure: bool,
-    /// The name that SNI tells, and that the certificate must be for. An address is not told, and must be in the certificate.
+    /// The name for SNI, which the certificate must be for. An address is not sent, and must be in the certificate.
     pub server_name: String,
     /// The protocols offered by ALPN, best first, such as `h2`; none for no ALPN.
     pub alpn: Vec<Vec<u8>>,
-    /// The versions that may be agreed on.
+    /// The versions that may be negotiated.
     pub versions: Vec<Version>,
     /// Whether a connection may resume the session of an earlier one.
     pub resumption: bool,

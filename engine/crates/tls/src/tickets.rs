@@ -23,7 +23,7 @@ struct Kept {
 }
 
 impl Tickets {
-    /// What is kept is whole after each call, so that a panic elsewhere spoils nothing.
+    /// The state is consistent after each call, so a panic elsewhere does no harm.
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

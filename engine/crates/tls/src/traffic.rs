@@ -1,4 +1,4 @@
-//! A connection after its handshake: records in and out, and the few messages that may still come.
+//! A connection after its handshake: records in both directions, and the few handshake messages that may follow.
 
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
@@ -21,7 +21,7 @@ const HELLO_REQUEST: u8 = 0;
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 
-/// The keys of a connection, and what is left of it to agree on.
+/// The keys of a connection, and its state after the handshake.
 pub(crate) struct Traffic {
     sealer: Keys,
     opener: Keys,
@@ -29,9 +29,9 @@ pub(crate) struct Traffic {
     later: Option<Box<KernelConnection<ClientConnectionData>>>,
     /// Whether tickets are of use.
     tickets: bool,
-    /// A record that is not whole.
+    /// An incomplete record.
     record: Vec<u8>,
-    /// A message that is not whole.
+    /// An incomplete message.
     message: Vec<u8>,
     updates: u8,
     closed: bool,
@@ -57,12 +57,12 @@ impl Traffic {
         })
     }
 
-    /// Whether the peer has said that it sends no more.
+    /// Whether the peer has sent `close_notify`.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Takes the peer's bytes: data goes to `plain`, what is to be said in return to `out`.
+    /// Takes the peer's bytes: data goes to `plain`, messages in return to `out`.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         while !bytes.is_empty() && !self.closed {
             let length = if self.record.is_empty() { record_length(bytes)? } else { None };
@@ -78,7 +78,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Keeps bytes until their record is whole, and gives back those that come after it.
+    /// Keeps bytes until their record is complete, and returns those after it.
     fn keep<'a>(&mut self, bytes: &'a [u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<&'a [u8], Error> {
         let wanted = record_length(&self.record)?.unwrap_or(HEADER_BYTES);
         let (now, rest) = bytes.split_at(bytes.len().min(wanted - self.record.len()));
@@ -91,7 +91,7 @@ impl Traffic {
         Ok(rest)
     }
 
-    /// Takes one whole record.
+    /// Takes one complete record.
     fn take(&mut self, record: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         let start = plain.len();
         match self.opener.open(record, plain)? {
@@ -113,7 +113,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Only two alerts do not end the connection in failure: that the peer sends no more, and that it was about to say so.
+    /// Only `close_notify` and `user_canceled`, which precedes it, are not failures.
     fn alert(&mut self, alert: &[u8]) -> Result<(), Error> {
         let &[_level, description] = alert else { return Err(malformed()) };
         match AlertDescription::from(description) {
@@ -124,7 +124,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Takes the messages that are whole.
+    /// Takes the complete messages.
     fn messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         let messages = std::mem::take(&mut self.message);
         let mut rest = &messages[..];
@@ -190,8 +190,8 @@ impl Traffic {
         Ok(())
     }
 
-    /// Appends an alert to `out`: a warning that ends the connection in order, or why it ends in failure.
-    pub(crate) fn say(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+    /// Appends an alert to `out`: `close_notify` as a warning, any other as fatal.
+    pub(crate) fn alert_peer(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         let level = if alert == AlertDescription::CloseNotify { 1 } else { 2 };
         let start = out.len();
         if self.sealer.seal(kind::ALERT, &[level, alert.into()], out).is_err() {

@@ -113,7 +113,7 @@ fn feed_in_pieces(pair: &mut Pair, mut bytes: &[u8], sizes: &mut impl Iterator<I
 }
 
 #[test]
-fn a_wrong_byte_is_an_error_and_the_server_told() {
+fn a_wrong_byte_is_an_error_and_the_server_gets_an_alert() {
     for version in BOTH {
         for at in 5..32 {
             let mut pair = open(version);
@@ -161,7 +161,7 @@ fn an_endless_handshake_is_an_error() {
 }
 
 #[test]
-fn the_end_is_told_by_both() {
+fn both_sides_send_close_notify() {
     for version in BOTH {
         let mut pair = open(version);
         let mut bytes = pair.sealed_answer(b"last");

@@ -108,7 +108,7 @@ fn a_certificate_may_be_for_an_address() {
 }
 
 #[test]
-fn a_certificate_of_another_ca_is_refused_and_the_server_told() {
+fn a_certificate_of_another_ca_is_refused_and_the_server_gets_an_alert() {
     let other = certificates("server.test");
     for (ours, theirs) in trust(|settings| settings.ca_pem = Some(other.ca_pem.clone())) {
         assert!(matches!(ours, Err(Error::Tls(TlsError::InvalidCertificate(_)))), "{ours:?}");
@@ -207,7 +207,7 @@ fn insecure_trusts_certificates_that_cannot_be_read() {
 }
 
 #[test]
-fn sessions_are_resumed_when_asked() {
+fn sessions_are_resumed_when_enabled() {
     let certificates = certificates("server.test");
     let server = Arc::new(server_config(&certificates, &[]));
     for version in BOTH {
