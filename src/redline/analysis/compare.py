@@ -6,7 +6,6 @@ from typing import Literal
 
 from redline.analysis.environments import Difference, differences
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.analysis.skipped import skipped_here
 from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite
 from redline.quantities import percent
 from redline.stats import (
@@ -85,7 +84,7 @@ def not_run(run: Run) -> tuple[str, ...]:
     wanted = {
         f"{server}.{one.name}.{load.name}" for server in servers for one in suite.scenarios for load in suite.loads
     }
-    found = skipped_here(run.manifest.plan).items()
+    found = run.manifest.plan.not_run_here.items()
     return tuple(f"not run: {slug}: {reason}" for slug, reason in found if slug in wanted)
 
 

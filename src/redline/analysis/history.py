@@ -10,7 +10,6 @@ from redline.analysis.changes import Step, Told, standing, steps
 from redline.analysis.compare import refused_for_rate
 from redline.analysis.environments import differences, eras_of
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.analysis.skipped import skipped_here
 from redline.model import Cell, Environment, Estimate, Metric, Run
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, pooled
@@ -56,7 +55,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
         environment=manifest.environment,
         cells={cell_id: _sight(one) for cell_id, one in judge_run(run).items() if wanted(one.cell)},
         suite_text=manifest.suite_text,
-        skipped=skipped_here(manifest.plan),
+        skipped=manifest.plan.not_run_here,
     )
 
 

@@ -181,6 +181,11 @@ class Skipped(Frozen):
 
     slug: str
     reason: str
+    cause: Literal["suite", "machine"] | None = when_said(
+        None,
+        description="suite: it rules the cell out itself; machine: something is missing here, such as a build; "
+        "absent in plans of earlier versions",
+    )
 
 
 class Plan(Frozen):
@@ -190,3 +195,8 @@ class Plan(Frozen):
     cells: dict[str, Cell] = Field(description="by cell id")
     trials: tuple[PlannedTrial, ...]
     skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def not_run_here(self) -> dict[str, str]:
+        """By the slug of each cell that this machine could not run, the reason; not those that the suite rules out."""
+        return {skipped.slug: skipped.reason for skipped in self.skipped if skipped.cause != "suite"}

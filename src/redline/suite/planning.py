@@ -73,12 +73,14 @@ def _plan(
     cells: dict[str, Cell] = {}
     skipped: list[Skipped] = []
     for planned in _cells(suite, loads):
-        reason = planned.variant.misfit or unavailable.get(planned.variant.slug) or _contradiction(planned)
-        cell = reason or (_with_rate(planned, capacities) if capacities else planned)
+        if ruled_out := planned.variant.misfit or _contradiction(planned):
+            skipped.append(Skipped(slug=planned.slug, reason=ruled_out, cause="suite"))
+            continue
+        cell = unavailable.get(planned.variant.slug) or (_with_rate(planned, capacities) if capacities else planned)
         if isinstance(cell, Cell):
             cells[cell.id] = cell
         else:
-            skipped.append(Skipped(slug=planned.slug, reason=cell))
+            skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
     order = [
         (round_index, cell_id)
         for round_index in range(suite.trials)
