@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -151,14 +152,23 @@ def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:
 
 
 def test_ctrl_c_before_the_measurement_is_an_interrupt_too(redline: Redline) -> None:
-    with targets.target(targets.healthy) as url:
+    """The result has no numbers, and says why."""
+    asked = threading.Event()
+
+    def answers_and_tells(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            connection.sendall(targets.ANSWER)
+            asked.set()
+
+    with targets.target(answers_and_tells) as url:
         process = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "60s", "--json")
-        time.sleep(3)
+        assert asked.wait(60)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert not out
+    result = LoadResult.model_validate_json(out)
+    assert (result.ended, result.valid, result.measured_ns) == ("interrupted", False, 0)
 
 
 def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> None:

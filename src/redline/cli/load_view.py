@@ -32,16 +32,16 @@ def live_line(cell: Cell, interval: Interval) -> str:
 
 
 def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
-    """The published view of one load. Raises DriveError when it was cut before anything was measured."""
+    """The published view of one load. Raises DriveError when it ended by itself before anything was measured."""
     traffic = recording.traffic
-    if traffic is None or traffic.seconds <= 0:
+    if traffic is None or (traffic.seconds <= 0 and traffic.ended != "interrupted"):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     findings = judge(cell, recording)
     return LoadResult(
         url=url,
         load=load_text(cell.load),
         seed=recording.seed,
-        valid=all(finding.grade is not Grade.INVALID for finding in findings),
+        valid=traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings),
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         throughput=_single(traffic.rate_per_s, "1/s"),

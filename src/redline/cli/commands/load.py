@@ -83,9 +83,6 @@ def load(
         )
     workers = read_workers(threads, cell.load.connections)
     recording = _record(cell, workers, read_seed(seed), Console(stderr=True))
-    traffic = recording.traffic
-    if traffic is not None and traffic.ended == "interrupted" and traffic.seconds <= 0:
-        raise KeyboardInterrupt  # before its measurement began there is nothing to tell
     result = load_result(url, cell, recording)
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
