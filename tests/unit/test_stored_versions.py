@@ -3,15 +3,19 @@
 A stored run is never made anew: it stands for what is on somebody's disk. Only one whose folder is gone is made.
 """
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from redline.analysis import build_report
 from redline.model import Body, Closed, Expected, Load, LoadStage, Open, Request, Scenario, Timestamp
 from redline.report.render import RENDERERS
-from redline.storage.runs import RunStore
+from redline.running.session import search_report
+from redline.storage.runs import RunStore, stored_json
+from redline.storage.searches import SearchStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, simulated_run
+from tests.fakes.searched import bench_in
 from tests.golden import FOLDER, check
 
 EXCHANGE = Scenario(
@@ -65,6 +69,36 @@ def test_what_they_were_stored_with_is_in_the_checkout() -> None:
     """Without their directories the tests above could not fail."""
     assert len(list((FOLDER / "run-1" / "recordings").glob("*.json"))) == 4
     assert len(list((FOLDER / "run-1-later-words" / "recordings").glob("*.json"))) == 2
+
+
+def test_a_search_of_version_2_is_read(tmp_path: Path) -> None:
+    """Of version 1, `test_search_store` reads what was kept."""
+    folder = FOLDER / "search-2"
+    if not folder.exists():
+        _store_search(folder)
+    store = SearchStore(folder)
+    plan = store.plan()
+    (cell,) = plan.manifest.plan.cells.values()
+    made = store.probes(cell)
+    assert {each.phase for each in made} == {"warmup", "approach", "search", "confirm", "curve", "overload"}
+    assert sum(each.again for each in made) == 0
+    report = search_report(store)
+    assert report is not None
+    assert [found.ended for found in report.cells] == ["converged"]
+    check("search-2.json", stored_json(report))
+    resumed = tmp_path / "resumed"
+    shutil.copytree(folder, resumed)
+    for file in sorted((resumed / "probes" / cell.slug).iterdir())[5:]:
+        file.unlink()
+    rest = search_report(SearchStore(resumed))
+    assert rest is not None
+    assert [(found.ended, len(found.probes)) for found in rest.cells] == [("interrupted", 3)]
+
+
+def _store_search(folder: Path) -> None:
+    bench = bench_in(folder, beyond=True)
+    bench.made.run()
+    shutil.rmtree(folder / "logs")
 
 
 def _store(folder: Path) -> None:
