@@ -212,3 +212,12 @@ def test_every_rate_is_on_the_axis_in_order(told: list[float]) -> None:
     assert all(0 <= each <= 100 for each in at)
     assert all(0 <= tick.at <= 100 for tick in axis.ticks)
     assert len(axis.ticks) <= 6
+
+
+def test_each_probe_on_the_page_leads_to_its_recording() -> None:
+    (cell, *_) = limits.by_hand().cells
+    file = "probes/rust.hyper+http2.Simple&Get/0002.json"
+    probes = (cell.probes[0].model_copy(update={"recording": file}), *cell.probes[1:])
+    page = LIMIT_RENDERERS["html"].render(limits.report(cell.model_copy(update={"probes": probes}))).decode()
+    assert page.count('<a href="probes/') == 1
+    assert '<a href="probes/rust.hyper%2Bhttp2.Simple%26Get/0002.json">' in page
