@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from redline.cli import session_view
 from redline.cli.command_line import app
 from redline.cli.commands import limit as under_test
+from redline.cli.contracts import SearchJudgeResult
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording
@@ -262,3 +263,28 @@ def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench) -> None
     compared = CliRunner().invoke(app, ["compare", str(bench.run_folder)])
     assert isinstance(compared.exception, StoreError)
     assert "holds a search" in str(compared.exception)
+
+
+def test_a_search_is_judged_again_by_todays_rules(bench: Bench) -> None:
+    """A stored answer that today's rules would not give is shown beside today's; `--write` renews the views."""
+    bench.begin("-s", "good.one")
+
+    def judge(*flags: str) -> Result:
+        return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["judge", str(bench.run_folder), *flags])
+
+    assert "limit.json has the same answers" in judge().stdout
+    report = bench.report
+    (cell,) = report.cells
+    (limit,) = cell.limits
+    other = cell.model_copy(update={"limits": (limit.model_copy(update={"passed_per_s": 1.0}),), "confirmed": False})
+    view = bench.run_folder / "limit.json"
+    view.write_text(report.model_copy(update={"cells": (other,)}).model_dump_json())
+    told = judge()
+    assert f"{cell.slug}: p99 < 20ms: was met up to 1/s" in told.stdout
+    result = SearchJudgeResult.model_validate_json(judge("--json", "--write").stdout)
+    (changed,) = result.answers_changed
+    assert (changed.before, changed.after) == (other.limits[0], limit)
+    assert [ending.after for ending in result.endings_changed] == [f"converged{', confirmed' * cell.confirmed}"]
+    assert "limit.json has the same answers" in judge().stdout
+    view.unlink()
+    assert "not compared" in judge().stdout

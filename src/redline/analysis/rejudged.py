@@ -3,6 +3,7 @@
 from typing import Literal
 
 from redline.model import Finding, FindingKind, Frozen, Grade, Report
+from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 
 _Key = tuple[str, FindingKind, int | None]
 
@@ -79,3 +80,50 @@ def _gravest(report: Report) -> dict[_Key, Finding]:
             if key not in found or found[key].grade.weight < one.grade.weight:
                 found[key] = one
     return found
+
+
+class RejudgedAnswer(Frozen):
+    """An answer of a search that is not what it was; null where there is none."""
+
+    slug: str
+    name: str
+    before: LimitAnswer | None
+    after: LimitAnswer | None
+
+
+class RejudgedEnding(Frozen):
+    """The search on a cell that is now seen to have ended otherwise; null where the cell is not there."""
+
+    slug: str
+    before: str | None
+    after: str | None
+
+
+def rejudged_answers(before: LimitReport, after: LimitReport) -> tuple[RejudgedAnswer, ...]:
+    """The answers of two reports of one search that differ, in the order of `after`."""
+    old, new = _answers(before), _answers(after)
+    keys = dict.fromkeys((*new, *old))
+    return tuple(
+        RejudgedAnswer(slug=slug, name=name, before=old.get((slug, name)), after=new.get((slug, name)))
+        for slug, name in keys
+        if old.get((slug, name)) != new.get((slug, name))
+    )
+
+
+def rejudged_endings(before: LimitReport, after: LimitReport) -> tuple[RejudgedEnding, ...]:
+    """The cells of two reports of one search that ended otherwise, in the order of `after`."""
+    old, new = ({cell.slug: _ending(cell) for cell in report.cells} for report in (before, after))
+    return tuple(
+        RejudgedEnding(slug=slug, before=old.get(slug), after=new.get(slug))
+        for slug in dict.fromkeys((*new, *old))
+        if old.get(slug) != new.get(slug)
+    )
+
+
+def _answers(report: LimitReport) -> dict[tuple[str, str], LimitAnswer]:
+    return {(cell.slug, limit.name): limit for cell in report.cells for limit in cell.limits}
+
+
+def _ending(cell: CellLimit) -> str:
+    confirmed = ", confirmed" if cell.confirmed else ""
+    return f"{cell.ended}{confirmed}{f': {cell.reason}' if cell.reason else ''}"

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.analysis.rejudged import Rejudged, Turned
+from redline.analysis.rejudged import Rejudged, RejudgedAnswer, RejudgedEnding, Turned
 from redline.doctor import Advice
 from redline.model import (
     AgreedTls,
@@ -24,7 +24,7 @@ from redline.model import (
 )
 from redline.model.base import when_said
 from redline.model.history import History
-from redline.model.limits import LimitReport
+from redline.model.limits import LimitAnswer, LimitReport
 from redline.selftest.results import SelftestResult
 from redline.suite import share_of
 
@@ -117,6 +117,19 @@ class JudgeResult(Frozen):
     written: bool = Field(description="whether the stored views were written again")
 
 
+class SearchJudgeResult(Frozen):
+    """`redline judge --json` of a search: its recordings judged by today's rules."""
+
+    format: Literal["redline.judge-search/1"] = "redline.judge-search/1"
+    search: str
+    not_compared: str = Field(default="", description="why the stored judgement of the search is not available")
+    answers: dict[str, tuple[LimitAnswer, ...]] = Field(description="by the slug of each cell, by today's rules")
+    findings: tuple[Finding, ...] = Field(description="of every cell, by today's rules")
+    answers_changed: tuple[RejudgedAnswer, ...] = Field(description="differences from the stored limit.json")
+    endings_changed: tuple[RejudgedEnding, ...] = Field(description="cells whose search is now seen to end otherwise")
+    written: bool = Field(description="whether the stored views were written again")
+
+
 class ListedServer(Frozen):
     """A server of the catalogue and whether it can be used here."""
 
@@ -179,6 +192,7 @@ PUBLISHED = (
     CompareResult,
     History,
     JudgeResult,
+    SearchJudgeResult,
     ListResult,
     BuildResult,
     DoctorResult,

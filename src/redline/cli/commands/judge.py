@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -9,14 +10,18 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.analysis import build_report
-from redline.analysis.rejudged import Rejudged, rejudged, turned
+from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, turned
 from redline.cli.commands.report import read_run
-from redline.cli.contracts import JudgeResult
+from redline.cli.contracts import JudgeResult, SearchJudgeResult
+from redline.cli.show import show
+from redline.errors import StoreError
 from redline.model import CellReport, FindingKind, Grade, Report
 from redline.report.format import GRADE_MARKS, one_line
 from redline.report.render.terminal import COLOURS
-from redline.running.session import write_run_views
+from redline.report.sections.limit import answer_text, limit_summary
+from redline.running.session import search_report, write_run_views, write_search_views
 from redline.storage.runs import RunStore
+from redline.storage.searches import REPORT, SearchStore
 
 _VIEW = "results.json"
 _HASH = 9  # a cell's id is its slug, a dash and eight hex digits
@@ -24,6 +29,9 @@ _HASH = 9  # a cell's id is its slug, a dash and eight hex digits
 
 def judge(run: Path, write: bool, json: bool) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
+    if (searched := SearchStore(run)).exists:
+        _judge_search(searched, write=write, json=json)
+        return
     now = build_report(read_run(run))
     before, reason = _stored_view(run)
     if write:
@@ -43,6 +51,51 @@ def judge(run: Path, write: bool, json: bool) -> None:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         _print(result, now, Console())
+
+
+def _judge_search(store: SearchStore, *, write: bool, json: bool) -> None:
+    """The same of a search: its answers, and which are not those of its stored report."""
+    if store.plan().format == "redline.search/1":
+        raise StoreError(
+            f"{store.folder} holds a search of an earlier version, which kept no recordings to judge",
+            hint=f"what it found then is shown by: redline report {store.folder}",
+        )
+    before, now = store.written_report(), search_report(store)
+    assert now is not None, "a search with recordings has a report"
+    if write:
+        with store.locked():
+            write_search_views(store)
+    result = SearchJudgeResult(
+        search=store.folder.resolve().name,
+        not_compared="" if before else f"it has no {REPORT}",
+        answers={cell.slug: cell.limits for cell in now.cells},
+        findings=tuple(finding for cell in now.cells for finding in cell.findings),
+        answers_changed=rejudged_answers(before, now) if before else (),
+        endings_changed=rejudged_endings(before, now) if before else (),
+        written=write,
+    )
+    if json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        return
+    console = Console()
+    show(limit_summary(now), console)
+    for line in _search_changes(result):
+        console.print(Text(line, "bold"), soft_wrap=True)
+
+
+def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
+    """What differs from the stored report, and whether that was written again."""
+    if result.not_compared:
+        yield f"not compared with how it was judged: {result.not_compared}"
+    elif not result.answers_changed and not result.endings_changed:
+        yield f"{REPORT} has the same answers"
+    for ending in result.endings_changed:
+        yield f"{one_line(ending.slug)}: was {ending.before or 'not there'}; now {ending.after or 'not there'}"
+    for changed in result.answers_changed:
+        was, now = (answer_text(one) if one else "not known" for one in (changed.before, changed.after))
+        yield f"{one_line(changed.slug)}: {changed.name}: was {was}; now {now}"
+    if result.written:
+        yield "limit.json, limit.html and limit.md are renewed"
 
 
 def _stored_view(folder: Path) -> tuple[Report | None, str]:
