@@ -8,7 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from redline.analysis import build_report
-from redline.model import Body, Closed, Expected, Load, LoadStage, Open, Request, Scenario, Timestamp
+from redline.model import (
+    Body,
+    Closed,
+    Expected,
+    Load,
+    LoadStage,
+    Open,
+    Recording,
+    Request,
+    Run,
+    Scenario,
+    StoredRecordings,
+    Timestamp,
+)
 from redline.report.render import RENDERERS
 from redline.running.session import search_report
 from redline.storage.runs import RunStore, stored_json
@@ -109,3 +122,17 @@ def _store(folder: Path) -> None:
     store.create(run.manifest)
     for recording in run.recordings:
         store.save(recording, run.manifest.plan.cells[recording.cell_id])
+
+
+def test_recordings_are_read_when_they_are_looked_at() -> None:
+    read = list[int]()
+
+    def look(position: int) -> Recording:
+        read.append(position)
+        return RunStore(FOLDER / "run-1").recordings()[position]
+
+    run = Run(manifest=RunStore(FOLDER / "run-1").manifest(), recordings=StoredRecordings(range(4), look))
+    assert run.complete
+    assert read == []
+    assert run.recordings[2].position == 2
+    assert read == [2]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, overload
 
-from pydantic import InstanceOf
+from pydantic import Field, InstanceOf
 
 from redline.model.base import Frozen, when_said
 from redline.model.environment import Environment
@@ -64,7 +64,8 @@ class Run(Frozen):
     """A manifest and the recordings so far, in the plan's order. Stored ones need not all be in memory at a time."""
 
     manifest: Manifest
-    recordings: tuple[Recording, ...] | InstanceOf[StoredRecordings]
+    # Left to right: to try whether stored recordings are a tuple would read them all.
+    recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     enough: Enough | None = when_said(None)
 
     @property
