@@ -94,8 +94,8 @@ def test_runs_of_two_machines_in_turn_are_two_eras() -> None:
 def test_lesser_differences_stand_beside_a_change() -> None:
     made = history(nightly([1000.0] * 8 + [1100.0] * 4, {8: TUNED}))
     (change,) = made.cells[0].changes
-    assert made.runs[8].environment_differs == ("governor: not told -> performance",)
-    assert lines.other_changes(change, made) == ("governor: not told -> performance",)
+    assert made.runs[8].environment_differs == ("governor: not known -> performance",)
+    assert lines.other_changes(change, made) == ("governor: not known -> performance",)
     assert lines.since(change, made) == "since run 9 of 12, run-08"
     assert lines.change_text(change).startswith("▲ faster +")
 

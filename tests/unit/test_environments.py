@@ -49,7 +49,7 @@ def test_another_world_is_grave(fields: dict[str, object], said: str) -> None:
     ("fields", "said"),
     [
         ({"kernel": "6.1.9-31"}, "kernel: 6.1.0 -> 6.1.9-31"),
-        ({"governor": "performance"}, "governor: not told -> performance"),
+        ({"governor": "performance"}, "governor: not known -> performance"),
         ({"hostname": "other"}, "hostname: simulated -> other"),
         ({"memory_bytes": 1}, "memory bytes: 8589934592 -> 1"),
         ({"redline": "0.2.0"}, "redline: 0.1.0 -> 0.2.0"),
@@ -64,7 +64,7 @@ def test_another_build_of_the_engine_is_grave_where_both_are_known() -> None:
     one, other = changed(engine_sha256="a" * 64), changed(engine_sha256="b" * 64)
     assert [str(found) for found in grave(one, other)] == [f"engine sha256: {'a' * 12} -> {'b' * 12}"]
     assert grave(HERE, other) == ()
-    assert [str(found) for found in differences(HERE, other)] == [f"engine sha256: not told -> {'b' * 12}"]
+    assert [str(found) for found in differences(HERE, other)] == [f"engine sha256: not known -> {'b' * 12}"]
 
 
 def test_grave_ones_come_first() -> None:

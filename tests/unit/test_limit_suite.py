@@ -200,7 +200,7 @@ def test_named_sets_of_the_suite_are_searched_for(bench: Bench) -> None:
         (("rate: 1000", "rate: 50% of saturate"), (), "share of a capacity"),
         (("64}, for: 1s", "64}, for: 500ms"), (), "too short for a probe"),
         (("rate: 1000,", "rate: 1000, stages: [{to: 2000, over: 1s}],"), (), "no constant rate"),
-        (("p99 < 20ms", "p99 < 6s"), (), "cannot be told from `timeout` 5.00 s"),
+        (("p99 < 20ms", "p99 < 6s"), (), "is not below `timeout` 5.00 s"),
         (("", ""), ("--trials", "1"), "how starts differ"),
         (("", ""), ("-c", "8"), "takes no -c"),
         (("", ""), ("--status", "201", "-X", "POST"), "takes no -X, --status"),

@@ -32,8 +32,8 @@ _MEDIAN_OF_NORMAL = 0.6745
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one run says of a cell in one metric."""
+class Level:
+    """One metric of a cell in one run."""
 
     estimate: Estimate
     sample: Sample
@@ -50,23 +50,23 @@ class Step:
     verdict: Verdict
 
 
-def steps(told: Sequence[Told], metric: Metric, threshold: float) -> tuple[Step, ...]:
+def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[Step, ...]:
     """The changes in a sequence of runs, first one first; none in fewer than `FEWEST_RUNS`.
 
     A change point whose trials do not bear it out, or that is too small to matter, is dropped, the smallest first, and
     its neighbours are asked again with the longer levels that this gives them.
     """
-    values = np.array([one.estimate.value for one in told])
-    if len(told) < FEWEST_RUNS or np.any(values <= 0):
+    values = np.array([one.estimate.value for one in levels])
+    if len(levels) < FEWEST_RUNS or np.any(values <= 0):
         return ()
     logs: Floats = np.log(values)
-    ends = [0, *level_ends(logs, PENALTY * noise(logs, told) ** 2)]
+    ends = [0, *level_ends(logs, PENALTY * noise(logs, levels) ** 2)]
     known: dict[tuple[int, int, int], Step] = {}
     while len(ends) > 2:
         found = []
         for place in zip(ends, ends[1:], ends[2:], strict=False):
             if place not in known:
-                known[place] = _step(told, place, metric, threshold)
+                known[place] = _step(levels, place, metric, threshold)
             found.append(known[place])
         doubtful = [one for one in found if not _matters(one, threshold)]
         if not doubtful:
@@ -75,21 +75,21 @@ def steps(told: Sequence[Told], metric: Metric, threshold: float) -> tuple[Step,
     return ()
 
 
-def standing(told: Sequence[Told], made: Sequence[Step], metric: Metric, threshold: float) -> Step | None:
+def standing(levels: Sequence[Level], made: Sequence[Step], metric: Metric, threshold: float) -> Step | None:
     """The last change for the worse that nothing mended: the present level is still slower than the one before it.
 
-    An improvement by less than what was lost mends nothing. `made` are the `steps` of `told`.
+    An improvement by less than what was lost mends nothing. `made` are the `steps` of `levels`.
     """
     for step in reversed(made):
         if step.verdict is Verdict.SLOWER:
-            ratio = _ratio(told[made[-1].at :], told[step.since : step.at])
+            ratio = _ratio(levels[made[-1].at :], levels[step.since : step.at])
             present = replace(step, ratio=ratio, verdict=verdict(ratio, metric, threshold))
             if present.verdict is Verdict.SLOWER and _matters(present, threshold):
                 return step
     return None
 
 
-def noise(logs: Floats, told: Sequence[Told]) -> float:
+def noise(logs: Floats, levels: Sequence[Level]) -> float:
     """The standard deviation of the log from run to run, where nothing changes.
 
     From the median of the differences between neighbours, of which a change spoils only one (for normal noise it is
@@ -97,10 +97,10 @@ def noise(logs: Floats, told: Sequence[Told]) -> float:
     """
     steps_between = np.abs(np.diff(logs))
     between = float(np.median(steps_between)) / (_MEDIAN_OF_NORMAL * 2**0.5)
-    return max(between, float(np.median([_error(one) for one in told])), 1e-9)
+    return max(between, float(np.median([_error(one) for one in levels])), 1e-9)
 
 
-def _error(one: Told) -> float:
+def _error(one: Level) -> float:
     """The standard error of the log, as far as its trials tell; at least that of a histogram's slot."""
     found, slot = one.estimate, one.sample.resolution / 12**0.5
     if not found.low or not found.high or found.n < 2:
@@ -109,13 +109,13 @@ def _error(one: Told) -> float:
     return max(slot, half / t_quantile((1 + found.confidence) / 2, found.n - 1))
 
 
-def _step(told: Sequence[Told], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:
+def _step(levels: Sequence[Level], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:
     since, at, until = place
-    ratio = _ratio(told[at:until], told[since:at])
+    ratio = _ratio(levels[at:until], levels[since:at])
     return Step(since, at, until, ratio, verdict(ratio, metric, threshold))
 
 
-def _ratio(after: Sequence[Told], before: Sequence[Told]) -> Estimate:
+def _ratio(after: Sequence[Level], before: Sequence[Level]) -> Estimate:
     ratio = unpaired_ratio(*(pooled([one.sample for one in part]) for part in (after, before)))
     if ratio is None:
         raise ValueError("a level of zero has no ratio")  # `steps` asks for positive values only

@@ -130,7 +130,7 @@ def _known(field: str, value: object) -> bool:
 def _told(field: str, value: object) -> str:
     """As people read it."""
     if value in (None, "", ()):
-        return _NOTHING.get(field, "not told")
+        return _NOTHING.get(field, "not known")
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return str(value)[:_DIGITS] if field == "engine_sha256" else str(value)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from redline.analysis.cells import server_facts
-from redline.analysis.changes import Step, Told, standing, steps
+from redline.analysis.changes import Level, Step, standing, steps
 from redline.analysis.compare import refused_for_rate
 from redline.analysis.environments import differences, eras_of
 from redline.analysis.judged import JudgedCell, judge_run
@@ -22,7 +22,7 @@ class Sight:
     slug: str
     role: Literal["subject", "ceiling"]
     build: str
-    told: Mapping[Metric, Told | str]
+    levels: Mapping[Metric, Level | str]
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,11 @@ def _sight(one: JudgedCell) -> Sight:
         slug=one.cell.slug,
         role=one.cell.role,
         build=server_facts(one, "build"),
-        told={metric: _told(one, metric) for metric in metrics},
+        levels={metric: _level_of(one, metric) for metric in metrics},
     )
 
 
-def _told(one: JudgedCell, metric: Metric) -> Told | str:
+def _level_of(one: JudgedCell, metric: Metric) -> Level | str:
     if not one.valid:
         return "the cell is invalid" if one.trials else "not measured"
     if one.perturbed:
@@ -135,7 +135,7 @@ def _told(one: JudgedCell, metric: Metric) -> Told | str:
     refused = refused_for_rate(one.cell.load, metric, used, used)
     if refused:
         return refused
-    return Told(one.estimate(metric), pooled([one.sample(metric)]))
+    return Level(one.estimate(metric), pooled([one.sample(metric)]))
 
 
 def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
@@ -159,12 +159,12 @@ def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]
 
 
 @dataclass(frozen=True)
-class _Course:
+class _Timeline:
     """One cell in one metric through all the runs that have it; `says` is by a run's place."""
 
     cell_id: str
     metric: Metric
-    says: Mapping[int, Told | str]
+    says: Mapping[int, Level | str]
     runs: Sequence[Seen]
     era_of: Sequence[int]
 
@@ -174,15 +174,15 @@ class _Course:
         return max(self.says)
 
     @property
-    def told(self) -> dict[int, Told]:
+    def levels(self) -> dict[int, Level]:
         """What those runs say that say something."""
-        return {place: one for place, one in self.says.items() if isinstance(one, Told)}
+        return {place: one for place, one in self.says.items() if isinstance(one, Level)}
 
     def points(self) -> Iterator[HistoryPoint]:
         """One for each run."""
         for place, one in self.says.items():
             build = self._build(place)
-            if isinstance(one, Told):
+            if isinstance(one, Level):
                 yield HistoryPoint(run=place, estimate=one.estimate, build=build)
             else:
                 yield HistoryPoint(run=place, estimate=None, missing=one, build=build)
@@ -201,12 +201,12 @@ class _Course:
 
     @cached_property
     def _steps(self) -> dict[int, tuple[Step, ...]]:
-        eras = dict.fromkeys(self.era_of[place] for place in self.told)
+        eras = dict.fromkeys(self.era_of[place] for place in self.levels)
         return {era: steps(self._levels(era)[1], self.metric, self._threshold) for era in eras}
 
-    def _levels(self, era: int) -> tuple[list[int], list[Told]]:
-        own = [place for place in self.told if self.era_of[place] == era]
-        return own, [self.told[place] for place in own]
+    def _levels(self, era: int) -> tuple[list[int], list[Level]]:
+        own = [place for place in self.levels if self.era_of[place] == era]
+        return own, [self.levels[place] for place in own]
 
     @property
     def _threshold(self) -> float:
@@ -219,8 +219,8 @@ class _Course:
                 run=own[step.at],
                 ratio=step.ratio,
                 verdict=step.verdict,
-                before=_level(levels[step.since : step.at], self.metric),
-                after=_level(levels[step.at : step.until], self.metric),
+                before=_pooled(levels[step.since : step.at], self.metric),
+                after=_pooled(levels[step.at : step.until], self.metric),
                 runs=step.until - step.at,
                 build_before=self._build(own[step.at - 1]),
                 build_after=self._build(own[step.at]),
@@ -238,12 +238,12 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
     own = last.cells[cell_id]
     later = _that_say(own.slug, last, dict(enumerate(runs[places[-1] + 1 :], start=places[-1] + 1)))
     skipped = _skipped(own.slug, later)
-    for number, metric in enumerate(own.told):
-        says = {place: runs[place].cells[cell_id].told.get(metric, "not told") for place in places} | skipped
-        course = _Course(cell_id, metric, says, runs, era_of)
-        if number and not course.told:
+    for number, metric in enumerate(own.levels):
+        says = {place: runs[place].cells[cell_id].levels.get(metric, "not known") for place in places} | skipped
+        timeline = _Timeline(cell_id, metric, says, runs, era_of)
+        if number and not timeline.levels:
             continue
-        since = course.regressed_since()
+        since = timeline.regressed_since()
         yield Followed(
             cell_id=cell_id,
             slug=own.slug,
@@ -251,8 +251,8 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
             metric=metric,
             threshold=last.threshold,
             current=not later or bool(skipped),
-            points=tuple(course.points()),
-            changes=course.changes(),
+            points=tuple(timeline.points()),
+            changes=timeline.changes(),
             regressed=since is not None,
             regressed_since=since,
         )
@@ -267,15 +267,15 @@ def _that_say(slug: str, last: Seen, later: Mapping[int, Seen]) -> dict[int, See
     return {place: run for place, run in own.items() if slug in run.skipped or run.suite_text != last.suite_text}
 
 
-def _skipped(slug: str, later: Mapping[int, Seen]) -> dict[int, Told | str]:
+def _skipped(slug: str, later: Mapping[int, Seen]) -> dict[int, Level | str]:
     """By a run's place why it skipped the cell; empty where another of that name took its place, or none is left."""
     if not later or any(one.slug == slug for run in later.values() for one in run.cells.values()):
         return {}
-    found: dict[int, Told | str] = {
+    found: dict[int, Level | str] = {
         place: f"skipped: {run.skipped[slug]}" for place, run in later.items() if slug in run.skipped
     }
     return found if max(later) in found else {}
 
 
-def _level(told: Sequence[Told], metric: Metric) -> Estimate:
-    return estimate(pooled([one.sample for one in told]), metric)
+def _pooled(levels: Sequence[Level], metric: Metric) -> Estimate:
+    return estimate(pooled([one.sample for one in levels]), metric)

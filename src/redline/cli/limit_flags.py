@@ -211,7 +211,7 @@ def _within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
     for each in (one for conditions in sets.values() for one in conditions):
         if each.metric in (*QUANTILES, "max") and each.limit >= timeout_ns:
             raise UsageError(
-                f"the objective `{each.text}` cannot be told from {timeout}, when a request is given up",
+                f"the objective `{each.text}` is not below {timeout}, at which requests time out",
                 hint=f"raise {timeout.split(maxsplit=1)[0]} well above the limit",
             )
 

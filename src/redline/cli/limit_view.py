@@ -13,10 +13,10 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     if evidence.hopeless:
         saw = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
     errors = sum(each.errors for each in evidence.slices)
-    told = "".join(
+    notes = "".join(
         (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
     )
-    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {saw}{told}  ({why})"
+    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {saw}{notes}  ({why})"
 
 
 def warm_line(start: LimitStart) -> str:
@@ -25,5 +25,5 @@ def warm_line(start: LimitStart) -> str:
 
 
 def wait_line(seconds: float) -> str:
-    """`     once more in 5 s …`, under the probe that told nothing."""
+    """`     once more in 5 s …`, under the probe that was disturbed."""
     return f"     once more in {seconds:g} s, when the host may have given the CPU time back"

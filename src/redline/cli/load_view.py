@@ -1,4 +1,4 @@
-"""How one load is told: live line, summary, and the published result."""
+"""One load as the terminal shows it: live line, summary, and the published result."""
 
 from rich.console import Console
 from rich.table import Table
@@ -105,7 +105,7 @@ def quantile_name(q: float) -> str:
 def _outcomes(result: LoadResult) -> str:
     counts = result.counts
     kinds = {kind: n for kind, n in counts.outcomes.model_dump().items() if n}
-    told = ", ".join(f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in kinds.items()) or "no request"
+    counted = ", ".join(f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in kinds.items()) or "no request"
     extra = {
         "late": counts.late,
         "waited for a connection": counts.waited,
@@ -114,4 +114,4 @@ def _outcomes(result: LoadResult) -> str:
         "reconnects": counts.reconnects,
     }
     more = "".join(f"; {integer(n)} {name}" for name, n in extra.items() if n)
-    return f"outcomes    {told}{more}"
+    return f"outcomes    {counted}{more}"

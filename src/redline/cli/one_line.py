@@ -9,7 +9,7 @@ from rich.text import Text
 
 
 class OneLine:
-    """Drawn only when it is told something new: a thread that redraws on its own would take CPU beside a load."""
+    """Drawn only when it has something new: a thread that redraws on its own would take CPU beside a load."""
 
     def __init__(self, console: Console) -> None:
         self._shown = console.is_terminal

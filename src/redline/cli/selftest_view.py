@@ -1,4 +1,4 @@
-"""How a selftest is told on a terminal."""
+"""A selftest as the terminal shows it."""
 
 from collections.abc import Callable
 
@@ -94,19 +94,19 @@ def _signed(ns: float) -> str:
 def _chance(point: Point) -> str:
     """Below and above the truth; the server's own lateness is only ever above."""
     low, high = round(point.truth_ns - point.low_ns), round(point.high_ns + point.allowance_ns - point.truth_ns)
-    told = [f"-{duration(low)}"] if low > 0 else []
-    told += [f"+{duration(high)}"] if high > 0 else []
-    return " ".join(told) or _NONE
+    parts = [f"-{duration(low)}"] if low > 0 else []
+    parts += [f"+{duration(high)}"] if high > 0 else []
+    return " ".join(parts) or _NONE
 
 
 def _check(check: Check) -> Text:
-    tellers: dict[str, Callable[[float], str]] = {
+    texts: dict[str, Callable[[float], str]] = {
         "ns": duration,
         "distance": significant,
         "requests": lambda value: integer(round(value)),
     }
-    told = tellers[check.unit]
-    text = f"{check.name}: {told(check.value)}, at most {told(check.limit)}  "
+    text_of = texts[check.unit]
+    text = f"{check.name}: {text_of(check.value)}, at most {text_of(check.limit)}  "
     return Text.assemble(text, (check.judgement, _STYLES[check.judgement]))
 
 
@@ -118,8 +118,8 @@ def noise_text(noise: Noise) -> str:
         "without a core: engine": noise.engine_waited_share,
         "server": noise.server_waited_share,
     }
-    told = [f"{what} {percent(round(share, 3))}" for what, share in shares.items() if share is not None]
-    return ", ".join([*told, f"engine late p99 {duration(at(noise.engine_late, 0.99))}"])
+    parts = [f"{what} {percent(round(share, 3))}" for what, share in shares.items() if share is not None]
+    return ", ".join([*parts, f"engine late p99 {duration(at(noise.engine_late, 0.99))}"])
 
 
 def _peers(case: CaseResult) -> Table:

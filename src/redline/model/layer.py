@@ -26,8 +26,8 @@ class Layer(Frozen):
     @property
     def why_not(self) -> tuple[str, ...]:
         """The distinct reasons why numbers are missing."""
-        told = [self.refused, *(found.refused for found in (self.throughput, self.cpu) if found)]
-        return tuple(dict.fromkeys(reason for reason in told if reason))
+        reasons = [self.refused, *(found.refused for found in (self.throughput, self.cpu) if found)]
+        return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
 
 class Waterfall(Frozen):

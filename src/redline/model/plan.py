@@ -38,10 +38,12 @@ class Variant(Frozen):
     @property
     def slug(self) -> str:
         """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `rust.axum+http2`."""
-        told = [f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)]
-        told += ["http2"] if self.http == "2" else []
-        told += [self.tls.slug] if self.tls and self.tls.slug else []
-        return "+".join([self.entry.name, *told])
+        added = [
+            f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
+        ]
+        added += ["http2"] if self.http == "2" else []
+        added += [self.tls.slug] if self.tls and self.tls.slug else []
+        return "+".join([self.entry.name, *added])
 
     @property
     def spoken(self) -> dict[str, object]:

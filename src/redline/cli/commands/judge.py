@@ -153,8 +153,8 @@ def _summary(result: JudgeResult) -> str:
     if not result.changes and not result.turned:
         return f"{_VIEW} has the same findings"
     counts = Counter(one.change for one in result.changes)
-    told = ", ".join(f"{counts[each]} {each}" for each in ("new", "gone", "graded otherwise") if counts[each])
-    return f"against {_VIEW}: {told or 'no other findings'}"
+    changes = ", ".join(f"{counts[each]} {each}" for each in ("new", "gone", "graded otherwise") if counts[each])
+    return f"against {_VIEW}: {changes or 'no other findings'}"
 
 
 def _changed(change: Rejudged) -> Text:

@@ -70,7 +70,7 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
             places.catalogue(_OURS),
             places.cache(_OURS),
             placement,
-            lambda told: line.show(Text(f"building the oracle: {told}")),
+            lambda progress: line.show(Text(f"building the oracle: {progress}")),
         )
         count = len(order.cases) + order.arrivals
         console.print(

@@ -75,11 +75,11 @@
   function read(plot, spec, where) {
     const index = plot.cursor.idx;
     if (index == null) return where.replaceChildren();
-    const told = new Set(), entries = [["", spec.instant(plot.data[0][index])]];
+    const seen = new Set(), entries = [["", spec.instant(plot.data[0][index])]];
     spec.owner.forEach((s, i) => {
       const value = i > 0 ? plot.data[i][index] : null;
-      if (value == null || told.has(s) || !plot.series[i].show) return;
-      told.add(s);
+      if (value == null || seen.has(s) || !plot.series[i].show) return;
+      seen.add(s);
       entries.push([`${data.servers[s]} `, spec.format(value)]);
     });
     tell(where, entries);
