@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from redline.analysis.changes import Told
+from redline.analysis.changes import Level
 from redline.analysis.history import Seen, Sight
 from redline.model import Environment, Load, Metric, Run
 from redline.stats import Ratios, estimate
@@ -19,16 +19,16 @@ DAY_NS = 86_400_000_000_000
 CELL = "rust.hyper.SimpleGet.saturate-00000000"
 
 
-def told(speed: float, rng: Generator, *, trials: int = 5, trial_effect: float = 0.01) -> Told:
+def told(speed: float, rng: Generator, *, trials: int = 5, trial_effect: float = 0.01) -> Level:
     """What one run says whose trials differ by `trial_effect`, of a server of so many requests per second."""
     answered = speed * np.exp(rng.normal(0.0, trial_effect, trials))
     sample = Ratios(answered, np.ones(trials))
-    return Told(estimate(sample, Metric.THROUGHPUT), sample)
+    return Level(estimate(sample, Metric.THROUGHPUT), sample)
 
 
-def told_series(
+def level_series(
     speeds: Sequence[float], seed: int, *, between: float = 0.01, trials: int = 5, trial_effect: float = 0.01
-) -> list[Told]:
+) -> list[Level]:
     """Runs at these speeds, each with an effect of its own with sigma `between`, as machines have from day to day."""
     rng = np.random.default_rng(seed)
     days = np.exp(rng.normal(0.0, between, len(speeds)))
@@ -39,7 +39,7 @@ def told_series(
 
 
 def seen(
-    place: int, says: Told | str, environment: Environment | None = None, *, suite: str = "nightly", build: str = "b0"
+    place: int, says: Level | str, environment: Environment | None = None, *, suite: str = "nightly", build: str = "b0"
 ) -> Seen:
     """The run of the `place`-th day, of one cell."""
     return Seen(

@@ -11,7 +11,7 @@ from redline.analysis.changes import FEWEST_RUNS, noise, steps
 from redline.model import Metric, Verdict
 from redline.stats import Quantiles, Ratios
 from redline.stats.samples import pooled
-from tests.fakes.histories import told_series
+from tests.fakes.histories import level_series
 
 FLAT = [1000.0] * 30
 STEPPED = [1000.0] * 20 + [950.0] * 10
@@ -20,7 +20,7 @@ STEPPED = [1000.0] * 20 + [950.0] * 10
 def found(
     speeds: list[float], seed: int, *, between: float = 0.01, trials: int = 5, trial_effect: float = 0.01
 ) -> list[tuple[int, Verdict]]:
-    series = told_series(speeds, seed, between=between, trials=trials, trial_effect=trial_effect)
+    series = level_series(speeds, seed, between=between, trials=trials, trial_effect=trial_effect)
     return [(one.at, one.verdict) for one in steps(series, Metric.THROUGHPUT, 0.02)]
 
 
@@ -41,11 +41,11 @@ def test_a_step_below_the_threshold_is_none() -> None:
 
 
 def test_one_step_has_one_direction_and_its_size() -> None:
-    (step,) = steps(told_series(STEPPED, 3, between=0.002, trial_effect=0.002), Metric.THROUGHPUT, 0.02)
+    (step,) = steps(level_series(STEPPED, 3, between=0.002, trial_effect=0.002), Metric.THROUGHPUT, 0.02)
     assert (step.since, step.at, step.until, step.verdict) == (0, 20, 30, Verdict.SLOWER)
     assert step.ratio.value == pytest.approx(0.95, rel=0.005)
     assert step.ratio.n == 50
-    (up,) = steps(told_series(STEPPED[::-1], 3, between=0.002, trial_effect=0.002), Metric.CPU_PER_REQUEST, 0.02)
+    (up,) = steps(level_series(STEPPED[::-1], 3, between=0.002, trial_effect=0.002), Metric.CPU_PER_REQUEST, 0.02)
     assert (up.at, up.verdict) == (10, Verdict.SLOWER), "more CPU per request is worse"
 
 
@@ -74,14 +74,14 @@ def test_equal_values_are_no_certainty() -> None:
 
 
 def test_one_step_does_not_pass_for_noise() -> None:
-    series = told_series(STEPPED, 5, trial_effect=0.001)
+    series = level_series(STEPPED, 5, trial_effect=0.001)
     logs = np.log([one.estimate.value for one in series])
     assert noise(logs, series) == pytest.approx(0.01, rel=0.5)
 
 
 def test_one_wild_run_does_not_hide_a_step() -> None:
-    series = told_series(STEPPED, 6, between=0.003, trial_effect=0.003)
-    (wild,) = told_series([1000.0], 6, trial_effect=0.5)
+    series = level_series(STEPPED, 6, between=0.003, trial_effect=0.003)
+    (wild,) = level_series([1000.0], 6, trial_effect=0.5)
     assert noise(np.log([one.estimate.value for one in series]), [wild, *series[1:]]) < 0.01
     assert 20 in {one.at for one in steps([*series[:5], wild, *series[6:]], Metric.THROUGHPUT, 0.02)}
 
@@ -89,7 +89,7 @@ def test_one_wild_run_does_not_hide_a_step() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from([900.0, 1000.0, 1100.0]), min_size=0, max_size=12), st.integers(0, 1000))
 def test_changes_cut_the_runs_and_matter(speeds: list[float], seed: int) -> None:
-    made = steps(told_series(speeds, seed, trials=3), Metric.THROUGHPUT, 0.02)
+    made = steps(level_series(speeds, seed, trials=3), Metric.THROUGHPUT, 0.02)
     assert [one.at for one in made] == sorted({one.at for one in made})
     for one, after in pairwise(made):
         assert (one.until, one.at) == (after.at, after.since)

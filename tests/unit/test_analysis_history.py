@@ -11,7 +11,7 @@ from redline.report.render import markdown
 from redline.report.sections import history as lines
 from redline.report.sections.history import history_comment
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.histories import CELL, seen, told_series
+from tests.fakes.histories import CELL, level_series, seen
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
 
 HERE = simulated_environment()
@@ -25,7 +25,7 @@ def rendered(made: History) -> str:
 
 def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[Seen]:
     """A run a night; an environment stays until the next."""
-    series, machine, runs = told_series(speeds, 7, between=0.003, trial_effect=0.003), HERE, []
+    series, machine, runs = level_series(speeds, 7, between=0.003, trial_effect=0.003), HERE, []
     for place, told in enumerate(series):
         machine = (environments or {}).get(place, machine)
         runs.append(seen(place, told, machine))
@@ -101,7 +101,7 @@ def test_lesser_differences_stand_beside_a_change() -> None:
 
 
 def test_another_build_stands_beside_a_change() -> None:
-    series = told_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
+    series = level_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
     made = history([seen(place, one, build="old" if place < 8 else "new") for place, one in enumerate(series)])
     assert lines.other_changes(made.cells[0].changes[0], made) == ("build: old -> new",)
 
@@ -127,7 +127,7 @@ def test_a_cell_that_the_last_run_skipped_is_silent_and_not_gone() -> None:
     assert len(regressions(made)) == 1
     mended = replace(seen(13, "unused"), cells={}, suite_text="without it")
     assert not history([*SLOWER, broken, mended]).cells[0].current, "then the suite dropped it"
-    instead = {"another": replace(seen(13, "unused").cells[CELL], told={})}
+    instead = {"another": replace(seen(13, "unused").cells[CELL], levels={})}
     assert not history([*SLOWER, broken, replace(mended, cells=instead)]).cells[0].current
 
 
@@ -161,13 +161,13 @@ def test_what_the_last_run_does_not_tell_is_silent() -> None:
 def test_a_run_is_seen_in_its_telling_metrics() -> None:
     run = simulated_run({"rust.hyper": GOOD}, trials=2, loads=(SATURATE, STEADY))
     found = see(run, "there", lambda _cell: True)
-    assert {one.slug: list(one.told) for one in found.cells.values()} == {
+    assert {one.slug: list(one.levels) for one in found.cells.values()} == {
         "rust.hyper.SimpleGet.saturate": [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST],
         "rust.hyper.SimpleGet.steady": [Metric.P99, Metric.CPU_PER_REQUEST],
         "oracle.null.SimpleGet.saturate": [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST],
         "oracle.null.SimpleGet.steady": [Metric.P99, Metric.CPU_PER_REQUEST],
     }
-    assert all(not isinstance(says, str) for one in found.cells.values() for says in one.told.values())
+    assert all(not isinstance(says, str) for one in found.cells.values() for says in one.levels.values())
     assert see(run, "there", lambda cell: cell.role == "ceiling").cells.keys() < found.cells.keys()
 
 
@@ -181,7 +181,7 @@ def test_a_run_is_seen_in_its_telling_metrics() -> None:
 def test_what_is_not_compared_says_why(behaviour: Behaviour, said: str) -> None:
     run = simulated_run({"rust.hyper": behaviour}, trials=2, loads=(SATURATE,), ceiling=None)
     (sight,) = see(run, "there", lambda _cell: True).cells.values()
-    assert set(sight.told.values()) == {said}
+    assert set(sight.levels.values()) == {said}
 
 
 def test_a_sparkline_has_a_bar_for_each_run() -> None:

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis import build_report
-from redline.analysis.judged import judge_run
+from redline.analysis import build_report, judged
+from redline.analysis.judged import GrowingRun, judge_run
 from redline.analysis.precision import enough, whole_rounds
 from redline.analysis.precision import precision as precision_of
-from redline.model import AutoTrials, Enough, Failure, Metric, Precision, Run
+from redline.findings import judge_trial
+from redline.model import AutoTrials, Cell, Enough, Failure, Finding, Metric, Precision, Run
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
+from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
@@ -38,6 +40,27 @@ def test_a_quiet_machine_needs_no_more_than_the_least() -> None:
     cut = run.model_copy(update={"recordings": run.recordings[: 4 * 3]})
     assert whole_rounds(cut) == 4
     assert enough(cut) is None
+
+
+def test_a_run_that_grows_is_judged_alike_and_each_trial_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = deciding(simulated_run(trials=5, loads=(SATURATE,)), AutoTrials(precision=0.02, at_least=2))
+    growing = GrowingRun()
+    seen: list[int] = []
+
+    def counted(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+        seen.append(trial.recording.position)
+        return judge_trial(cell, trial)
+
+    for rounds in range(1, 6):
+        cut = run.model_copy(update={"recordings": run.recordings[: rounds * 3]})
+        with monkeypatch.context() as patched:
+            patched.setattr(judged, "judge_trial", counted)
+            cells = growing.judge(cut)
+        for cell_id, expected in judge_run(cut).items():
+            assert cells[cell_id].valid == expected.valid
+            assert cells[cell_id].estimate(Metric.THROUGHPUT) == expected.estimate(Metric.THROUGHPUT)
+        assert enough(cut, growing.judge) == enough(cut)
+    assert sorted(seen) == [recording.position for recording in run.recordings]
 
 
 def test_a_noisy_machine_goes_on_and_says_how_far_it_came() -> None:

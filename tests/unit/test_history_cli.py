@@ -14,7 +14,7 @@ from redline.cli.commands.history import gate
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.history import History, LeftOut
 from redline.storage.archive import open_archive
-from tests.fakes.histories import seen, stored_run, told_series
+from tests.fakes.histories import level_series, seen, stored_run
 from tests.fakes.recordings import STEADY, simulated_environment
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
@@ -102,7 +102,7 @@ def test_no_directory_is_told(tmp_path: Path) -> None:
 
 
 def test_what_the_last_run_does_not_tell_is_no_pass() -> None:
-    runs = [seen(place, one) for place, one in enumerate(told_series([1000.0] * 5, 1))]
+    runs = [seen(place, one) for place, one in enumerate(level_series([1000.0] * 5, 1))]
     with pytest.raises(RedlineError, match=r"the last run does not tell everything: .*the cell is invalid"):
         gate(build_history("runs", [*runs, seen(5, "the cell is invalid")]), None)
 

@@ -104,6 +104,34 @@ def judge_run(run: Run) -> dict[str, JudgedCell]:
     return {cell_id: judged[cell_id] for cell_id in plan.cells}
 
 
+class GrowingRun:
+    """A run between its rounds: each trial is judged once, whatever is added later.
+
+    Of cells as a whole nothing is judged but whether they are valid: that needs all trials anew.
+    """
+
+    def __init__(self) -> None:
+        self._trials: dict[int, JudgedTrial] = {}
+
+    def judge(self, run: Run) -> dict[str, JudgedCell]:
+        """Every cell of the plan by its id, in the plan's order, without findings about the cell itself."""
+        positions, places = run.positions, run.by_cell()
+        judged = {}
+        for cell_id, cell in run.manifest.plan.cells.items():
+            for place in places[cell_id]:
+                if positions[place] not in self._trials:
+                    self._trials[positions[place]] = _judge_trial(cell, Trial(run.recordings[place]))
+            trials = tuple(self._trials[positions[place]] for place in places[cell_id])
+            judged[cell_id] = JudgedCell(
+                cell=cell,
+                planned=len(trials),
+                trials=trials,
+                own_findings=(),
+                valid=is_valid(len(trials), sum(one.used for one in trials)),
+            )
+        return judged
+
+
 def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> JudgedCell:
     judged = tuple(_judge_trial(cell, trial) for trial in trials)
     used = [trial for trial, one in zip(trials, judged, strict=True) if one.used]

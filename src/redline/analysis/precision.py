@@ -1,6 +1,6 @@
 """Whether a run knows its main comparisons well enough to stop. Pure: the same recordings give the same answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -30,8 +30,10 @@ class _Main:
         return tuple(one.cell.id for one in sides if one.trials and not one.used)
 
 
-def enough(run: Run) -> Enough | None:
-    """Why no more rounds are to be made, asked between two rounds; None to go on, as for a suite that fixes them.
+def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_run) -> Enough | None:
+    """Why no more rounds are needed, asked between two rounds; None to continue, as for a suite that fixes them.
+
+    `judge` is that of a `GrowingRun` for whoever asks after each round.
 
     Enough is when every main comparison is as narrow as asked. One that cannot be made (an invalid cell, a p99 of too
     few requests) does not keep the others going; one of too few rounds with both sides usable does. A run in which none
@@ -43,7 +45,7 @@ def enough(run: Run) -> Enough | None:
         return None
     if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
         return Enough(rounds=rounds, why="budget")
-    all_ = tuple(_main(run.manifest.plan.suite, judge_run(run)))
+    all_ = tuple(_main(run.manifest.plan.suite, judge(run)))
     if all_ and all(one.lost for one in all_):
         return Enough(rounds=rounds, why="no valid trial")
     found = [one.half_width for one in all_ if one.known]

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
 from redline.analysis import build_report, capacities
+from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough
 from redline.analysis.search_state import SearchState, limit_report, search_state
 from redline.errors import DriveError, LaunchError, RedlineError, StoreError
@@ -189,10 +191,11 @@ class RunSession:
         _leave_cores(self.bench)
         with store.locked():
             plan = store.manifest().plan
+            decide = partial(enough, judge=GrowingRun().judge)
             with self.listener.trials(plan, len(store.positions())) as listener:
                 executor = LocalExecutor(plan, self.bench.tools, store, listener)
                 try:
-                    run_trials(plan, store, executor, listener, enough)
+                    run_trials(plan, store, executor, listener, decide)
                 except KeyboardInterrupt:
                     return True
         return False
