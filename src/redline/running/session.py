@@ -147,7 +147,7 @@ class RunSession:
         built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
         failed = {slug: reason for slug, reason in built.unavailable.items() if slug in planned}
         for run in runs:
-            refuse_changed(Built(built.hashes, failed, built.runtimes), run, bench.environment)
+            refuse_changed(Builds(built.hashes, failed, built.runtimes), run, bench.environment)
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self) -> Outcome:
@@ -321,7 +321,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True)
-class Built:
+class Builds:
     """By variant slug: the content hash of what was built and what runs it, or why it could not be."""
 
     hashes: Mapping[str, str]
@@ -331,17 +331,17 @@ class Built:
 
 def build_all(
     suite: Suite, launcher: Launcher, listener: SessionListener, only: AbstractSet[str] | None = None
-) -> Built:
+) -> Builds:
     """Build every variant of the suite, or `only` those slugs. A failure is kept as the reason, not raised."""
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
     with listener.building() as progress:
         outcome = launcher.build([each for each in variants if only is None or each.slug in only], progress)
     listener.built(outcome)
     unavailable = {slug: error.problems[0].message for slug, error in outcome.failures.items()}
-    return Built(outcome.hashes, unavailable, outcome.runtimes)
+    return Builds(outcome.hashes, unavailable, outcome.runtimes)
 
 
-def refuse_changed(built: Built, run: Run, environment: Environment) -> None:
+def refuse_changed(built: Builds, run: Run, environment: Environment) -> None:
     """Raise RedlineError when resuming would mix what cannot be mixed: other servers or JDKs, another engine."""
     hint = "start a new run: trials of one run must be of one build"
     for slug, reason in built.unavailable.items():
@@ -400,7 +400,7 @@ def _run(
     return made
 
 
-def _refuse_another(slug: str, was: ServerFacts, built: Built, hint: str) -> None:
+def _refuse_another(slug: str, was: ServerFacts, built: Builds, hint: str) -> None:
     if built.hashes.get(slug) != was.build:
         raise RedlineError(f"{slug} is not what it was when this run began", hint=hint)
     before, now = was.runtime_version, built.runtimes.get(slug)

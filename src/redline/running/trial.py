@@ -29,7 +29,7 @@ class TrialListener(Protocol):
 
 
 @dataclass
-class Trial:
+class TrialExecution:
     """One execution of a cell on a freshly started server."""
 
     planned: PlannedTrial

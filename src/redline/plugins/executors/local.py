@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from redline.model import Interval, Plan, PlannedTrial, Recording
 from redline.running.record import Tools
-from redline.running.trial import Trial, TrialListener
+from redline.running.trial import TrialExecution, TrialListener
 from redline.storage.runs import RunStore
 
 
@@ -27,4 +27,4 @@ class LocalExecutor:
             def on_interval(interval: Interval, planned: PlannedTrial = planned) -> None:
                 self.listener.interval_seen(planned, interval)
 
-            yield Trial(planned, cell, self.tools, self.store.log_folder(planned, cell), on_interval).run()
+            yield TrialExecution(planned, cell, self.tools, self.store.log_folder(planned, cell), on_interval).run()

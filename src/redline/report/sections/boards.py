@@ -163,7 +163,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Step:
+class EffectBoards:
     """One step on one axis, such as from `interceptor` off to server-log, with a board for each metric."""
 
     axis: str
@@ -190,7 +190,7 @@ def worth_showing(boards: tuple[Board, ...]) -> bool:
     return any(len(board.found) > 1 or board.metric not in SHOWN for board in boards)
 
 
-def steps(report: Report) -> tuple[Step, ...]:
+def steps(report: Report) -> tuple[EffectBoards, ...]:
     """The effects by axis, value and reference, in the order in which they first appear."""
     cells = {cell.cell_id: cell for cell in report.cells}
     defaults = known_defaults(report)
@@ -198,7 +198,7 @@ def steps(report: Report) -> tuple[Step, ...]:
     for effect in report.effects:
         if effect.comparison.cell_id in cells:
             gathered.setdefault((effect.axis, effect.value, effect.reference), []).append(effect.comparison)
-    return tuple(Step(*key, _boards(found, cells, Naming(defaults, key[0]))) for key, found in gathered.items())
+    return tuple(EffectBoards(*key, _boards(found, cells, Naming(defaults, key[0]))) for key, found in gathered.items())
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:

@@ -24,7 +24,7 @@ from redline.report.sections.layers import layer_sections
 from redline.report.sections.parts import machine_line, repeat_section, skipped_section
 from redline.report.sections.trials import lone_rounds, precision_text, warm_ups
 from redline.report.sections.views import (
-    Built,
+    BuildLine,
     Group,
     built,
     caveats,
@@ -184,6 +184,6 @@ def _findings(report: Report) -> Iterator[Section]:
         yield Section("Findings", (Items(items),))
 
 
-def _built(one: Built) -> str:
+def _built(one: BuildLine) -> str:
     facts = (one.runtime_version, f"build {one.short_build}" if one.build else "")
     return f"{one.server} ({', '.join(fact for fact in facts if fact)})"

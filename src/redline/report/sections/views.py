@@ -40,7 +40,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildLine:
     """What ran: one variant, in one build on one runtime."""
 
     server: str
@@ -136,9 +136,9 @@ def servers(report: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cell.server for cell in ordered))
 
 
-def built(report: Report) -> tuple[Built, ...]:
+def built(report: Report) -> tuple[BuildLine, ...]:
     """Every server as it was built, once."""
-    found = (Built(cell.server, cell.runtime_version, cell.build) for cell in report.cells)
+    found = (BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells)
     return tuple(dict.fromkeys(one for one in found if one.runtime_version or one.build))
 
 

@@ -20,7 +20,7 @@ _STEPS = (0.5, 1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10
 
 
 @dataclass(frozen=True)
-class Tick:
+class BarTick:
     """A labelled position; `at` is in percent of the width."""
 
     at: float
@@ -73,12 +73,12 @@ class Scale:
         return left, right - left
 
     @property
-    def ticks(self) -> tuple[Tick, ...]:
+    def ticks(self) -> tuple[BarTick, ...]:
         """Round changes, four at most beside zero."""
         span = self.high - self.low
         step = next((step for step in _STEPS if span / step <= 4), 10 ** math.ceil(math.log10(span)))
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return tuple(Tick(self.at(n * step) * 100 / WIDTH, _signed(n * step)) for n in range(first, last + 1))
+        return tuple(BarTick(self.at(n * step) * 100 / WIDTH, _signed(n * step)) for n in range(first, last + 1))
 
     def bars(self, rows: Sequence[Comparison | None]) -> Bars:
         """One row each, in order; empty where there is nothing to draw."""

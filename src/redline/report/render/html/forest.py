@@ -22,7 +22,7 @@ _TICK_REACH = 0.9
 
 
 @dataclass(frozen=True)
-class Tick:
+class RatioTick:
     """A labelled position on the axis."""
 
     at: float
@@ -75,11 +75,11 @@ class Axis:
         return _percent(100 * self.band / self.reach)
 
     @property
-    def ticks(self) -> tuple[Tick, ...]:
+    def ticks(self) -> tuple[RatioTick, ...]:
         """One, and the farthest pair of round ratios that fits."""
         fitting = [pair for pair in _TICKS if max(-math.log(pair[0]), math.log(pair[1])) <= _TICK_REACH * self.reach]
         shown = (fitting[-1][0], 1.0, fitting[-1][1]) if fitting else (1.0,)
-        return tuple(Tick(self.at(ratio), f"{ratio:g}") for ratio in shown)
+        return tuple(RatioTick(self.at(ratio), f"{ratio:g}") for ratio in shown)
 
     def mark(self, ratio: Estimate) -> Mark:
         """The ratio's place and its interval's."""

@@ -23,7 +23,7 @@ _PARTS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 
 
 @dataclass(frozen=True)
-class Tick:
+class RateTick:
     """A labelled position; `at` is in percent of the width."""
 
     at: float
@@ -52,7 +52,7 @@ class RateAxis:
         return round(100 * min(1.0, share), 2)
 
     @property
-    def ticks(self) -> tuple[Tick, ...]:
+    def ticks(self) -> tuple[RateTick, ...]:
         """Round rates, as many as there is room for."""
         found: list[float] = []
         for parts in _PARTS:
@@ -62,7 +62,7 @@ class RateAxis:
             if len(inside) > _MOST_TICKS:
                 break
             found = inside
-        return tuple(Tick(self.at(each), rate(each)) for each in found)
+        return tuple(RateTick(self.at(each), rate(each)) for each in found)
 
 
 @dataclass(frozen=True)

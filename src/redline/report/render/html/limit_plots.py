@@ -27,7 +27,7 @@ class Band(TypedDict):
     high: float
 
 
-class Course(TypedDict):
+class OverloadTimeline(TypedDict):
     """The overload test: seconds, rates per second, nanoseconds, and when the overload began and ended."""
 
     t: list[float]
@@ -47,7 +47,7 @@ class CellPlots(TypedDict):
     bands: list[Band]
     limits: list[float]
     knee: float | None
-    course: Course | None
+    course: OverloadTimeline | None
 
 
 def payload(cells: Sequence[CellLimit]) -> str:
@@ -74,7 +74,7 @@ def _cell(cell: CellLimit) -> CellPlots:
         "bands": [band for place, each in enumerate(cell.limits) if (band := _band(place, each)) is not None],
         "limits": sorted({limit for each in cell.limits for limit in _time_limits(each)}),
         "knee": None if cell.knee is None else round(cell.knee.rate_per_s, 3),
-        "course": None if cell.beyond is None else _course(cell.beyond),
+        "course": None if cell.beyond is None else _overload_timeline(cell.beyond),
     }
 
 
@@ -110,7 +110,7 @@ def _time_limits(answer: LimitAnswer) -> list[float]:
     return found
 
 
-def _course(beyond: Beyond) -> Course:
+def _overload_timeline(beyond: Beyond) -> OverloadTimeline:
     moments: Sequence[BeyondMoment] = beyond.course
     return {
         "t": [each.at_s for each in moments],

@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """One scenario under one load."""
 
     group: Group
@@ -85,7 +85,7 @@ class Page:
     """The whole page. `axes` is empty when nothing is compared: then values are drawn as bars."""
 
     report: Report
-    sections: tuple[Section, ...]
+    sections: tuple[PageSection, ...]
     axes: dict[Metric, Axis]
     metrics: tuple[Metric, ...]
 
@@ -99,7 +99,7 @@ class Page:
         """Whether each value has its picture beside it; of a large study the overview draws the same."""
         return not self.axes or len(self.report.cells) <= _DRAWN_EACH
 
-    def bar(self, score: ScoreCell, section: Section) -> Mark | None:
+    def bar(self, score: ScoreCell, section: PageSection) -> Mark | None:
         """The value as a bar, where nothing is compared; None for one that stands alone."""
         largest = section.largest.get(score.metric)
         return None if self.axes or score.estimate is None or largest is None else bar(score.estimate, largest)
@@ -109,16 +109,16 @@ def page(report: Report) -> Page:
     """Lay the report out."""
     compared, metrics = comparisons_by_cell(report), shown_metrics(report)
     colours = {server: place for place, server in enumerate(servers(report))}
-    sections = (_section(group, result_table(group, colours, compared, metrics)) for group in groups(report))
+    sections = (_page_section(group, result_table(group, colours, compared, metrics)) for group in groups(report))
     return Page(report, tuple(sections), _axes(report), metrics)
 
 
-def _section(group: Group, table: Table) -> Section:
+def _page_section(group: Group, table: Table) -> PageSection:
     rows = []
     for cell, (name, *scores) in zip(group.cells, table.rows, strict=True):
         assert isinstance(name, ServerCell)
         rows.append(Row(cell, name, tuple(score for score in scores if isinstance(score, ScoreCell))))
-    return Section(group, tuple(rows), tuple(row for row in rows if has_curves(row.cell)))
+    return PageSection(group, tuple(rows), tuple(row for row in rows if has_curves(row.cell)))
 
 
 def _axes(report: Report) -> dict[Metric, Axis]:

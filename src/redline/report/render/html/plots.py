@@ -33,7 +33,7 @@ class Distribution(TypedDict):
     service: NotRequired[Curve]
 
 
-class Course(TypedDict):
+class PlotTimeline(TypedDict):
     """One cell over time: middle, lowest and highest trial at each instant of the group's `t`."""
 
     s: int
@@ -48,7 +48,7 @@ class GroupPlots(TypedDict):
     curves: list[Distribution]
     t: list[float]
     warm: float
-    courses: list[Course]
+    courses: list[PlotTimeline]
 
 
 def payload(groups: tuple[Group, ...], servers: tuple[str, ...]) -> str:
@@ -138,7 +138,7 @@ def _warmup_end(moments: list[Moment]) -> float:
     return round((max(warm) + min(measured)) / 2, 3) if warm and measured else 0.0
 
 
-def _course(server: int, moments: list[Moment], starts: list[float]) -> Course:
+def _course(server: int, moments: list[Moment], starts: list[float]) -> PlotTimeline:
     here: list[list[Moment]] = [[] for _ in starts]
     for moment in moments:
         here[bisect_right(starts, moment.at_s) - 1].append(moment)

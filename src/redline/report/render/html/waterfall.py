@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from redline.model import CellReport, Estimate, Layer, Metric, Report, Verdict, Waterfall
 from redline.quantities import scale_of
 from redline.report.document import ChangeCell, Table
-from redline.report.render.html.bars import ROW, WIDTH, Tick
+from redline.report.render.html.bars import ROW, WIDTH, BarTick
 from redline.report.sections.layers import ALL_LAYERS, WaterfallLines, base_text, each_load, layer_table
 from redline.report.sections.views import common_load
 
@@ -38,7 +38,7 @@ class Drawn:
     fills: tuple[tuple[str, str], ...]
     joins: str
     errors: str
-    ticks: tuple[Tick, ...]
+    ticks: tuple[BarTick, ...]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _at(value: float, top: float) -> int:
     return round(WIDTH * min(1.0, max(0.0, value / top)))
 
 
-def _ticks(top: float, unit: str) -> tuple[Tick, ...]:
+def _ticks(top: float, unit: str) -> tuple[BarTick, ...]:
     """Round values from zero on, six at most; the last one has the unit."""
     scale, name = scale_of(top, unit)
     rough = top / scale / 4
@@ -181,6 +181,6 @@ def _ticks(top: float, unit: str) -> tuple[Tick, ...]:
     step = next(step * power for step in _STEPS if step * power >= rough * (1 - 1e-9))
     count = math.floor(top / scale / step * (1 + 1e-9))
     return tuple(
-        Tick(round(step * n * scale / top * 100, 2), f"{step * n:g} {name}" if n == count else f"{step * n:g}")
+        BarTick(round(step * n * scale / top * 100, 2), f"{step * n:g} {name}" if n == count else f"{step * n:g}")
         for n in range(count + 1)
     )
