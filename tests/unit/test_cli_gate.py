@@ -1,5 +1,8 @@
 """`redline compare --fail-on`: which verdicts fail, and that what was not compared has not passed."""
 
+from pathlib import Path
+from typing import Literal
+
 import pytest
 import typer
 
@@ -9,6 +12,7 @@ from redline.cli.commands.compare import gate
 from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
 from redline.model import COMPARED, SHOWN, Comparison, Metric, Run, Skipped, Suite, Verdict
+from redline.storage.runs import RunStore, stored_json
 from tests.fakes import report_cells
 from tests.fakes.recordings import SATURATE, simulated_run
 
@@ -79,7 +83,7 @@ def test_one_trial_which_no_verdict_can_come_of_is_no_pass() -> None:
         gate(result(one.model_copy(update={"ratio": ratio})), {Verdict.SLOWER})
 
 
-def lacking(server: str, reason: str, **suite: object) -> Run:
+def lacking(server: str, reason: str, cause: Literal["suite", "machine"] | None = "machine", **suite: object) -> Run:
     """A run from which the cell of a server was skipped."""
     run = simulated_run(trials=1, loads=(SATURATE,))
     plan = run.manifest.plan
@@ -87,7 +91,7 @@ def lacking(server: str, reason: str, **suite: object) -> Run:
         update={
             "suite": plan.suite.model_copy(update=suite),
             "cells": {cell_id: cell for cell_id, cell in plan.cells.items() if cell.variant.slug != server},
-            "skipped": (Skipped(slug=f"{server}.SimpleGet.saturate", reason=reason),),
+            "skipped": (Skipped(slug=f"{server}.SimpleGet.saturate", reason=reason, cause=cause),),
         }
     )
     return run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": changed})})
@@ -105,4 +109,19 @@ def test_what_is_in_no_comparison_or_ruled_out_by_the_suite_itself_is_not_missed
     needs = suite.scenarios[0].model_copy(update={"requires": {"routes": 128}})
     axum = suite.variants[1].model_copy(update={"options": {"routes": 1}})
     ruled = {"scenarios": (needs,), "variants": (suite.variants[0], axum), "baseline": "rust.hyper"}
-    assert not_run(lacking(axum.slug, "it needs routes: 128", **ruled)) == ()
+    assert not_run(lacking(axum.slug, "it needs routes: 128", "suite", **ruled)) == ()
+
+
+@pytest.mark.parametrize(("skipped", "said"), [(0, 1), (1, 0)])
+def test_a_plan_of_an_earlier_version_is_read_with_the_cause_of_each_skip(
+    tmp_path: Path, skipped: int, said: int
+) -> None:
+    suite: Suite = simulated_run().manifest.plan.suite
+    needs = suite.scenarios[0].model_copy(update={"requires": {"routes": 128}})
+    hyper = suite.variants[0].model_copy(update={"options": {"routes": 128}})
+    axum = suite.variants[1].model_copy(update={"options": {"routes": 1}})
+    ruled = {"scenarios": (needs,), "variants": (hyper, axum), "baseline": hyper.slug}
+    run = lacking((hyper, axum)[skipped].slug, "as it was said then", None, **ruled)
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "run.json").write_bytes(stored_json(run.manifest))
+    assert len(not_run(RunStore(tmp_path).run())) == said

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from redline.errors import StoreError
 from redline.model import Cell, Enough, Frozen, Manifest, PlannedTrial, Recording, Run, StoredRecordings
+from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
@@ -73,7 +74,8 @@ class RunStore:
             raise StoreError(
                 f"{self.folder} holds no run", hint="name a directory that `redline run` made, such as runs/…"
             )
-        return read_stored(self._manifest_file, Manifest)
+        manifest = read_stored(self._manifest_file, Manifest)
+        return manifest.model_copy(update={"plan": with_causes(manifest.plan)})
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""

@@ -93,6 +93,17 @@ def _plan(
     return Plan(suite=suite, cells=cells, trials=trials, skipped=tuple(skipped))
 
 
+def with_causes(plan: Plan) -> Plan:
+    """A plan of an earlier version, in which skipped cells lack their cause: the suite alone rules some out again."""
+    if all(skipped.cause for skipped in plan.skipped):
+        return plan
+    once = plan.suite.model_copy(update={"trials": 1})
+    ruled_out = {skipped.slug for made in (make_plan(once), make_capacity_plan(once)) for skipped in made.skipped}
+    causes = [skipped.cause or ("suite" if skipped.slug in ruled_out else "machine") for skipped in plan.skipped]
+    known = [skipped.model_copy(update={"cause": cause}) for skipped, cause in zip(plan.skipped, causes, strict=True)]
+    return plan.model_copy(update={"skipped": tuple(known)})
+
+
 def expected_length_ns(plan: Plan) -> int:
     """An estimate of how long the plan's trials take in nanoseconds, builds not included.
 
