@@ -93,9 +93,9 @@ class RunStore:
 
     def run(self) -> Run:
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
-        files = dict(sorted(self._files().items()))
+        manifest, files = self.manifest(), dict(sorted(self._files().items()))
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
-        return Run(manifest=self.manifest(), recordings=recordings, enough=self.enough())
+        return Run(manifest=manifest, recordings=recordings, enough=self.enough())
 
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
