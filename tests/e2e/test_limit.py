@@ -28,6 +28,7 @@ def url(oracle: Path) -> Iterator[str]:
         yield f"http://{server.endpoint.host}:{server.endpoint.port}/path0"
 
 
+@pytest.mark.long
 def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
     assert done.out, done.err

@@ -41,7 +41,7 @@ def test_a_suite_says_how_its_trials_warmed_up(redline: Redline, tmp_path: Path,
     suite = Lab(tmp_path, oracle).suite("good.one", trials=1)
     suite.write_text(suite.read_text().replace("warmup: 50ms", "warmup: {detect: {at_most: 6s}}"))
     done = redline("run", suite, "-o", tmp_path / "run")
-    assert "warm-up of good.one: " in done.out, (done.out, done.err)
+    assert "Warm-up of good.one: " in done.out, (done.out, done.err)
     report = json.loads((tmp_path / "run" / "results.json").read_text())
     (trial,) = report["cells"][0]["trials"]
     assert 5 * S <= trial["warm_up"]["measured_from_ns"] <= 6 * S
