@@ -56,7 +56,7 @@ def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
         # Half an answer where there was none, which has no logarithm.
         return [max(one.counts.completed, 0.5) / one.lasts_ns * 1e9 for _, one in whole]
     medians = trial.interval_quantiles_ns
-    return [float(medians[i][0]) for i, one in whole if one.counts.due >= FEWEST_SAMPLES]
+    return [float(medians[i][0]) for i, one in whole if one.counts.outcomes.total >= FEWEST_SAMPLES]
 
 
 def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
