@@ -178,7 +178,7 @@ def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimat
 
     The interval is that of `paired_ratio` with a difference in place of the log of the ratio: rounds are resampled, and
     both cells with them, so what made a whole round slow is in both and cancels. It is symmetric about the value, and
-    zero lies in it where the two cannot be told apart. Unlike a ratio, it allows a baseline of zero.
+    zero lies in it where the two may be equal. Unlike a ratio, it allows a baseline of zero.
     """
     value, half = cell.value - baseline.value, None
     if cell.n > 1:

@@ -70,7 +70,7 @@ fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     written(&mut session);
     let mut events = Vec::new();
     if pieces.into_iter().any(|piece| session.feed(piece, &mut events).is_err()) {
-        // The error is final, and the peer is told of it.
+        // The error is final, and GOAWAY reports it to the peer.
         assert!(session.is_finished() && session.feed(b"", &mut events).is_err());
         let sent = written(&mut session);
         let last = sent.last().expect("GOAWAY is sent");
