@@ -4,5 +4,3 @@ from redline.analysis.build import build_report
 from redline.analysis.capacity import capacities
 from redline.analysis.cells import other_times, percentiles
 from redline.analysis.compare import RunsCompared, compare_runs
-
-__all__ = ["RunsCompared", "build_report", "capacities", "compare_runs", "other_times", "percentiles"]

@@ -4,17 +4,3 @@ from redline.findings.cell import is_valid, judge_cell, usable
 from redline.findings.rules import REASSURING, RULES, SERVERS_DOING, Rule
 from redline.findings.trial import judge, judge_probe, judge_trial
 from redline.findings.warming import warm_up
-
-__all__ = [
-    "REASSURING",
-    "RULES",
-    "SERVERS_DOING",
-    "Rule",
-    "is_valid",
-    "judge",
-    "judge_cell",
-    "judge_probe",
-    "judge_trial",
-    "usable",
-    "warm_up",
-]

@@ -2,5 +2,3 @@
 
 from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad, PeerOutput
 from redline.peers.calling import Peer, find_peer, find_peers, run_peer
-
-__all__ = ["ADAPTERS", "Peer", "PeerAdapter", "PeerLoad", "PeerOutput", "find_peer", "find_peers", "run_peer"]

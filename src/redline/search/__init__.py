@@ -3,17 +3,3 @@
 from redline.search.evidence import Evidence, Slice, growth, hopeless
 from redline.search.outcomes import Converged, Doomed, Exhausted, Limit, Proposal, Settings
 from redline.search.search import Search
-
-__all__ = [
-    "Converged",
-    "Doomed",
-    "Evidence",
-    "Exhausted",
-    "Limit",
-    "Proposal",
-    "Search",
-    "Settings",
-    "Slice",
-    "growth",
-    "hopeless",
-]

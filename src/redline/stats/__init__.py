@@ -22,28 +22,3 @@ from redline.stats.trials import (
     requests_needed,
     sample_of,
 )
-
-__all__ = [
-    "ALPHA",
-    "CONFIDENCE",
-    "QUANTILE_OF",
-    "Contrast",
-    "Quantiles",
-    "Ratios",
-    "Sample",
-    "Trial",
-    "TrialNumbers",
-    "enough_beyond",
-    "estimate",
-    "holm_adjust",
-    "merged_of",
-    "paired",
-    "paired_difference",
-    "paired_ratio",
-    "pooled",
-    "requests_needed",
-    "sample_of",
-    "unpaired",
-    "unpaired_ratio",
-    "verdict",
-]

@@ -27,35 +27,3 @@ from redline.suite.schema.units import (
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import read_entries, read_times
 from redline.suite.validate.resolve import read_suite
-
-__all__ = [
-    "DETECTION_NS",
-    "SHORTEST_PROBE_NS",
-    "Capacities",
-    "Catalogue",
-    "Overrides",
-    "WrongValueError",
-    "capacity_loads",
-    "capacity_slug",
-    "expected_length_ns",
-    "expected_trial_ns",
-    "load_catalogue",
-    "load_suite",
-    "make_capacity_plan",
-    "make_plan",
-    "parse_duration",
-    "parse_objectives",
-    "parse_rate",
-    "parse_share",
-    "parse_size",
-    "read_body",
-    "read_data",
-    "read_entries",
-    "read_suite",
-    "read_text",
-    "read_times",
-    "referenced_files",
-    "share_of",
-    "share_text",
-    "to_search",
-]

@@ -13,8 +13,6 @@ from redline.report.render.html.limit_page import LimitHtmlRenderer
 from redline.report.sections.limit import limit_comment
 from redline.report.sections.run import run_comment
 
-__all__ = ["LIMIT_RENDERERS", "RENDERERS"]
-
 
 class LimitRenderer(Protocol):
     """LimitReport -> bytes."""
