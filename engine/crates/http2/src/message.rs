@@ -19,7 +19,7 @@ impl Verdict {
 /// An answer that is coming: interim ones, then the one that counts, its body and perhaps trailers.
 #[derive(Debug, Default)]
 pub struct Message {
-    /// The request was HEAD: a length is told, and no body comes.
+    /// The request was HEAD: a length may be given, and no body comes.
     head_only: bool,
     /// Size of the list of fields that is coming.
     head_bytes: usize,
@@ -121,7 +121,7 @@ impl Message {
     }
 }
 
-/// Which bytes may not stand in a name, and which not in a value: a table, because it is asked for each byte of each field.
+/// Which bytes may not stand in a name, and which not in a value: a table, because every byte of every field is looked up.
 const WRONG: [u8; 256] = {
     let mut wrong = [0; 256];
     let mut byte = 0;
@@ -141,14 +141,19 @@ const IN_VALUE: u8 = 2;
 
 /// Whether a field may have this name (section 8.2.1); for pseudo-fields there is a list.
 fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|byte| WRONG[usize::from(*byte)] & IN_NAME == 0)
+    !name.is_empty() && wrong(name) & IN_NAME == 0
 }
 
 /// Whether a field may have this value (section 8.2.1).
 fn is_value(value: &[u8]) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_spaces = is_space(value.first()) || is_space(value.last());
-    !has_spaces && value.iter().all(|byte| WRONG[usize::from(*byte)] & IN_VALUE == 0)
+    !has_spaces && wrong(value) & IN_VALUE == 0
+}
+
+/// What is wrong with any of these bytes. It looks at all of them: that takes fewer instructions than stopping at the first.
+fn wrong(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |seen, byte| seen | WRONG[usize::from(*byte)])
 }
 
 /// Three digits, 100 to 599.
