@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use redline_wire::{
-    Answer, Asked, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, Timestamp, Unit,
+    Answer, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, ReadOptions, Timestamp,
+    Unit,
 };
 
 /// What a connection gave: answers with the bodies that were kept, how its bytes were used, and perhaps an error.
@@ -13,25 +14,25 @@ struct Seen {
     error: Option<Malformed>,
 }
 
-/// With these bits of what is asked, the server says what it says over and over, past what is taken of anything but bodies.
+/// With these bits of the options, the server repeats its bytes past every limit but that of bodies.
 const ENDLESS: u8 = 0x88;
 const PAST_THE_LIMITS: usize = MOST_HEAD_BYTES + 1000;
 
-/// The input: one byte for what is asked, one for how many cuts, so many lengths, and the rest is what the server sends.
+/// The input: one byte for the options, one for how many cuts, so many lengths, and the rest is what the server sends.
 struct Input<'a> {
-    asked: [Asked; 2],
+    options: [ReadOptions; 2],
     lengths: &'a [u8],
     bytes: Vec<u8>,
 }
 
 impl<'a> Input<'a> {
     fn of(data: &'a [u8]) -> Option<Self> {
-        let (&[asked, cuts], rest) = data.split_first_chunk()?;
+        let (&[options, cuts], rest) = data.split_first_chunk()?;
         let (lengths, bytes) = rest.split_at_checked(usize::from(cuts % 16))?;
-        let asked_of = |bits: u8| Asked { head: bits & 1 != 0, hash: bits & 2 != 0, keep: bits & 4 != 0 };
-        let times = if asked & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };
+        let read_options = |bits: u8| ReadOptions { head: bits & 1 != 0, hash: bits & 2 != 0, keep: bits & 4 != 0 };
+        let times = if options & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };
         let bytes = bytes.repeat(times);
-        Some(Self { asked: [asked_of(asked), asked_of(asked >> 4)], lengths, bytes })
+        Some(Self { options: [read_options(options), read_options(options >> 4)], lengths, bytes })
     }
 
     /// The bytes in pieces of these lengths, over and over; in one piece when there are none.
@@ -51,7 +52,7 @@ impl<'a> Input<'a> {
 }
 
 /// Read a connection; without a memo of heads each piece has a new one, which knows nothing.
-fn see(asked: [Asked; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]) -> Seen {
+fn see(options: [ReadOptions; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]) -> Seen {
     let mut parser = Parser::new();
     let mut seen = Seen::default();
     let mut before = 0;
@@ -60,7 +61,7 @@ fn see(asked: [Asked; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]) -> See
         while at < piece.len() {
             let mut none = Heads::new();
             let heads = memo.as_deref_mut().unwrap_or(&mut none);
-            match parser.feed(&piece[at..], asked[seen.answers.len() % 2], heads) {
+            match parser.feed(&piece[at..], options[seen.answers.len() % 2], heads) {
                 Ok(Some(whole)) => {
                     assert!(whole.used <= piece.len() - at && parser.is_between());
                     at += whole.used;
@@ -75,7 +76,7 @@ fn see(asked: [Asked; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]) -> See
         }
         before += piece.len();
     }
-    if let Some(answer) = parser.end(asked[seen.answers.len() % 2]) {
+    if let Some(answer) = parser.end(options[seen.answers.len() % 2]) {
         seen.answers.push((answer, kept(&parser, &answer), before));
     }
     seen
@@ -103,14 +104,14 @@ fuzz_target!(|data: &[u8]| {
     let Some(input) = Input::of(data) else {
         return;
     };
-    let whole = see(input.asked, None, &[&input.bytes]);
-    assert_eq!(see(input.asked, None, &input.pieces()), whole);
+    let whole = see(input.options, None, &[&input.bytes]);
+    assert_eq!(see(input.options, None, &input.pieces()), whole);
     // The second time the memo knows these heads.
     let mut heads = Heads::new();
     for _ in 0..2 {
-        assert_eq!(see(input.asked, Some(&mut heads), &[&input.bytes]), whole);
+        assert_eq!(see(input.options, Some(&mut heads), &[&input.bytes]), whole);
     }
-    assert_eq!(see(input.asked, Some(&mut heads), &input.pieces()), whole);
+    assert_eq!(see(input.options, Some(&mut heads), &input.pieces()), whole);
     for (answer, body, _) in &whole.answers {
         look_into(answer, body);
     }

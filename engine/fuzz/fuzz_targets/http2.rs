@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use redline_http2::{Asked, Event, Session};
+use redline_http2::{BodyOptions, Event, Session};
 
 /// Requests open at first; one more after each piece, while there is room.
 const OPEN: u32 = 4;
@@ -22,7 +22,9 @@ fn open(session: &mut Session, token: u32) {
     let fields: [(&[u8], &[u8]); 4] =
         [(b":method", method), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")];
     let body = (token % 4 == 2).then(|| Arc::from(vec![7; BODY]));
-    session.open(&fields, body, Asked { hash: token % 2 == 0, keep: token % 3 == 0 }, token).expect("there is room");
+    session
+        .open(&fields, body, BodyOptions { hash: token % 2 == 0, keep: token % 3 == 0 }, token)
+        .expect("there is room");
 }
 
 fn token_of(event: &Event) -> Option<u32> {

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use redline_http2::{Asked, Event, Session};
+use redline_http2::{BodyOptions, Event, Session};
 
 /// `:status: 200` and `content-length: 5`, as HPACK writes them from its static table, and `server: x` as a literal.
 const HEAD: [u8; 14] = [0x88, 0x0f, 0x0d, 0x01, b'5', 0x00, 0x06, b's', b'e', b'r', b'v', b'e', b'r', 0x01];
@@ -33,7 +33,7 @@ fn main() {
     session.feed(&answers, &mut events).expect("SETTINGS are in order");
     let fields: [(&[u8], &[u8]); 4] =
         [(b":method", b"GET"), (b":scheme", b"http"), (b":authority", b"127.0.0.1:8080"), (b":path", b"/hello")];
-    let asked = Asked::default();
+    let options = BodyOptions::default();
     let (mut stream, part) = (1, requests / 10 / streams);
     let mut best = f64::INFINITY;
     for _ in 0..10 {
@@ -41,7 +41,7 @@ fn main() {
         for _ in 0..part {
             answers.clear();
             for token in 0..streams {
-                session.open(&fields, None, asked, token).expect("there is room");
+                session.open(&fields, None, options, token).expect("there is room");
                 frame(&mut answers, 1, 4, stream, &[&HEAD, &VALUE]);
                 frame(&mut answers, 0, 1, stream, &[b"hello"]);
                 stream += 2;

@@ -1,20 +1,20 @@
-//! What a session is asked for and what it tells.
+//! What a session is to do with answers, and the events that it reports.
 
 use std::fmt;
 
-/// What is wanted to be known of an answer's body besides its length.
+/// What to do with the body of an answer, besides counting its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// It is hashed.
+pub struct BodyOptions {
+    /// Hash it.
     pub hash: bool,
-    /// It is kept, up to [`crate::MOST_KEPT_BYTES`]; past that the stream is reset and told as [`Event::Malformed`].
+    /// Keep it, up to [`crate::MOST_KEPT_BYTES`]; a longer one resets the stream and is [`Event::Malformed`].
     pub keep: bool,
 }
 
-/// What became of a request. Each token is told at most once, and never after [`crate::Session::cancel`].
+/// What became of a request. Each token is reported at most once, and never after [`crate::Session::cancel`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The answer is whole, trailers included.
+    /// The answer is complete, trailers included.
     Answer {
         /// What the request was opened as.
         token: u32,
@@ -22,9 +22,9 @@ pub enum Event {
         status: u16,
         /// Bytes of the body.
         body_length: u64,
-        /// SHA-256 of the body, when it was asked for.
+        /// SHA-256 of the body, when it was requested.
         body_sha256: Option<[u8; 32]>,
-        /// The body, when it was asked for.
+        /// The body, when it was requested.
         body: Option<Box<[u8]>>,
     },
     /// The peer reset the stream, with this error code (RFC 9113, section 7); never `REFUSED_STREAM`.
@@ -40,7 +40,7 @@ pub enum Event {
         /// What the request was opened as.
         token: u32,
     },
-    /// The answer is not HTTP, or past a limit; the stream is reset, the connection goes on.
+    /// The answer is not HTTP, or past a limit; the stream is reset, the connection stays open.
     Malformed {
         /// What the request was opened as.
         token: u32,

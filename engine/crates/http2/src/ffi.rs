@@ -9,7 +9,7 @@ use std::sync::Arc;
 use libnghttp2_sys as ng;
 
 use crate::MOST_HEAD_BYTES;
-use crate::event::{Asked, Error};
+use crate::event::{BodyOptions, Error};
 use crate::slot::Slot;
 use crate::streams::{Place, Streams};
 
@@ -112,12 +112,12 @@ impl Connection {
         &mut self,
         fields: &[(&[u8], &[u8])],
         body: Option<Arc<[u8]>>,
-        asked: Asked,
+        options: BodyOptions,
         token: u32,
     ) -> Result<i32, Error> {
         let has_body = body.is_some();
         let head_only = fields.contains(&(b":method", b"HEAD"));
-        let place = self.streams_mut().add(Slot::new(token, head_only, body, asked));
+        let place = self.streams_mut().add(Slot::new(token, head_only, body, options));
         let data = ng::nghttp2_data_provider2 { source: source_of(place), read_callback: Some(callbacks::read_body) };
         let data = if has_body { &raw const data } else { ptr::null() };
         let mut few = [NO_FIELD; 16];

@@ -1,6 +1,6 @@
 //! What nghttp2 does not judge, or not the same however bytes are cut, and the heads of frames show.
 //!
-//! It forgets a stream once it is closed, and passes over what comes on it afterwards; but a peer that goes on after `END_STREAM`
+//! It forgets a stream once it is closed, and ignores what comes on it afterwards; but a peer that continues after `END_STREAM`
 //! breaks the rules (RFC 9113, section 5.1). And it counts a `CONTINUATION` whose head comes in pieces more than once.
 
 use libnghttp2_sys as ng;

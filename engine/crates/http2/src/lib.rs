@@ -1,7 +1,7 @@
 //! The client side of one HTTP/2 connection, without sockets: requests become bytes, bytes become events (RFC 9113).
 //!
 //! [`Session`] is framed by nghttp2. It reads no clock of its own, looks at bodies only to count them (and to hash or keep
-//! them when asked), honours the peer's windows and replenishes its own, and bounds everything that a peer can make it keep.
+//! them when requested), honours the peer's windows and replenishes its own, and bounds everything that a peer can make it keep.
 
 mod event;
 mod ffi;
@@ -11,7 +11,7 @@ mod session;
 mod slot;
 mod streams;
 
-pub use event::{Asked, Error, Event};
+pub use event::{BodyOptions, Error, Event};
 pub use session::Session;
 
 /// The longest list of fields that is taken or sent, names and values and 32 bytes for each (RFC 9113, section 6.5.2): 64 KiB.

@@ -86,11 +86,11 @@ impl Message {
     }
 
     /// Frames follow the end of the answer: all of it is malformed (section 8.1.1).
-    pub fn goes_on(&mut self) {
+    pub fn continue_after_end(&mut self) {
         self.extraneous = true;
     }
 
-    /// The list of fields is whole.
+    /// The list of fields is complete.
     pub fn end_head(&mut self, last: bool) -> Verdict {
         match (self.status, self.coming) {
             (0, 0 | 101) => Verdict::Malformed,

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use crate::MOST_HEAD_BYTES;
-use crate::event::{Asked, Error, Event};
+use crate::event::{BodyOptions, Error, Event};
 use crate::ffi::{Connection, Drained};
 use crate::frame_heads::FrameHeads;
 
-/// Bytes that are made before they are asked for, so that what they tell is told in time.
+/// Bytes that are made in advance, so that what they say is reported in time.
 const MOST_AHEAD_BYTES: usize = 64 * 1024;
 
 /// The client side of one HTTP/2 connection.
 ///
 /// The order is: [`Session::open`] what there is [`Session::room`] for, write what [`Session::output`] gives while
 /// [`Session::wants_write`], give what is read to [`Session::feed`]. After an error of `feed` the connection is of no more
-/// use, and what became of the requests that are still open on it is not told. How long is waited is the caller's business.
+/// use, and what became of the requests that are still open on it is not reported. The caller decides how long to wait.
 pub struct Session {
     connection: Connection,
     frame_heads: FrameHeads,
@@ -61,7 +61,7 @@ impl Session {
         &mut self,
         fields: &[(&[u8], &[u8])],
         body: Option<Arc<[u8]>>,
-        asked: Asked,
+        options: BodyOptions,
         token: u32,
     ) -> Result<(), Error> {
         if self.room() == 0 {
@@ -70,12 +70,12 @@ impl Session {
         if fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum::<usize>() > MOST_HEAD_BYTES {
             return Err(Error::TooLong);
         }
-        let stream = self.connection.open(fields, body.filter(|body| !body.is_empty()), asked, token)?;
+        let stream = self.connection.open(fields, body.filter(|body| !body.is_empty()), options, token)?;
         self.frame_heads.open(stream);
         Ok(())
     }
 
-    /// Take bytes that were read; what they tell is appended to `events`.
+    /// Take bytes that were read; the events are appended to `events`.
     ///
     /// # Errors
     /// [`Error::Malformed`] when the peer breaks the connection's rules or floods; [`Error::Memory`].
@@ -94,7 +94,7 @@ impl Session {
         }
         let violation = self.frame_heads.read(bytes);
         if let Some(frame) = violation {
-            self.connection.streams_mut().goes_on(frame.stream);
+            self.connection.streams_mut().continue_after_end(frame.stream);
         }
         let queued = self.connection.queued();
         let mut fed = self.connection.feed(&bytes[..violation.map_or(bytes.len(), |frame| frame.at)]);
@@ -154,14 +154,14 @@ impl Session {
         !self.ahead.is_empty() || self.connection.wants_write()
     }
 
-    /// Give a request up: its stream is reset with CANCEL and its token never told again. Unknown tokens are passed over.
+    /// Give a request up: its stream is reset with CANCEL and its token is not reported any more. Unknown tokens are ignored.
     pub fn cancel(&mut self, token: u32) {
         let streams = self.connection.streams_mut();
         let is_it = |event: &Event| match event {
-            Event::Answer { token: told, .. }
-            | Event::Refused { token: told, .. }
-            | Event::Unprocessed { token: told }
-            | Event::Malformed { token: told } => *told == token,
+            Event::Answer { token: reported, .. }
+            | Event::Refused { token: reported, .. }
+            | Event::Unprocessed { token: reported }
+            | Event::Malformed { token: reported } => *reported == token,
             Event::GoAway { .. } => false,
         };
         streams.events.retain(|event| !is_it(event));

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::MOST_KEPT_BYTES;
-use crate::event::{Asked, Event};
+use crate::event::{BodyOptions, Event};
 use crate::message::{Message, Verdict};
 
 /// A request that was opened, until its stream is closed.
 #[derive(Debug, Default)]
 pub struct Slot {
     token: u32,
-    /// Its outcome was told, or nobody wants to know it.
-    told: bool,
+    /// Its outcome was reported, or the request was given up.
+    reported: bool,
     pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
@@ -23,21 +23,21 @@ pub struct Slot {
 }
 
 impl Slot {
-    pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, asked: Asked) -> Self {
-        let hash = asked.hash.then(Sha256::new);
-        let kept = asked.keep.then(Vec::new);
+    pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
+        let hash = options.hash.then(Sha256::new);
+        let kept = options.keep.then(Vec::new);
         let message = Message::new(head_only);
         Self { token, message, hash, kept, body, ..Self::default() }
     }
 
-    /// The token, if its outcome may still be told.
+    /// The token, if its outcome may still be reported.
     pub fn pending(&self) -> Option<u32> {
-        (!self.told).then_some(self.token)
+        (!self.reported).then_some(self.token)
     }
 
-    /// Tell the outcome, unless one was; what was kept for it is let go.
-    pub fn tell(&mut self, events: &mut Vec<Event>, outcome: impl FnOnce(u32) -> Event) {
-        if !std::mem::replace(&mut self.told, true) {
+    /// Report the outcome, unless one was reported, and free what was kept for it.
+    pub fn report(&mut self, events: &mut Vec<Event>, outcome: impl FnOnce(u32) -> Event) {
+        if !std::mem::replace(&mut self.reported, true) {
             events.push(outcome(self.token));
             self.forget();
         }
@@ -45,7 +45,7 @@ impl Slot {
 
     /// The outcome is of no interest any more.
     pub fn forget(&mut self) {
-        self.told = true;
+        self.reported = true;
         self.hash = None;
         self.kept = None;
     }
@@ -72,7 +72,7 @@ impl Slot {
         let (status, body_length) = (self.message.status(), self.message.body_length());
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
-        self.tell(events, |token| Event::Answer { token, status, body_length, body_sha256, body });
+        self.report(events, |token| Event::Answer { token, status, body_length, body_sha256, body });
     }
 
     /// Bytes of the request's body that were not sent.

@@ -1,4 +1,4 @@
-//! The streams of one connection, as nghttp2 tells of them.
+//! The streams of one connection, as nghttp2 reports them.
 
 use crate::event::Event;
 use crate::message::Verdict;
@@ -67,7 +67,7 @@ impl Streams {
         self.slots.iter().position(|slot| slot.0 == stream).map(|place| Place(place as u32))
     }
 
-    /// Nobody wants to know what becomes of the request any more: its stream.
+    /// Give up the request. Returns its stream.
     pub fn cancel(&mut self, token: u32) -> Option<i32> {
         let (stream, slot) = self.slots.iter_mut().find(|(stream, s)| *stream != 0 && s.pending() == Some(token))?;
         slot.forget();
@@ -116,13 +116,13 @@ impl Streams {
     }
 
     pub fn malformed(&mut self, place: Place) {
-        self.slots[place.0 as usize].1.tell(&mut self.events, |token| Event::Malformed { token });
+        self.slots[place.0 as usize].1.report(&mut self.events, |token| Event::Malformed { token });
     }
 
     /// Frames follow the end of a stream that may not have been answered yet.
-    pub fn goes_on(&mut self, stream: i32) {
+    pub fn continue_after_end(&mut self, stream: i32) {
         if let Some(place) = self.find(stream) {
-            self.slot(place).message.goes_on();
+            self.slot(place).message.continue_after_end();
         }
     }
 
@@ -138,18 +138,18 @@ impl Streams {
     }
 
     pub fn reset(&mut self, place: Place, code: u32) {
-        self.slots[place.0 as usize].1.tell(&mut self.events, |token| match code {
+        self.slots[place.0 as usize].1.report(&mut self.events, |token| match code {
             REFUSED_STREAM => Event::Unprocessed { token },
             code => Event::Refused { token, code },
         });
     }
 
-    /// The stream is closed. Where nothing was told before, it was the peer's GOAWAY or our own reset.
+    /// The stream is closed. If nothing was reported before, the cause is the peer's GOAWAY or our own reset.
     pub fn closed(&mut self, place: Place, stream: i32, code: u32) {
         if self.slots[place.0 as usize].0 != stream {
-            return; // Its request could not be sent, which was told first.
+            return; // Its request could not be sent, which was reported first.
         }
-        self.slots[place.0 as usize].1.tell(&mut self.events, |token| match code {
+        self.slots[place.0 as usize].1.report(&mut self.events, |token| match code {
             REFUSED_STREAM => Event::Unprocessed { token },
             _ => Event::Malformed { token },
         });
@@ -159,7 +159,7 @@ impl Streams {
     /// The request could not be sent.
     pub fn not_sent(&mut self, stream: i32) {
         let Some(place) = self.find(stream) else { return };
-        self.slots[place.0 as usize].1.tell(&mut self.events, |token| Event::Unprocessed { token });
+        self.slots[place.0 as usize].1.report(&mut self.events, |token| Event::Unprocessed { token });
         self.remove(place);
     }
 

@@ -1,4 +1,4 @@
-//! What a session tells of each thing that a server may do.
+//! What a session reports of each thing that a server may do.
 
 mod peer;
 
@@ -6,11 +6,11 @@ use peer::{
     ACK, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RST_STREAM, SETTINGS, Sent, answer, block, feed, frame,
     frames, go_away, headers, met, open, plain, request, reset, written,
 };
-use redline_http2::{Asked, Error, Event, Session};
+use redline_http2::{BodyOptions, Error, Event, Session};
 
-const HASH: Asked = Asked { hash: true, keep: false };
-const KEEP: Asked = Asked { hash: false, keep: true };
-const COUNT: Asked = Asked { hash: false, keep: false };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: false };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {
@@ -27,10 +27,10 @@ fn the_preface_comes_first_and_settings_are_answered() {
 }
 
 #[test]
-fn answers_are_told_with_what_was_asked() {
+fn answers_are_reported_with_what_was_requested() {
     let mut session = met(&[]);
-    for (token, asked) in [(7, COUNT), (8, HASH), (9, KEEP)] {
-        session.open(&request("GET"), None, asked, token).unwrap();
+    for (token, options) in [(7, COUNT), (8, HASH), (9, KEEP)] {
+        session.open(&request("GET"), None, options, token).unwrap();
     }
     assert_eq!(written(&mut session).iter().filter(|sent| sent.kind == HEADERS).count(), 3);
     let bytes = [answer(5, b"abc"), answer(3, b"abc"), answer(1, b"abc")].concat();
@@ -58,8 +58,8 @@ fn interim_answers_are_passed_over_and_trailers_taken() {
     ]
     .concat();
     let body = Some(Box::from(*b"no"));
-    let told = Event::Answer { token: 0, status: 404, body_length: 2, body_sha256: None, body };
-    assert_eq!(feed(&mut session, &bytes), Ok(vec![told]));
+    let expected = Event::Answer { token: 0, status: 404, body_length: 2, body_sha256: None, body };
+    assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn some_answers_have_a_length_and_no_body() {
 }
 
 #[test]
-fn what_is_not_http_is_malformed_and_the_connection_goes_on() {
+fn what_is_not_http_is_malformed_and_the_connection_continue_after_end() {
     let head = |fields: &[(&str, &str)], flags| headers(1, fields, flags);
     let cases: [(&str, Vec<u8>); 13] = [
         ("status 99", head(&[(":status", "099")], END_STREAM)),
@@ -111,7 +111,7 @@ fn what_is_not_http_is_malformed_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_reset_is_told_by_its_code() {
+fn a_reset_is_reported_by_its_code() {
     let mut session = met(&[]);
     open(&mut session, 2, COUNT);
     written(&mut session);
@@ -150,7 +150,7 @@ fn a_graceful_goaway_leaves_what_was_sent() {
 }
 
 #[test]
-fn a_cancelled_token_is_never_told() {
+fn a_cancelled_token_is_never_reported() {
     let mut session = met(&[]);
     open(&mut session, 2, COUNT);
     written(&mut session);

@@ -1,12 +1,12 @@
-//! Bytes tell the same however they are cut.
+//! Bytes mean the same however they are cut.
 
 mod peer;
 
 use peer::{DATA, END_STREAM, answer, frame, go_away, headers, met, open, request, reset, written};
 use proptest::prelude::*;
-use redline_http2::{Asked, Event, Session};
+use redline_http2::{BodyOptions, Event, Session};
 
-const ALL: Asked = Asked { hash: true, keep: true };
+const ALL: BodyOptions = BodyOptions { hash: true, keep: true };
 
 /// Every kind of event in one conversation.
 fn conversation() -> Vec<u8> {
@@ -34,7 +34,7 @@ fn asking() -> Session {
     session
 }
 
-/// Feed pieces, and write between them where asked.
+/// Feed pieces, and write between them if `writing`.
 fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, writing: bool) -> Vec<Event> {
     let mut session = asking();
     let mut events = Vec::new();
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(events(pieces, writing), events([&bytes[..]], false));
     }
 
-    /// Whatever comes, each token is told at most once and the output ends.
+    /// Whatever comes, each token is reported at most once and the output ends.
     #[test]
     fn anything(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         let mut session = asking();

@@ -8,10 +8,10 @@ use peer::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, Sent, Windows, answer, block, feed,
     frame, frames, headers, met, open, plain, request, written,
 };
-use redline_http2::{Asked, Error, Event, MOST_FIELDS};
+use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS};
 
-const KEEP: Asked = Asked { hash: false, keep: true };
-const COUNT: Asked = Asked { hash: false, keep: false };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false };
 
 #[test]
 fn a_long_body_keeps_to_small_windows() {
@@ -137,7 +137,7 @@ fn pings_are_answered_and_floods_end_the_connection() {
     for flood in [frame(PING, 0, 0, b"12345678"), peer::settings(&[])] {
         let mut session = met(&[]);
         let fed = (0..20_000).find_map(|_| feed(&mut session, &flood).err());
-        assert_eq!(fed, Some(Error::Malformed), "nobody reads, and the peer goes on");
+        assert_eq!(fed, Some(Error::Malformed), "nobody reads, and the peer keeps sending");
     }
 }
 

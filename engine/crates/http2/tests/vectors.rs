@@ -5,7 +5,7 @@ mod peer;
 use std::fmt::Write;
 
 use peer::{GOAWAY, RST_STREAM, answer, met, open, plain, written};
-use redline_http2::{Asked, Event};
+use redline_http2::{BodyOptions, Event};
 
 const VECTORS: &str = include_str!("vectors/answers.txt");
 const PROTOCOL_ERROR: u32 = 1;
@@ -66,7 +66,7 @@ fn bytes(text: &str) -> Vec<u8> {
 /// What a session makes of these pieces: the verdict of the vector, and whether all went on as that says.
 fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut session = met(&[]);
-    open(&mut session, 2, Asked { hash: false, keep: false });
+    open(&mut session, 2, BodyOptions { hash: false, keep: false });
     written(&mut session);
     let mut events = Vec::new();
     if pieces.into_iter().any(|piece| session.feed(piece, &mut events).is_err()) {
@@ -92,7 +92,7 @@ fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
         write!(verdict, ", reset with {codes:?}").expect("a string takes all");
     }
     events.clear();
-    session.feed(&answer(3, b"ok"), &mut events).expect("the connection goes on");
+    session.feed(&answer(3, b"ok"), &mut events).expect("the connection stays open");
     assert_eq!(events, [plain(1, 200, 2)]);
     verdict
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::behaviour::Behaviour;
-use crate::content::{Content, Teller};
+use crate::content::{ClockText, Content};
 use crate::discipline::Discipline;
 use crate::faults::{Faults, Resets};
 use crate::given::{self, Given, duration_ns, number, probability, time_ns};
@@ -142,7 +142,7 @@ fn content(given: &mut Given) -> Result<Content, String> {
         return Err("a body is either --body-bytes or --tell-time".into());
     }
     let skew_ns = given.take("--skew", given::signed_ns)?.unwrap_or(0);
-    Ok(Content::Time(Teller::new(unit_ns, skew_ns, given.flag("--tell-time-json"))))
+    Ok(Content::Time(ClockText::new(unit_ns, skew_ns, given.flag("--tell-time-json"))))
 }
 
 fn pauses(given: &mut Given) -> Result<Option<Pauses>, String> {

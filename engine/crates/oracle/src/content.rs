@@ -13,12 +13,12 @@ pub enum Content {
     /// These bytes.
     Bytes(Arc<[u8]>),
     /// The server's clock.
-    Time(Teller),
+    Time(ClockText),
 }
 
-/// Tells the server's wall clock.
+/// The text of the server's wall clock.
 #[derive(Debug, Clone)]
-pub struct Teller {
+pub struct ClockText {
     unit_ns: i128,
     skew_ns: i128,
     json: bool,
@@ -37,18 +37,18 @@ impl Content {
         match self {
             Self::Name => name,
             Self::Bytes(bytes) => bytes,
-            Self::Time(teller) => teller.tell(realtime_ns()),
+            Self::Time(clock) => clock.at(realtime_ns()),
         }
     }
 }
 
-impl Teller {
-    /// Whole units of `unit_ns` since 1970, of a clock that is `skew_ns` ahead; in an object `{"now":N}` for `json`.
+impl ClockText {
+    /// Complete units of `unit_ns` since 1970, of a clock that is `skew_ns` ahead; in an object `{"now":N}` for `json`.
     pub const fn new(unit_ns: u64, skew_ns: i64, json: bool) -> Self {
         Self { unit_ns: unit_ns as i128, skew_ns: skew_ns as i128, json, text: Vec::new() }
     }
 
-    fn tell(&mut self, realtime_ns: u64) -> &[u8] {
+    fn at(&mut self, realtime_ns: u64) -> &[u8] {
         let now = (i128::from(realtime_ns) + self.skew_ns).div_euclid(self.unit_ns);
         self.text.clear();
         // Writing to a vector does not fail.
@@ -59,14 +59,14 @@ impl Teller {
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, Teller};
+    use super::{ClockText, Content};
 
     #[test]
     fn a_clock_is_sent_in_its_unit_with_its_skew() {
         let now_ns = 1_790_000_000_123_456_789;
-        assert_eq!(Teller::new(1_000_000_000, 0, false).tell(now_ns), b"1790000000");
-        assert_eq!(Teller::new(1_000_000, -124_000_000, false).tell(now_ns), b"1789999999999");
-        assert_eq!(Teller::new(1, 11, true).tell(now_ns), br#"{"now":1790000000123456800}"#);
+        assert_eq!(ClockText::new(1_000_000_000, 0, false).at(now_ns), b"1790000000");
+        assert_eq!(ClockText::new(1_000_000, -124_000_000, false).at(now_ns), b"1789999999999");
+        assert_eq!(ClockText::new(1, 11, true).at(now_ns), br#"{"now":1790000000123456800}"#);
     }
 
     #[test]

@@ -1,26 +1,26 @@
-//! What is asked, what is answered, and what is no answer.
+//! What is options, what is answered, and what is no answer.
 
 use std::fmt;
 
-/// What a request asks for, as far as it decides how its answer is read.
+/// What the parser must know of a request to read its answer, and do with the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReadOptions {
     /// The method is HEAD: the answer has no body.
     pub head: bool,
-    /// The body is to be hashed.
+    /// Hash the body.
     pub hash: bool,
-    /// The body is to be kept, to be looked into.
+    /// Keep the body, to look into it.
     pub keep: bool,
 }
 
-/// One whole answer.
+/// One complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// 200 to 599 as a rule; 1xx only for 101. Interim answers are passed over.
+    /// 200 to 599 as a rule; 1xx only for 101. Interim answers are skipped.
     pub status: u16,
     /// Bytes of the body, without its transfer coding.
     pub body_length: u64,
-    /// SHA-256 of the body, when it was asked for.
+    /// SHA-256 of the body, when it was requested.
     pub body_sha256: Option<[u8; 32]>,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
@@ -28,10 +28,10 @@ pub struct Answer {
 
 /// An answer and how many of the bytes just given belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole {
+pub struct ParsedAnswer {
     /// The answer.
     pub answer: Answer,
-    /// Bytes used; what is left belongs to the next answer, or was not asked for.
+    /// Bytes used; what is left belongs to the next answer, or answers no request.
     pub used: usize,
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Chunked {
 pub(crate) enum Piece<'a> {
     /// Data of the body; the second is how many bytes of input it took.
     Data(&'a [u8], usize),
-    /// The body is whole, after so many bytes of input.
+    /// The body is complete, after so many bytes of input.
     End(usize),
     /// All input is used, and more is needed.
     More,

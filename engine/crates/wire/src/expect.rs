@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::answer::{Answer, Asked};
+use crate::answer::{Answer, ReadOptions};
 use crate::json::Pointer;
 
 /// A value that must stand in the body, which is JSON.
@@ -27,7 +27,7 @@ pub struct Expect {
     pub json: Vec<Field>,
 }
 
-/// What an answer is, beside what it must be.
+/// How an answer compares with what is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As expected.
@@ -41,8 +41,8 @@ pub enum Verdict {
 impl Expect {
     /// What the parser must do so that the answer can be judged; `head`: the method is HEAD.
     #[must_use]
-    pub fn asked(&self, head: bool) -> Asked {
-        Asked { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty() }
+    pub fn read_options(&self, head: bool) -> ReadOptions {
+        ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty() }
     }
 
     /// Compare an answer with what is right. `body` is looked into only for `json`.

@@ -41,20 +41,20 @@ pub(crate) fn last_verdict(bytes: &[u8], before: usize) -> usize {
     last.max(bytes.len().min(FIRST_BYTES))
 }
 
-/// Parse a head at the beginning of `bytes`; `None` when it is not whole yet. It looks at no byte past the head's blank line.
-pub(crate) fn parse(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+/// Parse a head at the beginning of `bytes`; `None` when it is not complete yet. It looks at no byte past the head's blank line.
+pub(crate) fn parse(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     match bytes {
         // Blank lines before an answer end no answer that came before. (And each would be parsed again with every line that follows.)
         [b'\r' | b'\n', ..] => Err(Malformed::Head),
         // A later minor version is read as the highest that is known (RFC 9110, section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', rest @ ..] => {
-            parse_known(&[b"HTTP/1.1", rest].concat(), asked_head)
+            parse_known(&[b"HTTP/1.1", rest].concat(), is_head)
         }
-        _ => parse_known(bytes, asked_head),
+        _ => parse_known(bytes, is_head),
     }
 }
 
-fn parse_known(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     // A folded value is one with spaces in place of its line ends (RFC 9112, section 5.2), which all the values that matter
@@ -70,7 +70,7 @@ fn parse_known(bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed
         return Ok(None);
     };
     let facts = Facts::of(response.headers)?;
-    let framing = facts.framing(status, minor, asked_head)?;
+    let framing = facts.framing(status, minor, is_head)?;
     let persistent = if minor == 1 { !facts.close } else { facts.keep_alive && !facts.close };
     let keep_alive = persistent && framing != Framing::UntilClose && status != 101;
     Ok(Some(Head { bytes: length, status, keep_alive, framing }))
@@ -143,8 +143,8 @@ impl Facts {
         }
     }
 
-    fn framing(&self, status: u16, minor: u8, asked_head: bool) -> Result<Framing, Malformed> {
-        if asked_head || status < 200 || status == 204 || status == 304 {
+    fn framing(&self, status: u16, minor: u8, is_head: bool) -> Result<Framing, Malformed> {
+        if is_head || status < 200 || status == 204 || status == 304 {
             return Ok(Framing::None);
         }
         if let Some(chunked) = self.chunked {

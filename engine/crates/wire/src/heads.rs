@@ -28,7 +28,7 @@ pub struct Heads {
 #[derive(Clone, Debug)]
 struct Kept {
     bytes: Vec<u8>,
-    asked_head: bool,
+    is_head: bool,
     head: Head,
 }
 
@@ -41,40 +41,40 @@ impl Heads {
 
     /// What [`head::parse`] gives, from memory where it can be.
     #[inline]
-    pub(crate) fn parse(&mut self, bytes: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+    pub(crate) fn parse(&mut self, bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
         if self.misses > MOST_MISSES && !self.misses.is_multiple_of(TRY_EACH) {
             self.misses = self.misses.wrapping_add(1);
-            return head::parse(bytes, asked_head);
+            return head::parse(bytes, is_head);
         }
         for i in (self.last..self.kept.len()).chain(0..self.last) {
             let kept = &self.kept[i];
-            if kept.asked_head == asked_head && bytes.starts_with(&kept.bytes) {
+            if kept.is_head == is_head && bytes.starts_with(&kept.bytes) {
                 self.last = i;
                 self.misses = 0;
                 return Ok(Some(kept.head));
             }
         }
-        let parsed = head::parse(bytes, asked_head);
+        let parsed = head::parse(bytes, is_head);
         if let Ok(Some(head)) = &parsed {
             self.misses = self.misses.wrapping_add(1);
-            self.keep(&bytes[..head.bytes], asked_head, *head);
+            self.keep(&bytes[..head.bytes], is_head, *head);
         }
         parsed
     }
 
     /// Keep a head in place of the one that was kept longest after the last that was of use.
-    fn keep(&mut self, bytes: &[u8], asked_head: bool, head: Head) {
+    fn keep(&mut self, bytes: &[u8], is_head: bool, head: Head) {
         if bytes.len() > LONGEST_KEPT {
             return;
         }
         if self.kept.len() < KEPT {
             self.last = self.kept.len();
-            return self.kept.push(Kept { bytes: bytes.to_vec(), asked_head, head });
+            return self.kept.push(Kept { bytes: bytes.to_vec(), is_head, head });
         }
         self.last = (self.last + 1) % KEPT;
         let kept = &mut self.kept[self.last];
         kept.bytes.clear();
         kept.bytes.extend_from_slice(bytes);
-        (kept.asked_head, kept.head) = (asked_head, head);
+        (kept.is_head, kept.head) = (is_head, head);
     }
 }

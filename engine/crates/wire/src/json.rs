@@ -35,7 +35,7 @@ fn unescape(step: &str) -> Option<String> {
     escapes_are_right.then(|| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// Walks along the steps that are left, and passes over everything else.
+/// Walks along the steps that are left, and skips everything else.
 #[derive(Clone, Copy)]
 struct Find<'p>(&'p [String]);
 

@@ -1,10 +1,10 @@
 //! HTTP/1.1 on the wire, without sockets: requests become bytes, bytes become answers as they come (RFC 9112), and answers
 //! are judged.
 //!
-//! [`Parser`] takes the bytes of one connection in pieces of any size. It allocates nothing while heads arrive whole,
-//! looks at bodies only to count them (and to hash or keep them when asked), and bounds everything that a peer can make
+//! [`Parser`] takes the bytes of one connection in pieces of any size. It allocates nothing while heads arrive in one piece,
+//! looks at bodies only to count them (and to hash or keep them when options), and bounds everything that a peer can make
 //! it keep. [`Template`] checks a request once and then writes it as often as it is sent, for HTTP/1.1 or HTTP/2.
-//! [`Expect`] and [`Timestamp`] say what an answer must be and what time it tells.
+//! [`Expect`] and [`Timestamp`] say what an answer must be and what time it states.
 
 mod answer;
 mod chunked;
@@ -19,7 +19,7 @@ mod template;
 mod text;
 mod timestamp;
 
-pub use answer::{Answer, Asked, Malformed, Whole};
+pub use answer::{Answer, Malformed, ParsedAnswer, ReadOptions};
 pub use expect::{Expect, Field, Verdict};
 pub use fields::Fields;
 pub use heads::Heads;

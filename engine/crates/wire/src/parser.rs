@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::answer::{Answer, Asked, Malformed, Whole};
+use crate::answer::{Answer, Malformed, ParsedAnswer, ReadOptions};
 use crate::chunked::{Chunked, Piece};
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
@@ -19,7 +19,7 @@ enum State {
 /// What most connections never need: it is made when a head comes in pieces, or a body is hashed or kept.
 #[derive(Clone, Debug, Default)]
 struct Extra {
-    /// A head that has not come whole.
+    /// A head of which a part has come.
     pending: Vec<u8>,
     hash: Sha256,
     body: Vec<u8>,
@@ -32,7 +32,7 @@ const IDLE_BODY: usize = 4 * 1024;
 
 /// Reads the answers on one connection, one after the other.
 ///
-/// What was asked is given with each piece, and is the same for all pieces of one answer. After [`Malformed`] the
+/// The options are given with each piece, and are the same for all pieces of one answer. After [`Malformed`] the
 /// connection is of no more use; call [`Parser::reset`] before the next one.
 #[derive(Clone, Debug)]
 pub struct Parser {
@@ -63,14 +63,14 @@ impl Parser {
         *self = Self::new();
     }
 
-    /// Whether no byte of an answer has come since the last whole one.
+    /// Whether no byte of an answer has come since the last complete one.
     #[must_use]
     pub fn is_between(&self) -> bool {
         let pending = self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty());
         matches!(self.state, State::Head) && self.interim_bytes == 0 && !pending
     }
 
-    /// The body of the answer that has just become whole, when it was to be kept; until bytes of the next one are fed, or
+    /// The body of the answer that has just been completed, if it was kept; until bytes of the next one are fed, or
     /// [`Parser::forget_body`].
     #[must_use]
     pub fn body(&self) -> &[u8] {
@@ -85,91 +85,96 @@ impl Parser {
         }
     }
 
-    /// Take bytes up to the end of one answer; `None` when all were taken and the answer is not whole.
+    /// Take bytes up to the end of one answer; `None` when all were taken and the answer is not complete.
     ///
-    /// `asked` is of the request that this answer belongs to; `heads` may be shared by all connections, and is a matter of
+    /// `options` are those of the request that this answer belongs to; `heads` may be shared by all connections, and is a matter of
     /// speed alone.
     ///
     /// # Errors
     /// [`Malformed`] when they are not a response.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8], asked: Asked, heads: &mut Heads) -> Result<Option<Whole>, Malformed> {
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        options: ReadOptions,
+        heads: &mut Heads,
+    ) -> Result<Option<ParsedAnswer>, Malformed> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             match &mut self.state {
-                State::Head => match self.head(rest, asked, heads)? {
+                State::Head => match self.head(rest, options, heads)? {
                     Some(taken) => used += taken,
                     None => return Ok(None),
                 },
                 State::Length(remaining) => {
                     let take = usize::try_from(*remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
                     *remaining -= take as u64;
-                    let whole = *remaining == 0;
-                    self.data(&rest[..take], asked)?;
-                    return Ok(whole.then(|| self.whole(used + take, asked)));
+                    let complete = *remaining == 0;
+                    self.data(&rest[..take], options)?;
+                    return Ok(complete.then(|| self.complete(used + take, options)));
                 }
                 State::Chunked(chunked) => match chunked.next(rest)? {
                     Piece::Data(data, taken) => {
-                        self.data(data, asked)?;
+                        self.data(data, options)?;
                         used += taken;
                     }
-                    Piece::End(taken) => return Ok(Some(self.whole(used + taken, asked))),
+                    Piece::End(taken) => return Ok(Some(self.complete(used + taken, options))),
                     Piece::More => return Ok(None),
                 },
                 State::UntilClose => {
-                    self.data(rest, asked)?;
+                    self.data(rest, options)?;
                     return Ok(None);
                 }
             }
         }
     }
 
-    /// The connection has ended: the answer that this makes whole, if there is one.
-    pub fn end(&mut self, asked: Asked) -> Option<Answer> {
-        matches!(self.state, State::UntilClose).then(|| self.whole(0, asked).answer)
+    /// The connection has ended: the answer that this completes, if there is one.
+    pub fn end(&mut self, options: ReadOptions) -> Option<Answer> {
+        matches!(self.state, State::UntilClose).then(|| self.complete(0, options).answer)
     }
 
-    /// Read a head; how many of `bytes` it took, or `None` when it is not whole.
+    /// Read a head; how many of `bytes` it took, or `None` when it is not complete.
     #[inline]
-    fn head(&mut self, bytes: &[u8], asked: Asked, heads: &mut Heads) -> Result<Option<usize>, Malformed> {
+    fn head(&mut self, bytes: &[u8], options: ReadOptions, heads: &mut Heads) -> Result<Option<usize>, Malformed> {
         if bytes.is_empty() {
             return Ok(None);
         }
         if self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty()) {
-            return self.resumed_head(bytes, asked);
+            return self.pending_head(bytes, options);
         }
         // Nothing past the limit is read.
-        if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], asked.head) {
-            self.start_body(head, asked)?;
+        if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], options.head) {
+            self.start_body(head, options)?;
             return Ok(Some(head.bytes));
         }
-        self.resumed_head(bytes, asked)
+        self.pending_head(bytes, options)
     }
 
     /// Read a head that comes in pieces, or is malformed. It is parsed up to a place where a verdict may fall, and those
     /// places depend on the bytes alone, so that the verdict does not depend on how they were cut.
     #[cold]
-    fn resumed_head(&mut self, bytes: &[u8], asked: Asked) -> Result<Option<usize>, Malformed> {
+    fn pending_head(&mut self, bytes: &[u8], options: ReadOptions) -> Result<Option<usize>, Malformed> {
         let pending = &mut self.extra.get_or_insert_default().pending;
         let before = pending.len();
         let room = MOST_HEAD_BYTES - before;
         pending.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let too_long = bytes.len() > room;
         let end = if too_long { pending.len() } else { head::last_verdict(pending, before) };
-        let head = if end > before { head::parse(&pending[..end], asked.head)? } else { None };
+        let head = if end > before { head::parse(&pending[..end], options.head)? } else { None };
         let Some(head) = head else {
             return if too_long { Err(Malformed::TooLong) } else { Ok(None) };
         };
         pending.clear();
         pending.shrink_to(IDLE_PENDING);
         let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
-        self.start_body(head, asked)?;
+        self.start_body(head, options)?;
         Ok(Some(taken))
     }
 
     #[inline]
-    fn start_body(&mut self, head: Head, asked: Asked) -> Result<(), Malformed> {
+    fn start_body(&mut self, head: Head, options: ReadOptions) -> Result<(), Malformed> {
         if !(100..=599).contains(&head.status) {
             return Err(Malformed::Status);
         }
@@ -186,7 +191,7 @@ impl Parser {
             Framing::Chunked => State::Chunked(Chunked::new()),
             Framing::UntilClose => State::UntilClose,
         };
-        if asked.hash || asked.keep || self.extra.is_some() {
+        if options.hash || options.keep || self.extra.is_some() {
             self.extra.get_or_insert_default().hash.reset();
             self.forget_body();
         }
@@ -199,20 +204,20 @@ impl Parser {
     }
 
     #[inline]
-    fn data(&mut self, data: &[u8], asked: Asked) -> Result<(), Malformed> {
+    fn data(&mut self, data: &[u8], options: ReadOptions) -> Result<(), Malformed> {
         self.body_length = self.body_length.checked_add(data.len() as u64).ok_or(Malformed::TooLong)?;
-        if asked.hash || asked.keep {
-            self.look_at(data, asked)?;
+        if options.hash || options.keep {
+            self.look_at(data, options)?;
         }
         Ok(())
     }
 
-    fn look_at(&mut self, data: &[u8], asked: Asked) -> Result<(), Malformed> {
+    fn look_at(&mut self, data: &[u8], options: ReadOptions) -> Result<(), Malformed> {
         let extra = self.extra.get_or_insert_default();
-        if asked.hash {
+        if options.hash {
             extra.hash.update(data);
         }
-        if asked.keep {
+        if options.keep {
             if extra.body.len() + data.len() > MOST_KEPT_BODY {
                 return Err(Malformed::TooLong);
             }
@@ -222,11 +227,11 @@ impl Parser {
     }
 
     #[inline]
-    fn whole(&mut self, used: usize, asked: Asked) -> Whole {
-        let body_sha256 = asked.hash.then(|| self.extra.get_or_insert_default().hash.finalize_reset().into());
+    fn complete(&mut self, used: usize, options: ReadOptions) -> ParsedAnswer {
+        let body_sha256 = options.hash.then(|| self.extra.get_or_insert_default().hash.finalize_reset().into());
         self.state = State::Head;
         let answer =
             Answer { status: self.status, body_length: self.body_length, body_sha256, keep_alive: self.keep_alive };
-        Whole { answer, used }
+        ParsedAnswer { answer, used }
     }
 }

@@ -6,7 +6,7 @@ use crate::request::{Part, Unsendable};
 
 /// Where the values of placeholders come from.
 pub trait Values {
-    /// The number of the request. It is asked for at most once a request: all its `{seq}` are the same.
+    /// The number of the request. It is taken at most once a request: all its `{seq}` are the same.
     fn seq(&mut self) -> u64;
     /// A whole number from `a` to `b`, both included.
     fn between(&mut self, a: i64, b: i64) -> i64;
@@ -29,7 +29,7 @@ impl<'a, V: Values> Drawn<'a, V> {
 /// A stretch of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
-    /// Never empty, and never beside another one.
+    /// Never empty, and never next to another one.
     Literal(Vec<u8>),
     Seq,
     Rand(i64, i64),

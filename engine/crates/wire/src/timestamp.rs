@@ -1,8 +1,8 @@
-//! Where an answer tells the server's clock.
+//! Where an answer states the time of the server's clock.
 
 use crate::json::Pointer;
 
-/// The unit of a time that is told as a number.
+/// The unit of a time that is written as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -27,7 +27,7 @@ impl Unit {
     }
 }
 
-/// Where an answer's body tells the time since 1970, and in what unit.
+/// Where an answer's body states the time since 1970, and in what unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timestamp {
     /// Where in the body, which then is JSON; `None` when it is the whole body.
@@ -37,7 +37,7 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The time in nanoseconds since 1970: a JSON number, or one in a JSON string; white space around it is passed over.
+    /// The time in nanoseconds since 1970: a JSON number, or one in a JSON string; white space around it is ignored.
     ///
     /// It is read digit by digit, because a float of 64 bits has room for 16 of the 19 digits; what is finer than a
     /// nanosecond is cut off. `None` when there is no such number, or it is negative or past 64 bits.

@@ -4,13 +4,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use redline_wire::{Asked, Body, Fields, Heads, Parser, Spec, Template, Values};
+use redline_wire::{Body, Fields, Heads, Parser, ReadOptions, Spec, Template, Values};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with a count for each thread, because tests run beside each other.
+/// The system's allocator, with a count for each thread, because tests run at the same time.
 struct Counting;
 
 // SAFETY: everything is handed on to the system's allocator as it came.
@@ -55,18 +55,19 @@ impl Values for Zeros {
 fn answers_are_read_without_allocating() {
     const LENGTH: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
-    let plain = Asked::default();
-    let looked_into = Asked { hash: true, keep: true, ..plain };
-    for (asked, cut) in [(plain, 0), (plain, 20), (plain, 40), (looked_into, 0), (looked_into, 20), (looked_into, 40)] {
+    let plain = ReadOptions::default();
+    let looked_into = ReadOptions { hash: true, keep: true, ..plain };
+    for (options, cut) in [(plain, 0), (plain, 20), (plain, 40), (looked_into, 0), (looked_into, 20), (looked_into, 40)]
+    {
         let (mut parser, mut heads) = (Parser::new(), Heads::new());
         let count = allocations(|| {
             for bytes in [LENGTH, CHUNKED] {
-                assert_eq!(parser.feed(&bytes[..cut], asked, &mut heads), Ok(None));
-                assert!(parser.feed(&bytes[cut..], asked, &mut heads).unwrap().is_some());
+                assert_eq!(parser.feed(&bytes[..cut], options, &mut heads), Ok(None));
+                assert!(parser.feed(&bytes[cut..], options, &mut heads).unwrap().is_some());
                 parser.forget_body();
             }
         });
-        assert_eq!(count, 0, "{asked:?} cut at {cut}");
+        assert_eq!(count, 0, "{options:?} cut at {cut}");
     }
 }
 

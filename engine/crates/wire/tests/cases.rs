@@ -1,10 +1,12 @@
 //! The cases that RFC 9112 speaks of, and the limits.
 
-use redline_wire::{Answer, Asked, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, Parser, Whole};
+use redline_wire::{
+    Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions,
+};
 
-const GET: Asked = Asked { head: false, hash: false, keep: false };
+const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false };
 
-fn give(parser: &mut Parser, text: &str) -> Result<Option<Whole>, Malformed> {
+fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())
 }
 
@@ -26,7 +28,7 @@ fn answers_without_a_body_end_with_their_head() {
         let answer = answer(&format!("HTTP/1.1 {status}\r\nContent-Length: 100\r\n\r\n"));
         assert_eq!((answer.body_length, answer.keep_alive), (0, true));
     }
-    let head = Asked { head: true, ..GET };
+    let head = ReadOptions { head: true, ..GET };
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
     let whole = Parser::new().feed(text, head, &mut Heads::new()).unwrap().unwrap();
     assert_eq!((whole.answer.body_length, whole.answer.keep_alive), (0, true));
@@ -153,10 +155,10 @@ fn nothing_is_kept_without_bound() {
 #[test]
 fn a_parser_forgets_when_it_is_told_to() {
     let (mut parser, mut heads) = (Parser::new(), Heads::new());
-    let asked = Asked { hash: true, ..GET };
-    assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel", asked, &mut heads), Ok(None));
+    let options = ReadOptions { hash: true, ..GET };
+    assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel", options, &mut heads), Ok(None));
     parser.reset();
-    let whole = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", asked, &mut heads).unwrap().unwrap();
+    let whole = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", options, &mut heads).unwrap().unwrap();
     let empty = [
         0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae,
         0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
@@ -165,13 +167,13 @@ fn a_parser_forgets_when_it_is_told_to() {
 }
 
 #[test]
-fn a_body_is_kept_when_it_is_asked_for() {
+fn a_body_is_kept_on_request() {
     let (mut parser, mut heads) = (Parser::new(), Heads::new());
-    let keep = Asked { keep: true, ..GET };
+    let keep = ReadOptions { keep: true, ..GET };
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
-    for asked in [keep, GET, keep] {
-        assert!(parser.feed(chunked, asked, &mut heads).unwrap().is_some());
-        assert_eq!(parser.body(), if asked.keep { b"hello".as_slice() } else { b"" });
+    for options in [keep, GET, keep] {
+        assert!(parser.feed(chunked, options, &mut heads).unwrap().is_some());
+        assert_eq!(parser.body(), if options.keep { b"hello".as_slice() } else { b"" });
     }
     for (length, error) in [(MOST_KEPT_BODY, None), (MOST_KEPT_BODY + 1, Some(Malformed::TooLong))] {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "a".repeat(length));

@@ -1,7 +1,7 @@
-//! When an answer is right, and what time it tells.
+//! When an answer is right, and what time it states.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, Asked, Expect, Field, Pointer, Timestamp, Unit, Verdict};
+use redline_wire::{Answer, Expect, Field, Pointer, ReadOptions, Timestamp, Unit, Verdict};
 use serde_json::{Value, json};
 
 const ANSWER: Answer = Answer { status: 200, body_length: 5, body_sha256: Some([1; 32]), keep_alive: true };
@@ -25,11 +25,11 @@ fn status_length_and_hash_are_compared() {
 }
 
 #[test]
-fn only_what_is_needed_is_asked_for() {
+fn only_what_is_needed_is_requested() {
     let plain = Expect { status: 200, ..Expect::default() };
-    assert_eq!(plain.asked(true), Asked { head: true, hash: false, keep: false });
+    assert_eq!(plain.read_options(true), ReadOptions { head: true, hash: false, keep: false });
     let json = vec![Field { pointer: pointer(""), equals: json!(1) }];
-    assert_eq!(Expect { json, ..right() }.asked(false), Asked { head: false, hash: true, keep: true });
+    assert_eq!(Expect { json, ..right() }.read_options(false), ReadOptions { head: false, hash: true, keep: true });
 }
 
 fn is_in(at: &str, equals: Value, body: &str) -> bool {

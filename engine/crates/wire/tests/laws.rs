@@ -1,25 +1,25 @@
 //! However a response is cut into pieces it gives the same answer; whatever bytes come, nothing breaks.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, Asked, Heads, Malformed, Parser};
+use redline_wire::{Answer, Heads, Malformed, Parser, ReadOptions};
 use sha2::{Digest, Sha256};
 
-/// What a connection gave: whole answers, with the bodies that were kept, and perhaps an error.
+/// What a connection gave: complete answers, with the bodies that were kept, and perhaps an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
     answers: Vec<(Answer, Vec<u8>)>,
     error: Option<Malformed>,
 }
 
-/// Read a connection whose requests asked for `asked` in turn.
-fn see_with(heads: &mut Heads, asked: &[Asked], pieces: &[&[u8]]) -> Seen {
+/// Read a connection whose answers are read with these options in turn.
+fn see_with(heads: &mut Heads, options: &[ReadOptions], pieces: &[&[u8]]) -> Seen {
     let mut parser = Parser::new();
     let mut seen = Seen::default();
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
-            let asked = asked[seen.answers.len() % asked.len()];
-            match parser.feed(rest, asked, heads) {
+            let options = options[seen.answers.len() % options.len()];
+            match parser.feed(rest, options, heads) {
                 Ok(Some(whole)) => {
                     assert!(whole.used <= rest.len() && parser.is_between());
                     seen.answers.push((whole.answer, parser.body().to_vec()));
@@ -36,18 +36,18 @@ fn see_with(heads: &mut Heads, asked: &[Asked], pieces: &[&[u8]]) -> Seen {
             }
         }
     }
-    if let Some(answer) = parser.end(asked[seen.answers.len() % asked.len()]) {
+    if let Some(answer) = parser.end(options[seen.answers.len() % options.len()]) {
         seen.answers.push((answer, parser.body().to_vec()));
     }
     seen
 }
 
-fn see(asked: &[Asked], pieces: &[&[u8]]) -> Seen {
-    see_with(&mut Heads::new(), asked, pieces)
+fn see(options: &[ReadOptions], pieces: &[&[u8]]) -> Seen {
+    see_with(&mut Heads::new(), options, pieces)
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
-    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(head, hash, keep)| Asked { head, hash, keep })
+fn read_options() -> impl Strategy<Value = ReadOptions> {
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(head, hash, keep)| ReadOptions { head, hash, keep })
 }
 
 #[derive(Clone, Debug)]
@@ -96,15 +96,15 @@ fn response() -> impl Strategy<Value = Response> {
 }
 
 impl Response {
-    fn has_body(&self, asked: Asked) -> bool {
-        !asked.head && self.status != 204 && self.status != 304
+    fn has_body(&self, options: ReadOptions) -> bool {
+        !options.head && self.status != 204 && self.status != 304
     }
 
-    fn until_close(&self, asked: Asked) -> bool {
-        self.has_body(asked) && matches!(self.coding, Coding::UntilClose)
+    fn until_close(&self, options: ReadOptions) -> bool {
+        self.has_body(options) && matches!(self.coding, Coding::UntilClose)
     }
 
-    fn bytes(&self, asked: Asked) -> Vec<u8> {
+    fn bytes(&self, options: ReadOptions) -> Vec<u8> {
         let mut bytes = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(self.interim);
         bytes.extend(format!("HTTP/1.1 {} A Reason\r\n", self.status).bytes());
         for (name, value) in &self.headers {
@@ -118,7 +118,7 @@ impl Response {
             Coding::Chunked { .. } => bytes.extend(b"Transfer-Encoding: gzip, Chunked\r\n\r\n"),
             Coding::UntilClose => bytes.extend(b"\r\n"),
         }
-        if self.has_body(asked) {
+        if self.has_body(options) {
             bytes.extend(self.coded_body());
         }
         bytes
@@ -146,31 +146,31 @@ impl Response {
         bytes
     }
 
-    fn answer(&self, asked: Asked) -> (Answer, Vec<u8>) {
-        let body: &[u8] = if self.has_body(asked) { &self.body } else { &[] };
+    fn answer(&self, options: ReadOptions) -> (Answer, Vec<u8>) {
+        let body: &[u8] = if self.has_body(options) { &self.body } else { &[] };
         let answer = Answer {
             status: self.status,
             body_length: body.len() as u64,
-            body_sha256: asked.hash.then(|| Sha256::digest(body).into()),
-            keep_alive: !self.close && !self.until_close(asked),
+            body_sha256: options.hash.then(|| Sha256::digest(body).into()),
+            keep_alive: !self.close && !self.until_close(options),
         };
-        (answer, if asked.keep { body.to_vec() } else { Vec::new() })
+        (answer, if options.keep { body.to_vec() } else { Vec::new() })
     }
 }
 
-/// Some answers on one connection: what was asked, the bytes, and what is to be seen in them.
-fn pipelined() -> impl Strategy<Value = (Vec<Asked>, Vec<u8>, Seen)> {
-    prop::collection::vec((response(), asked()), 1..5).prop_map(|exchanges| {
-        let (mut all_asked, mut bytes, mut seen) = (Vec::new(), Vec::new(), Seen::default());
-        for (response, asked) in exchanges {
-            all_asked.push(asked);
-            bytes.extend(response.bytes(asked));
-            seen.answers.push(response.answer(asked));
-            if response.until_close(asked) {
+/// Some answers on one connection: what was options, the bytes, and what is to be seen in them.
+fn pipelined() -> impl Strategy<Value = (Vec<ReadOptions>, Vec<u8>, Seen)> {
+    prop::collection::vec((response(), read_options()), 1..5).prop_map(|exchanges| {
+        let (mut all_options, mut bytes, mut seen) = (Vec::new(), Vec::new(), Seen::default());
+        for (response, options) in exchanges {
+            all_options.push(options);
+            bytes.extend(response.bytes(options));
+            seen.answers.push(response.answer(options));
+            if response.until_close(options) {
                 break;
             }
         }
-        (all_asked, bytes, seen)
+        (all_options, bytes, seen)
     })
 }
 
@@ -202,24 +202,24 @@ fn hits() -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
 proptest! {
     #[test]
     fn responses_cut_anywhere_give_the_same_answers(
-        (asked, bytes, expected) in pipelined(), lengths in prop::collection::vec(1_usize..60, 1..20),
+        (options, bytes, expected) in pipelined(), lengths in prop::collection::vec(1_usize..60, 1..20),
     ) {
-        prop_assert_eq!(&see(&asked, &[&bytes]), &expected);
+        prop_assert_eq!(&see(&options, &[&bytes]), &expected);
         for cut in 0..=bytes.len() {
             let (before, after) = bytes.split_at(cut);
-            prop_assert_eq!(&see(&asked, &[before, after]), &expected, "cut at {}", cut);
+            prop_assert_eq!(&see(&options, &[before, after]), &expected, "cut at {}", cut);
         }
-        prop_assert_eq!(&see(&asked, &random_pieces(&bytes, &[1])), &expected);
-        prop_assert_eq!(&see(&asked, &random_pieces(&bytes, &lengths)), &expected);
+        prop_assert_eq!(&see(&options, &random_pieces(&bytes, &[1])), &expected);
+        prop_assert_eq!(&see(&options, &random_pieces(&bytes, &lengths)), &expected);
     }
 
-    /// A part of a response is never taken for a whole one.
+    /// A part of a response is never taken for a complete one.
     #[test]
-    fn what_is_cut_off_is_not_an_answer(response in response(), asked in asked()) {
-        let bytes = response.bytes(asked);
+    fn what_is_cut_off_is_not_an_answer(response in response(), options in read_options()) {
+        let bytes = response.bytes(options);
         for end in 0..bytes.len() {
-            let seen = see(&[asked], &[&bytes[..end]]);
-            if !response.until_close(asked) {
+            let seen = see(&[options], &[&bytes[..end]]);
+            if !response.until_close(options) {
                 prop_assert_eq!(seen, Seen::default(), "{}", end);
             }
         }
@@ -228,41 +228,41 @@ proptest! {
     /// A memo that has seen other heads, and these, changes nothing; right or damaged.
     #[test]
     fn a_memo_of_heads_changes_nothing(
-        others in prop::collection::vec(pipelined(), 0..6), (asked, bytes, expected) in pipelined(), hits in hits(),
+        others in prop::collection::vec(pipelined(), 0..6), (options, bytes, expected) in pipelined(), hits in hits(),
     ) {
         let mut heads = Heads::new();
-        for (asked, bytes, expected) in &others {
-            prop_assert_eq!(&see_with(&mut heads, asked, &[bytes]), expected);
+        for (options, bytes, expected) in &others {
+            prop_assert_eq!(&see_with(&mut heads, options, &[bytes]), expected);
         }
         for _ in 0..2 {
-            prop_assert_eq!(&see_with(&mut heads, &asked, &[&bytes]), &expected);
+            prop_assert_eq!(&see_with(&mut heads, &options, &[&bytes]), &expected);
         }
         let damaged = damaged(bytes, hits);
-        prop_assert_eq!(see_with(&mut heads, &asked, &[&damaged]), see(&asked, &[&damaged]));
+        prop_assert_eq!(see_with(&mut heads, &options, &[&damaged]), see(&options, &[&damaged]));
     }
 
     /// Also heads that never come again leave it right.
     #[test]
-    fn a_memo_outlives_heads_that_are_never_the_same((asked, bytes, expected) in pipelined(), new in 60_u32..200) {
+    fn a_memo_outlives_heads_that_are_never_the_same((options, bytes, expected) in pipelined(), new in 60_u32..200) {
         let mut heads = Heads::new();
         for i in 0..new {
             let text = format!("HTTP/1.1 200 OK\r\nX-Id: {i}\r\nContent-Length: 0\r\n\r\n");
-            prop_assert_eq!(see_with(&mut heads, &[Asked::default()], &[text.as_bytes()]).answers.len(), 1);
+            prop_assert_eq!(see_with(&mut heads, &[ReadOptions::default()], &[text.as_bytes()]).answers.len(), 1);
         }
         for _ in 0..20 {
-            prop_assert_eq!(&see_with(&mut heads, &asked, &[&bytes]), &expected);
+            prop_assert_eq!(&see_with(&mut heads, &options, &[&bytes]), &expected);
         }
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 1..400), length in 1_usize..60, asked in asked()) {
-        see(&[asked], &random_pieces(&bytes, &[length]));
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 1..400), length in 1_usize..60, options in read_options()) {
+        see(&[options], &random_pieces(&bytes, &[length]));
     }
 
     /// What is wrong does not depend on the cuts either.
     #[test]
-    fn damaged_responses_cut_anywhere_give_the_same((asked, bytes, _) in pipelined(), hits in hits(), length in 1_usize..60) {
+    fn damaged_responses_cut_anywhere_give_the_same((options, bytes, _) in pipelined(), hits in hits(), length in 1_usize..60) {
         let bytes = damaged(bytes, hits);
-        prop_assert_eq!(see(&asked, &random_pieces(&bytes, &[length])), see(&asked, &[&bytes]));
+        prop_assert_eq!(see(&options, &random_pieces(&bytes, &[length])), see(&options, &[&bytes]));
     }
 }

@@ -1,6 +1,6 @@
 //! Raw responses with the verdict that the RFCs give them, cut into pieces in many ways: the cuts change nothing.
 
-use redline_wire::{Answer, Asked, Heads, Malformed, Parser};
+use redline_wire::{Answer, Heads, Malformed, Parser, ReadOptions};
 
 const VECTORS: &str = include_str!("vectors/responses.txt");
 
@@ -46,17 +46,17 @@ fn unescaped(text: &str) -> Vec<u8> {
 
 /// What a connection gives that ends after these pieces: one answer, all bytes used, or why not.
 fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Answer>, Malformed> {
-    let asked = Asked { keep: true, ..Asked::default() };
+    let options = ReadOptions { keep: true, ..ReadOptions::default() };
     let (mut parser, mut heads) = (Parser::new(), Heads::new());
     let mut answer = None;
     for piece in pieces {
         assert_eq!(answer, None, "bytes follow the answer");
-        if let Some(whole) = parser.feed(piece, asked, &mut heads)? {
+        if let Some(whole) = parser.feed(piece, options, &mut heads)? {
             assert_eq!(whole.used, piece.len(), "bytes follow the answer");
             answer = Some(whole.answer);
         }
     }
-    let answer = answer.or_else(|| parser.end(asked));
+    let answer = answer.or_else(|| parser.end(options));
     if let Some(answer) = answer {
         let body = parser.body();
         assert!(body.is_empty() || body == b"hello" || body == b"0123456789", "{body:?}");

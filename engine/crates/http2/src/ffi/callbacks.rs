@@ -1,4 +1,4 @@
-//! What nghttp2 calls while it takes bytes and makes them. Each callback finds the place of its stream, tells the
+//! What nghttp2 calls while it takes bytes and makes them. Each callback finds the place of its stream, reports to the
 //! [`Streams`], and hands back what is to be done. None of them calls anything that runs another.
 
 use std::ffi::{c_int, c_void};

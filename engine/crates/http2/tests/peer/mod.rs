@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use redline_http2::{Asked, Error, Event, Session};
+use redline_http2::{BodyOptions, Error, Event, Session};
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -66,7 +66,7 @@ pub fn headers(stream: u32, fields: &[(&str, &str)], flags: u8) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | flags, stream, &block(fields))
 }
 
-/// A whole answer of status 200.
+/// A complete answer of status 200.
 pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
     let length = body.len().to_string();
     let mut bytes = headers(stream, &[(":status", "200"), ("content-length", &length)], 0);
@@ -142,13 +142,13 @@ pub fn request(method: &'static str) -> [(&'static [u8], &'static [u8]); 4] {
 }
 
 /// Open `count` requests with tokens from 0; their streams are 1, 3, 5, …
-pub fn open(session: &mut Session, count: u32, asked: Asked) {
+pub fn open(session: &mut Session, count: u32, options: BodyOptions) {
     for token in 0..count {
-        session.open(&request("GET"), None, asked, token).expect("there is room");
+        session.open(&request("GET"), None, options, token).expect("there is room");
     }
 }
 
-/// The answer that a token is told when nothing of its body is asked for.
+/// What is reported of an answer when nothing of its body is requested.
 pub fn plain(token: u32, status: u16, body_length: u64) -> Event {
     Event::Answer { token, status, body_length, body_sha256: None, body: None }
 }

@@ -25,7 +25,7 @@ impl<I: Io> Client<I> {
                 return self.pool.lost(connection, true, now_ns);
             };
             let request = self.flights.get(flight).request as usize;
-            match reader.parser.feed(bytes, self.scenario.asked(request), &mut self.heads) {
+            match reader.parser.feed(bytes, self.scenario.read_options(request), &mut self.heads) {
                 Ok(None) => break,
                 Ok(Some(complete)) if complete.used < bytes.len() && reader.queue.len() == 1 => {
                     // There is no request for what follows the answer, so where the answer ends is not certain either.
@@ -82,8 +82,8 @@ impl<I: Io> Client<I> {
         let Some(flight) = reader.queue.first() else {
             return self.pool.lost(connection, false, now_ns);
         };
-        let asked = self.scenario.asked(self.flights.get(flight).request as usize);
-        let answer = if reader.http2().is_none() { reader.parser.end(asked) } else { None };
+        let options = self.scenario.read_options(self.flights.get(flight).request as usize);
+        let answer = if reader.http2().is_none() { reader.parser.end(options) } else { None };
         match answer {
             Some(answer) => {
                 let last = Answer { keep_alive: false, ..answer };

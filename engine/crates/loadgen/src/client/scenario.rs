@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redline_pacing::uniform_between;
-use redline_wire::{Answer, Asked, Fields, Values, Verdict};
+use redline_wire::{Answer, Fields, ReadOptions, Values, Verdict};
 
 use super::connection::Connection;
 use super::outbox::Tape;
@@ -71,8 +71,8 @@ impl Scenario {
         if self.scripts.len() == 1 { 0 } else { self.job.weights.pick(self.draws.seed, self.draws.seq) }
     }
 
-    pub fn asked(&self, request: usize) -> Asked {
-        self.job.requests[request].asked
+    pub fn read_options(&self, request: usize) -> ReadOptions {
+        self.job.requests[request].options
     }
 
     /// Put the bytes of a request on a connection.
@@ -106,17 +106,17 @@ impl Scenario {
         flight: FlightId,
         http2: &mut redline_http2::Session,
     ) -> Result<(), String> {
-        let Asked { hash, keep, .. } = self.job.requests[request].asked;
-        let asked = redline_http2::Asked { hash, keep };
+        let ReadOptions { hash, keep, .. } = self.job.requests[request].options;
+        let options = redline_http2::BodyOptions { hash, keep };
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {
-            open(http2, fields, body, asked, flight.0)
+            open(http2, fields, body, options, flight.0)
         } else {
             template.render_fields(&mut self.fields, &mut self.draws);
             let varying = self.fields.body();
             let body = body.or_else(|| (!varying.is_empty()).then(|| varying.into()));
-            open(http2, &self.fields, body, asked, flight.0)
+            open(http2, &self.fields, body, options, flight.0)
         };
         opened.map_err(|error| error.to_string())
     }
@@ -141,19 +141,19 @@ fn open(
     http2: &mut redline_http2::Session,
     fields: &Fields,
     body: Option<Arc<[u8]>>,
-    asked: redline_http2::Asked,
+    options: redline_http2::BodyOptions,
     token: u32,
 ) -> Result<(), redline_http2::Error> {
     const MOST: usize = 32;
     let mut few: [(&[u8], &[u8]); MOST] = [(&[], &[]); MOST];
     let count = fields.iter().len();
     if count > MOST {
-        return http2.open(&fields.iter().collect::<Vec<_>>(), body, asked, token);
+        return http2.open(&fields.iter().collect::<Vec<_>>(), body, options, token);
     }
     for (place, field) in few.iter_mut().zip(fields.iter()) {
         *place = field;
     }
-    http2.open(&few[..count], body, asked, token)
+    http2.open(&few[..count], body, options, token)
 }
 
 /// The values of placeholders: the same for the same seed and number of a request.

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
 use redline_traffic::EngineError;
-use redline_wire::{Asked, Body, Expect, Field, Part, Pointer, Spec, Template, Timestamp, Unit};
+use redline_wire::{Body, Expect, Field, Part, Pointer, ReadOptions, Spec, Template, Timestamp, Unit};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ pub struct Request {
     pub expect: Expect,
     pub timestamp: Option<Timestamp>,
     /// What to keep of its answers.
-    pub asked: Asked,
+    pub options: ReadOptions,
 }
 
 /// Validate all requests, and how often each is drawn.
@@ -141,9 +141,9 @@ impl RawRequest {
         })?;
         let expect = self.expect.check(&within("expect"))?;
         let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
-        let asked = expect.asked(is_head);
-        let asked = Asked { keep: asked.keep || timestamp.is_some(), ..asked };
-        Ok(Request { template, expect, timestamp, asked })
+        let options = expect.read_options(is_head);
+        let options = ReadOptions { keep: options.keep || timestamp.is_some(), ..options };
+        Ok(Request { template, expect, timestamp, options })
     }
 }
 
