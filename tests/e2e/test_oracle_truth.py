@@ -8,7 +8,7 @@ from scipy.stats import poisson
 
 from bench.rig import OwnLateness, drive, running
 from redline.model import Closed, Load, Open, Traffic
-from redline.selftest.truth import Exponential, Held, ManyServers
+from redline.selftest.truth import Held, ManyServers, exponential
 from tests.e2e.truth import (
     ALPHA,
     PRECISION,
@@ -133,7 +133,7 @@ def test_closed_users_ask_as_often_as_their_answers_allow(oracle: Path) -> None:
 
 
 ARRIVALS, SERVICES = 500.0, 1000.0
-QUEUE = ManyServers(ARRIVALS, Exponential(SERVICES))
+QUEUE = ManyServers(ARRIVALS, exponential(SERVICES))
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,7 @@ from scipy.stats import norm
 
 from bench.rig import OwnLateness
 from redline.model import Histogram, Traffic
-from redline.selftest.chance import one_server
-from redline.selftest.truth import ManyServers
+from redline.selftest.truth import ManyServers, one_server
 
 ALPHA = 1e-6
 Z = float(norm.isf(ALPHA / 2))

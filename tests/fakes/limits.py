@@ -10,7 +10,7 @@ from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, L
 from redline.search import Converged, Doomed, Proposal, Search, Settings
 from redline.search.curve import curve, rates_for_curve
 from redline.search.overload import judge_overload, overload_plan
-from redline.selftest.truth import Exponential
+from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
 from tests.fakes.queues import Queue
@@ -55,20 +55,20 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
 @cache
 def busy() -> CellLimit:
     """M/M/1 of 1,500/s that is only busy past its edge."""
-    return searched("rust.hyper", Queue(Exponential(1500), seconds=PROBE_S), Server(1500), seed=1)
+    return searched("rust.hyper", Queue(exponential(1500), seconds=PROBE_S), Server(1500), seed=1)
 
 
 @cache
 def collapsing() -> CellLimit:
     """M/M/1 of 1,000/s with 5 ms that no load changes; past its edge it works more the more wait."""
-    queue = Queue(Exponential(1000), base_s=0.005, seconds=PROBE_S)
+    queue = Queue(exponential(1000), base_s=0.005, seconds=PROBE_S)
     return searched("scala.http4s+routes=128", queue, Server(1000, slower=lambda waiting: 1 + waiting / 300), seed=2)
 
 
 @cache
 def doomed() -> CellLimit:
     """One that meets nothing: every response takes 300 ms."""
-    queue = Queue(Exponential(400), base_s=0.3, seconds=PROBE_S)
+    queue = Queue(exponential(400), base_s=0.3, seconds=PROBE_S)
     cell = searched("clojure.ring", queue, Server(400), seed=3)
     return cell.model_copy(update={"beyond": None, "no_beyond": "no edge was found to look past"})
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from redline.model import Histogram
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Slice, hopeless
 from redline.search.evidence import Floats
-from redline.selftest.truth import Deterministic, Exponential, ManyServers, OneServer, Service
+from redline.selftest.truth import ManyServers, OneServer, Service, deterministic, exponential
 
 MOST_OPEN = 4.0
 """Seconds past the end of a probe in which answers are still waited for."""
@@ -118,8 +118,8 @@ def true_limit(queue_name: str, servers: int, mean_s: float, base_s: float, q: f
     for _ in range(50):
         middle = (low + high) / 2
         if queue_name == "md1":
-            quantile = OneServer(middle, Deterministic(mean_s)).quantile_s(q)
+            quantile = OneServer(middle, deterministic(mean_s)).quantile_s(q)
         else:
-            quantile = ManyServers(middle, Exponential(1 / mean_s), servers).quantile_s(q)
+            quantile = ManyServers(middle, exponential(1 / mean_s), servers).quantile_s(q)
         low, high = (middle, high) if quantile + base_s < below_s else (low, middle)
     return low

@@ -16,7 +16,7 @@ from redline.model.limits import Knee
 from redline.search import Proposal, Search
 from redline.search.curve import curve, knee, rates_for_curve
 from redline.search.overload import judge_overload, overload_plan
-from redline.selftest.truth import Deterministic, Exponential
+from redline.selftest.truth import deterministic, exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
 from tests.fakes.queues import Queue
@@ -38,13 +38,13 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("M/M/1, 2000/s", Queue(Exponential(2000)), lambda rate: 1 / (2000 - rate)),
+    Setting("M/M/1, 2000/s", Queue(exponential(2000)), lambda rate: 1 / (2000 - rate)),
     Setting(
         "M/D/1, 2000/s",
-        Queue(Deterministic(1 / 2000)),
+        Queue(deterministic(1 / 2000)),
         lambda rate: (1 + (rate / 2000) / (2 * (1 - rate / 2000))) / 2000,
     ),
-    Setting("M/M/1, 2000/s, 5 ms base", Queue(Exponential(2000), base_s=0.005), lambda rate: 0.005 + 1 / (2000 - rate)),
+    Setting("M/M/1, 2000/s, 5 ms base", Queue(exponential(2000), base_s=0.005), lambda rate: 0.005 + 1 / (2000 - rate)),
 )
 
 

@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 from redline.model import Objective
 from redline.search import Search, Settings, hopeless
-from redline.selftest.truth import Deterministic, Exponential
+from redline.selftest.truth import deterministic, exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue, searched, true_limit
 
@@ -51,7 +51,7 @@ class Setting:
 
     def queue(self) -> Queue:
         mean_s = self.servers / self.capacity
-        service = Deterministic(mean_s) if self.kind == "md1" else Exponential(1 / mean_s)
+        service = deterministic(mean_s) if self.kind == "md1" else exponential(1 / mean_s)
         return Queue(service, servers=self.servers, base_s=self.base_s, drift=self._drift())
 
     def _drift(self) -> Callable[[Generator], float]:
@@ -142,7 +142,7 @@ def row(setting: Setting, searches: int) -> str:
 
 def false_alarms(load: float, searches: int) -> tuple[float, float]:
     """The share of probes at that share of the capacity that are called hopeless, and after how many seconds."""
-    queue, rng = Queue(Exponential(2000.0)), np.random.default_rng(17)
+    queue, rng = Queue(exponential(2000.0)), np.random.default_rng(17)
     probes = [queue.probe(load * 2000, rng) for _ in range(searches)]
     called = [probe.seconds for probe in probes if probe.hopeless or hopeless(probe.timed)]
     return len(called) / searches, float(np.median(called)) if called else float("nan")

@@ -10,7 +10,7 @@ from math import log
 import numpy as np
 
 from redline.search import Limit, Search, Settings
-from redline.selftest.truth import Exponential
+from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue, searched_on_starts
 
@@ -26,7 +26,7 @@ def found(seed: int, sigma: float, trials: int = 3) -> Limit:
     search = Search({"good": parse_objectives("p99 < 5ms")}, Settings(start_per_s=2500, trials=trials))
 
     def start(number: int) -> Queue:
-        return Queue(Exponential(CAPACITY * float(factors[number])), seconds=4.0)
+        return Queue(exponential(CAPACITY * float(factors[number])), seconds=4.0)
 
     searched_on_starts(search, start, seed)
     (limit,) = search.limits()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings
-from redline.selftest.truth import Exponential
+from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import cliff, probe
 from tests.fakes.queues import Queue, searched, true_limit
@@ -184,7 +184,7 @@ def test_a_load_generator_that_was_late_once_is_asked_again() -> None:
 
 def test_errors_below_a_far_edge_do_not_drive_the_search_there() -> None:
     rng = np.random.default_rng(12)
-    queue = Queue(Exponential(6000.0))
+    queue = Queue(exponential(6000.0))
 
     def server(rate: float) -> Evidence:
         found = queue.probe(rate, rng)
@@ -212,7 +212,7 @@ def test_without_a_failure_the_probes_are_exhausted() -> None:
 
 def test_two_sets_of_objectives_share_their_probes() -> None:
     search = Search({"good": GOOD[:1], "acceptable": ACCEPTABLE}, Settings(start_per_s=900, probes=16))
-    queue = Queue(Exponential(2000.0))
+    queue = Queue(exponential(2000.0))
     searched(search, queue, 8)
     good, acceptable = search.limits()
     for limit, below_s in ((good, 0.02), (acceptable, 0.2)):

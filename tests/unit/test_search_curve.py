@@ -11,7 +11,7 @@ from redline.analysis.limits import probe
 from redline.model import Histogram
 from redline.model.limits import CurvePoint, Knee, LimitProbe
 from redline.search.curve import curve, knee, quantile_known, rates_for_curve
-from redline.selftest.truth import Deterministic, Exponential
+from redline.selftest.truth import deterministic, exponential
 from tests.fakes.queues import Queue
 
 MU = 2000.0
@@ -61,7 +61,7 @@ def test_of_mm1_it_is_at_half_of_the_capacity_wherever_the_points_are() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_simulated_probes_show_it_too(seed: int) -> None:
-    at = found(curve(probes_of(Queue(Exponential(MU)), seed=seed)))
+    at = found(curve(probes_of(Queue(exponential(MU)), seed=seed)))
     assert at.low_per_s < MU / 2 < at.high_per_s
     assert at.share == pytest.approx(0.5, abs=0.12)
 
@@ -104,7 +104,7 @@ def test_it_is_within_what_was_tried(pairs: list[tuple[float, float]]) -> None:
 
 
 def test_probes_of_one_rate_are_one_point_with_all_their_counts() -> None:
-    probes = probes_of(Queue(Deterministic(1 / MU)), (0.5, 0.5, 0.3))
+    probes = probes_of(Queue(deterministic(1 / MU)), (0.5, 0.5, 0.3))
     low, high = curve(probes)
     assert (low.probes, high.probes) == (1, 2)
     assert high.seconds == pytest.approx(10)
@@ -114,13 +114,13 @@ def test_probes_of_one_rate_are_one_point_with_all_their_counts() -> None:
 
 
 def test_a_rate_that_was_borne_once_and_once_not_is_two_points() -> None:
-    (one,) = probes_of(Queue(Exponential(MU)), (0.9,))
+    (one,) = probes_of(Queue(exponential(MU)), (0.9,))
     points = curve([one, one.model_copy(update={"overloaded": True})])
     assert [each.overloaded for each in points] == [False, True]
 
 
 def test_what_the_client_limited_is_not_in_it() -> None:
-    (one,) = probes_of(Queue(Exponential(MU)), (0.5,))
+    (one,) = probes_of(Queue(exponential(MU)), (0.5,))
     assert curve([one.model_copy(update={"client": "all 1 connections were busy"})]) == ()
 
 

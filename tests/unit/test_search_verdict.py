@@ -9,7 +9,7 @@ from redline.model import Histogram
 from redline.search import Evidence, Slice, growth, hopeless
 from redline.search.evidence import overloaded
 from redline.search.steps import TriedRate, bounds, verdict
-from redline.selftest.truth import Exponential
+from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import MS, probe
 from tests.fakes.queues import Queue, evidence
@@ -55,7 +55,7 @@ def test_a_queue_that_only_grows_has_failed_however_fast_it_still_answers() -> N
 
 def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() -> None:
     rng = np.random.default_rng(3)
-    queue = Queue(Exponential(2000.0))
+    queue = Queue(exponential(2000.0))
     told = [verdict((queue.probe(1770, rng),), GOOD[0]) for _ in range(40)]
     assert told.count("unclear") >= 30
 
@@ -68,20 +68,20 @@ def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
 
 def test_what_is_far_from_the_limit_has_passed() -> None:
     rng = np.random.default_rng(6)
-    told = [verdict((Queue(Exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
+    told = [verdict((Queue(exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
     assert told.count("passed") >= 18
 
 
 @pytest.mark.parametrize("load", [0.5, 0.9, 1.0])
 def test_a_queue_that_keeps_up_is_not_called_hopeless(load: float) -> None:
     rng = np.random.default_rng(4)
-    queue = Queue(Exponential(2000.0))
+    queue = Queue(exponential(2000.0))
     assert not any(queue.probe(load * 2000, rng).hopeless for _ in range(60))
 
 
 def test_an_overloaded_one_is_within_two_seconds() -> None:
     rng = np.random.default_rng(5)
-    probes = [Queue(Exponential(2000.0)).probe(3000, rng) for _ in range(20)]
+    probes = [Queue(exponential(2000.0)).probe(3000, rng) for _ in range(20)]
     assert all(each.hopeless and each.seconds <= 2 for each in probes)
 
 
@@ -126,5 +126,5 @@ def test_while_nothing_has_ended_patience_decides() -> None:
 @pytest.mark.parametrize("load", [1.2, 2, 10, 50])
 def test_far_past_its_capacity_a_server_is_hopeless_soon(load: float) -> None:
     rng = np.random.default_rng(9)
-    probes = [Queue(Exponential(2000.0), warmup_s=warmup).probe(load * 2000, rng) for warmup in (0.0, 0.2, 1.0)]
+    probes = [Queue(exponential(2000.0), warmup_s=warmup).probe(load * 2000, rng) for warmup in (0.0, 0.2, 1.0)]
     assert all(each.hopeless and each.seconds <= 2.5 for each in probes)

@@ -4,22 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from redline.selftest.arrivals import ALPHA, against_uniform, even_lateness, exponential_gaps, kolmogorov
+from redline.selftest.judge import ALPHA, against_uniform, even_lateness, exponential_gaps
 
 N = 2000
-
-
-def test_the_distance_is_that_of_scipy() -> None:
-    shares = np.random.default_rng(1).random(N)
-    fit = against_uniform(shares)
-    reference = stats.kstest(shares, "uniform")
-    assert fit.distance == pytest.approx(reference.statistic)
-    assert fit.p_value == pytest.approx(reference.pvalue, abs=0.01)
-
-
-@pytest.mark.parametrize("x", [0.3, 0.5, 1.0, 1.5, 2.5])
-def test_kolmogorovs_distribution(x: float) -> None:
-    assert kolmogorov(x) == pytest.approx(stats.kstwobign.sf(x), abs=1e-9)
 
 
 def test_the_critical_distance_has_its_probability() -> None:

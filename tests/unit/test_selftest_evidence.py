@@ -7,10 +7,9 @@ import pytest
 
 from redline.model import Histogram
 from redline.selftest.cases import Case, known_cases
-from redline.selftest.chance import expected
-from redline.selftest.evidence import Ground, Measured, Way, at, judged, lost_share, quantiles, spread_ns
+from redline.selftest.judge import Ground, Measured, Way, at, judged, lost_share, quantiles, spread_ns
 from redline.selftest.results import QUANTILES, Noise, Quantile
-from redline.selftest.truth import Held
+from redline.selftest.truth import Held, expected
 
 WAY_NS = 30_000.0
 QUIET = Noise(

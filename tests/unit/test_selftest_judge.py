@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from redline.selftest.judge import (
     Machine,
     Truth,
+    UniformFit,
     check_answers,
     check_fit,
     check_late,
@@ -120,10 +121,10 @@ def test_lateness_is_held_to_what_a_sleeper_is_late_by() -> None:
 
 
 def test_a_distance_is_held_to_chance_and_to_late_wake_ups() -> None:
-    assert check_fit("fit", 0.04, 0.04, 2 * MS, QUIET).judgement == "ok"
-    assert check_fit("fit", 0.05, 0.04, 2 * MS, QUIET).judgement == "off"
-    assert check_fit("fit", 0.05, 0.04, 2 * MS, Machine(sleeper_ns=20 * US)).judgement == "too noisy to say"
-    assert check_fit("fit", 0.06, 0.04, 2 * MS, Machine(sleeper_ns=20 * US)).judgement == "off"
+    assert check_fit("fit", UniformFit(0.04, 0.04), 2 * MS, QUIET).judgement == "ok"
+    assert check_fit("fit", UniformFit(0.05, 0.04), 2 * MS, QUIET).judgement == "off"
+    assert check_fit("fit", UniformFit(0.05, 0.04), 2 * MS, Machine(sleeper_ns=20 * US)).judgement == "too noisy to say"
+    assert check_fit("fit", UniformFit(0.06, 0.04), 2 * MS, Machine(sleeper_ns=20 * US)).judgement == "off"
 
 
 def test_wrong_answers_are_off_on_any_machine() -> None:

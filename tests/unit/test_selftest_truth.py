@@ -7,34 +7,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.selftest.chance import expected, one_server, several_servers
 from redline.selftest.truth import (
-    Alone,
-    Bimodal,
-    Deterministic,
-    Exponential,
     Held,
     Law,
-    LogNormal,
     ManyServers,
     OneServer,
     Service,
-    smallest_s,
+    bimodal,
+    deterministic,
+    expected,
+    exponential,
+    log_normal,
+    one_server,
+    several_servers,
 )
 
 QS = (0.5, 0.9, 0.99, 0.999)
 Z = 4.9
 SERVICES: tuple[Service, ...] = (
-    Exponential(1000),
-    Deterministic(0.001),
-    Bimodal(0.0005, 0.005, 0.1),
-    LogNormal(0.001, 0.8),
+    exponential(1000),
+    deterministic(0.001),
+    bimodal(0.0005, 0.005, 0.1),
+    log_normal(0.001, 0.8),
 )
 
 
 @given(rate=st.floats(1, 1e5), rho=st.floats(0.01, 0.95), q=st.floats(0.01, 0.9999))
 def test_one_exponential_server_is_exponential(rate: float, rho: float, q: float) -> None:
-    law = ManyServers(rate * rho, Exponential(rate))
+    law = ManyServers(rate * rho, exponential(rate))
     assert law.quantile_s(q) == pytest.approx(-math.log(1 - q) / (rate * (1 - rho)), rel=1e-6)
     assert law.erlang_c() == pytest.approx(rho)
 
@@ -42,13 +42,13 @@ def test_one_exponential_server_is_exponential(rate: float, rho: float, q: float
 @pytest.mark.parametrize("q", QS)
 @pytest.mark.parametrize("rho", [0.2, 0.5, 0.8])
 def test_the_transform_knows_the_exponential_queue(q: float, rho: float) -> None:
-    closed = ManyServers(1000 * rho, Exponential(1000)).quantile_s(q)
-    assert OneServer(1000 * rho, Exponential(1000)).quantile_s(q) == pytest.approx(closed, rel=2e-3, abs=2e-6)
+    closed = ManyServers(1000 * rho, exponential(1000)).quantile_s(q)
+    assert OneServer(1000 * rho, exponential(1000)).quantile_s(q) == pytest.approx(closed, rel=2e-3, abs=2e-6)
 
 
 def test_a_deterministic_queue_waits_half_as_long() -> None:
     """Pollaczek and Khinchine's mean: rho S / (2 (1 - rho)), half of the exponential one's."""
-    law = OneServer(800, Deterministic(0.001))
+    law = OneServer(800, deterministic(0.001))
     # The mean is the integral of the quantiles.
     mean = float(np.mean([law.quantile_s(q) for q in (np.arange(4000) + 0.5) / 4000]))
     assert mean == pytest.approx(0.001 + 0.8 * 0.001 / (2 * 0.2), rel=0.01)
@@ -79,7 +79,7 @@ def test_a_queue_of_any_service_is_as_simulated(service: Service) -> None:
 
 @pytest.mark.parametrize("servers", [2, 4])
 def test_several_servers_are_as_simulated(servers: int) -> None:
-    law = ManyServers(800 * servers, Exponential(1000), servers)
+    law = ManyServers(800 * servers, exponential(1000), servers)
     runs = several_servers(law, 64, 10_000, np.random.default_rng(5))
     for q in QS:
         within = (runs <= law.quantile_s(q)).mean(axis=1)
@@ -87,8 +87,8 @@ def test_several_servers_are_as_simulated(servers: int) -> None:
 
 
 def test_equal_rates_of_waiting_and_service_are_no_division_by_zero() -> None:
-    law = ManyServers(1000, Exponential(1000), 2)
-    near = ManyServers(1000.001, Exponential(1000), 2)
+    law = ManyServers(1000, exponential(1000), 2)
+    near = ManyServers(1000.001, exponential(1000), 2)
     assert law.quantile_s(0.99) == pytest.approx(near.quantile_s(0.99), rel=1e-4)
 
 
@@ -107,16 +107,11 @@ def test_a_stop_of_a_second_in_twenty() -> None:
     assert law.quantile_s(0.99) == pytest.approx(0.8)
 
 
-@given(st.floats(0.001, 0.999))
-def test_bisection_finds_the_smallest(q: float) -> None:
-    assert smallest_s(lambda t: t / 10, q, 1e-3) == pytest.approx(10 * q)
-
-
 LAWS: tuple[Law, ...] = (
-    ManyServers(500, Exponential(1000)),
-    ManyServers(3200, Exponential(1000), 4),
-    OneServer(800, Deterministic(0.001)),
-    Alone(LogNormal(0.003, 0.8)),
+    ManyServers(500, exponential(1000)),
+    ManyServers(3200, exponential(1000), 4),
+    OneServer(800, deterministic(0.001)),
+    log_normal(0.003, 0.8),
 )
 
 
@@ -131,7 +126,7 @@ def test_chance_leaves_the_truth_within_its_range(law: Law) -> None:
 
 
 def test_nothing_is_left_to_chance_where_nothing_is_drawn() -> None:
-    (always,) = expected(Alone(Deterministic(0.005)), 100, (0.5,))
+    (always,) = expected(deterministic(0.005), 100, (0.5,))
     assert always.low_s == pytest.approx(0.005)
     assert always.high_s == pytest.approx(0.005)
     (held,) = expected(Held(1.0, 0.1), 10_000, (0.99,))
@@ -139,6 +134,6 @@ def test_nothing_is_left_to_chance_where_nothing_is_drawn() -> None:
 
 
 def test_a_percentile_on_the_edge_of_two_modes_may_be_either() -> None:
-    (edge,) = expected(Alone(Bimodal(0.001, 0.01, 0.05)), 1000, (0.95,))
+    (edge,) = expected(bimodal(0.001, 0.01, 0.05), 1000, (0.95,))
     assert edge.low_s <= 0.001
     assert edge.high_s >= 0.01

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.quantities import duration, integer, percent, significant
-from redline.selftest.evidence import at
+from redline.selftest.judge import at
 from redline.selftest.results import CaseResult, Check, Judgement, Noise, PeerAnswer, Point, Quantile, SelftestResult
 
 _STYLES: dict[Judgement, str] = {"ok": "green", "off": "red", "too noisy to say": "yellow"}

@@ -1,1 +1,1 @@
-"""Redline held to known answers: `truth`, `chance`, `arrivals` and `judge` are pure, the rest runs the cases."""
+"""Redline held to known answers: `truth`, `cases` and `judge` are pure, the rest runs the cases."""

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from redline.model import Open
 from redline.selftest.results import QUANTILES
 from redline.selftest.truth import (
-    Alone,
-    Bimodal,
-    Deterministic,
-    Exponential,
     Held,
     Law,
-    LogNormal,
     ManyServers,
     OneServer,
+    bimodal,
+    deterministic,
+    exponential,
+    log_normal,
 )
 
 ARRIVALS = "arrivals"
@@ -27,9 +26,8 @@ class Case:
     """One known case.
 
     `law` is None where the round trip is all there is. `spreads` is by how much lost time grows before it is caught
-    up: 1 / (1 - rho) in a queue. `stop_s` is for how long the server is stopped, once. Of a case with `whole_periods`
-    the slices are not compared: they hold different shares of a period. `goals` are those that differ from the general
-    ones.
+    up: 1 / (1 - rho) in a queue. `stop_s` is for how long the server is stopped, once. `goals` are those that differ
+    from the general ones.
     """
 
     name: str
@@ -40,7 +38,6 @@ class Case:
     law: Law | None
     spreads: float = 1.0
     stop_s: float = 0.0
-    whole_periods: bool = False
     goals: dict[float, float] = field(default_factory=dict)
     late_p99_goal_ns: float | None = None
     quantiles: tuple[float, ...] = QUANTILES
@@ -61,22 +58,6 @@ class Case:
         return self.load.rate_per_s or 0.0
 
 
-def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
-    """All of them, each as long as it needs, or that long."""
-    return (
-        _null(seconds or 4),
-        _fixed(seconds or 4),
-        _exponential("mm1-50", 5000, 10_000, seconds or 7),
-        _exponential("mm1-80", 8000, 10_000, seconds or 8),
-        _deterministic(8000, 100, seconds or 8),
-        _bimodal(seconds or 4),
-        _lognormal(seconds or 4),
-        _exponential("mm4", 8000, 2500, seconds or 8, servers=4),
-        _stall(seconds or 9),
-        _stop(seconds or 20),
-    )
-
-
 def even(rate_per_s: float, connections: int = 256) -> Open:
     """Arrivals at even distances."""
     return Open(rate_per_s=rate_per_s, arrivals="uniform", connections=connections)
@@ -87,99 +68,81 @@ def poisson(rate_per_s: float, connections: int = 512) -> Open:
     return Open(rate_per_s=rate_per_s, arrivals="poisson", connections=connections)
 
 
-def _null(seconds: float) -> Case:
-    return Case(
-        "null",
-        "answers at once: what constant rate adds to the round trip",
-        ("null",),
-        even(20_000, 64),
-        seconds,
-        None,
-        goals={0.5: 10_000, 0.9: 30_000, 0.99: 30_000, 0.999: 30_000},
-        late_p99_goal_ns=50_000,
+def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
+    """All of them, each as long as it needs, or that long."""
+    stalls_every_ms = 1000 if seconds is None or seconds >= 2 else round(seconds * 500)
+    stopped_of_s = seconds or 20
+    stop_s = STOPPED_SHARE * stopped_of_s
+    return (
+        Case(
+            "null",
+            "answers at once: what constant rate adds to the round trip",
+            ("null",),
+            even(20_000, 64),
+            seconds or 4,
+            None,
+            goals={0.5: 10_000, 0.9: 30_000, 0.99: 30_000, 0.999: 30_000},
+            late_p99_goal_ns=50_000,
+        ),
+        Case("fixed", "5 ms, always", ("fixed", "--delay", "5ms"), even(10_000), seconds or 4, deterministic(0.005)),
+        _exponential("mm1-50", 5000, 10_000, seconds or 7),
+        _exponential("mm1-80", 8000, 10_000, seconds or 8),
+        Case(
+            "md1",
+            "M/D/1 at 80%: one worker, 100 us each",
+            ("deterministic", "--service", "100us"),
+            poisson(8000),
+            seconds or 8,
+            OneServer(8000, deterministic(100e-6)),
+            spreads=1 / (1 - 0.8),
+        ),
+        Case(
+            "bimodal",
+            "2 ms, but 20 ms for one in 20; nobody waits for another",
+            ("bimodal", "--fast", "2ms", "--slow", "20ms", "--share", "0.05", "--seed", "12", *_PARALLEL),
+            even(10_000),
+            seconds or 4,
+            bimodal(0.002, 0.020, 0.05),
+        ),
+        Case(
+            "lognormal",
+            "log-normal, median 3 ms, sigma 0.8; nobody waits for another",
+            ("lognormal", "--median", "3ms", "--sigma", "0.8", "--seed", "13", *_PARALLEL),
+            even(10_000),
+            seconds or 4,
+            log_normal(0.003, 0.8),
+        ),
+        _exponential("mm4", 8000, 2500, seconds or 8, servers=4),
+        Case(
+            "stall",
+            f"holds everything for {stalls_every_ms // 10} ms of every {stalls_every_ms} ms",
+            ("stall", "--every", f"{stalls_every_ms}ms", "--for", f"{stalls_every_ms // 10}ms"),
+            even(1000),
+            seconds or 9,
+            Held(stalls_every_ms / 1000, stalls_every_ms / 10_000),
+        ),
+        Case(
+            "stop",
+            f"answers at once, but is stopped once (SIGSTOP), for {stop_s:g} s of {stopped_of_s:g} s",
+            ("null",),
+            even(500, 1024),
+            stopped_of_s,
+            Held(stopped_of_s, stop_s),
+            stop_s=stop_s,
+            quantiles=(0.5, 0.9, 0.95, 0.99, 0.999, 1.0),
+        ),
     )
-
-
-def _fixed(seconds: float) -> Case:
-    law = Alone(Deterministic(0.005))
-    return Case("fixed", "5 ms, always", ("fixed", "--delay", "5ms"), even(10_000), seconds, law)
 
 
 def _exponential(name: str, arrivals: float, rate: float, seconds: float, servers: int = 1) -> Case:
     load = arrivals / rate / servers
+    workers = ("--servers", str(servers)) if servers > 1 else ()
     return Case(
         name,
         f"M/M/{servers} at {load:.0%}: {servers} worker{'s'[: servers - 1]}, {rate:,.0f}/s each",
-        ("exponential", "--rate", f"{rate:.0f}", "--seed", "11", *_workers(servers)),
+        ("exponential", "--rate", f"{rate:.0f}", "--seed", "11", *workers),
         poisson(arrivals),
         seconds,
-        ManyServers(arrivals, Exponential(rate), servers),
+        ManyServers(arrivals, exponential(rate), servers),
         spreads=1 / (1 - load),
-    )
-
-
-def _workers(servers: int) -> tuple[str, ...]:
-    return ("--servers", str(servers)) if servers > 1 else ()
-
-
-def _deterministic(arrivals: float, service_us: int, seconds: float) -> Case:
-    load = arrivals * service_us / 1e6
-    return Case(
-        "md1",
-        f"M/D/1 at {load:.0%}: one worker, {service_us} us each",
-        ("deterministic", "--service", f"{service_us}us"),
-        poisson(arrivals),
-        seconds,
-        OneServer(arrivals, Deterministic(service_us / 1e6)),
-        spreads=1 / (1 - load),
-    )
-
-
-def _bimodal(seconds: float) -> Case:
-    return Case(
-        "bimodal",
-        "2 ms, but 20 ms for one in 20; nobody waits for another",
-        ("bimodal", "--fast", "2ms", "--slow", "20ms", "--share", "0.05", "--seed", "12", *_PARALLEL),
-        even(10_000),
-        seconds,
-        Alone(Bimodal(0.002, 0.020, 0.05)),
-    )
-
-
-def _lognormal(seconds: float) -> Case:
-    return Case(
-        "lognormal",
-        "log-normal, median 3 ms, sigma 0.8; nobody waits for another",
-        ("lognormal", "--median", "3ms", "--sigma", "0.8", "--seed", "13", *_PARALLEL),
-        even(10_000),
-        seconds,
-        Alone(LogNormal(0.003, 0.8)),
-    )
-
-
-def _stall(seconds: float) -> Case:
-    every_ms = 1000 if seconds >= 2 else round(seconds * 500)
-    return Case(
-        "stall",
-        f"holds everything for {every_ms // 10} ms of every {every_ms} ms",
-        ("stall", "--every", f"{every_ms}ms", "--for", f"{every_ms // 10}ms"),
-        even(1000),
-        seconds,
-        Held(every_ms / 1000, every_ms / 10_000),
-        whole_periods=True,
-    )
-
-
-def _stop(seconds: float) -> Case:
-    stop_s = STOPPED_SHARE * seconds
-    return Case(
-        "stop",
-        f"answers at once, but is stopped once (SIGSTOP), for {stop_s:g} s of {seconds:g} s",
-        ("null",),
-        even(500, 1024),
-        seconds,
-        Held(seconds, stop_s),
-        stop_s=stop_s,
-        quantiles=(0.5, 0.9, 0.95, 0.99, 0.999, 1.0),
-        whole_periods=True,
     )

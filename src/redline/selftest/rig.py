@@ -1,6 +1,8 @@
 """One load on one server, and all that was observed of it: the only part of the selftest that measures."""
 
 import contextlib
+import gc
+import json
 import os
 import signal
 import subprocess
@@ -12,12 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from redline.errors import DriveError, LaunchError
+from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import (
     Cell,
     Closed,
     Expected,
     Failure,
+    Histogram,
     Interval,
     Load,
     Open,
@@ -30,12 +33,13 @@ from redline.model import (
     Variant,
 )
 from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Endpoint, RunningServer
+from redline.ports import Endpoint, Placement, RunningServer
 from redline.running.record import LoadOptions, Tools, record_load
-from redline.selftest.oracle import Oracle, own_lateness
 from redline.selftest.results import Quantile
+from redline.suite import load_catalogue
 
 PATH = "/path0"
 WARMUP_NS = 500_000_000
@@ -44,6 +48,51 @@ _SEED = 1
 STOPPED_AFTER_SHARE = 0.4
 """Of the measurement, after which a server is stopped."""
 _ENDS_WITHIN_S = 10.0
+_ENTRY = "oracle.null"
+_KEYS = {0.5: "late_p50_ns", 0.9: "late_p90_ns", 0.99: "late_p99_ns", 0.999: "late_p999_ns", 1.0: "late_max_ns"}
+_PERIOD_S = 0.001
+_SLACK = Path("/proc/self/timerslack_ns")
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The built oracle. Raises what the catalogue's launcher raises."""
+
+    launcher: ProcessLauncher
+    null: Variant
+    placement: Placement
+
+    @contextlib.contextmanager
+    def running(self, arguments: tuple[str, ...], log: Path) -> Iterator[ProcessServer]:
+        """A fresh one in that mode; its output goes to `log`."""
+        entry = self.null.catalogued
+        command = (entry.start.command[0], *arguments, "--port", "{port}")
+        start = entry.start.model_copy(update={"command": command})
+        variant = Variant(entry=entry.model_copy(update={"start": start}))
+        with self.launcher.running(variant, self.placement, log) as server:
+            yield server
+
+
+def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: Callable[[str], None]) -> Oracle:
+    """The oracle of this catalogue, built when it has to be. Raises BuildError, and UsageError when it has none."""
+    entry = load_catalogue(catalogue).servers.get(_ENTRY)
+    if entry is None:
+        raise UsageError(
+            f"{catalogue} has no {_ENTRY}, the server with known answers",
+            hint="run it inside a checkout of Redline",
+        )
+    launcher, null = ProcessLauncher(catalogue, cache), Variant(entry=entry)
+    launcher.build((null,), lambda building: progress(building.line)).hash_of(null.slug)
+    return Oracle(launcher, null, placement)
+
+
+def own_lateness(log: Path) -> tuple[Quantile, ...]:
+    """What an oracle that has ended said of its own lateness; nothing for one that answers at once."""
+    for line in reversed(log.read_text(errors="replace").splitlines()):
+        if line.startswith("{"):
+            lateness = json.loads(line)
+            return tuple(Quantile(q=q, ns=lateness[name]) for q, name in _KEYS.items() if name in lateness)
+    return ()
 
 
 @dataclass(frozen=True)
@@ -214,3 +263,33 @@ def _recorder(cpus: tuple[int, ...]) -> Iterator[_Recorder]:
     finally:
         process.kill()
         process.communicate()
+
+
+def wake_ups(seconds: float, cpus: tuple[int, ...]) -> Histogram:
+    """The lateness of a wake-up every millisecond, on these cores (empty: any), by absolute due times."""
+    late_ns = []
+    with on_cores(cpus), _precise():
+        due_ns = time.monotonic_ns()
+        for _ in range(max(1, round(seconds / _PERIOD_S))):
+            due_ns += round(_PERIOD_S * 1e9)
+            time.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
+            now_ns = time.monotonic_ns()
+            late_ns.append(max(0, now_ns - due_ns))
+            due_ns = max(due_ns, now_ns)
+    return Histogram.of(late_ns)
+
+
+@contextlib.contextmanager
+def _precise() -> Iterator[None]:
+    """With timers to the nanosecond (the kernel groups them by 50 us otherwise), and no collector."""
+    slack = ""
+    with contextlib.suppress(OSError):
+        slack = _SLACK.read_text()
+        _SLACK.write_text("1")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        with contextlib.suppress(OSError):
+            _SLACK.write_text(slack)

@@ -6,28 +6,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from redline.errors import DriveError
 from redline.model import Closed, Histogram, Load, Open, Think, Traffic
 from redline.peers import Peer, PeerLoad, run_peer
 from redline.plugins.linux.host import Host
-from redline.selftest import arrivals, evidence
 from redline.selftest.cases import ARRIVALS, Case, even, poisson
-from redline.selftest.chance import Chance, expected
-from redline.selftest.evidence import Ground, Measured, Way
-from redline.selftest.judge import check_answers, check_fit, check_late, worst
-from redline.selftest.results import (
-    CaseResult,
-    Check,
-    MachineFacts,
-    PeerAnswer,
-    Quantile,
-    SelftestResult,
+from redline.selftest.judge import (
+    Ground,
+    Measured,
+    Way,
+    against_uniform,
+    at,
+    check_answers,
+    check_fit,
+    check_late,
+    even_lateness,
+    exponential_gaps,
+    judged,
+    noise,
+    quantiles,
+    slices,
+    worst,
 )
-from redline.selftest.rig import STOPPED_AFTER_SHARE, Observed, Rig
-from redline.selftest.sleeper import wake_ups
-from redline.selftest.truth import Held
+from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Quantile, SelftestResult
+from redline.selftest.rig import STOPPED_AFTER_SHARE, Observed, Rig, wake_ups
+from redline.selftest.truth import Chance, Held, expected
 from redline.suite.load_text import load_text
 
 ROUND_TRIP_S = 1.5
@@ -83,6 +87,15 @@ class _Run:
     peers: tuple[PeerAnswer, ...]
 
 
+@dataclass(frozen=True)
+class _Arrivals:
+    """A load on the recorder of arrivals, and when it read each request."""
+
+    shape: Open
+    observed: Observed
+    came_unix_ns: tuple[int, ...]
+
+
 def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
     """All of it; `begin` is called with what comes next. Raises BuildError, LaunchError and DriveError."""
     cpus = rig.oracle.placement.engine_cpus[:1]
@@ -95,21 +108,24 @@ def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestR
         begin(case.name)
         observed = rig.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
         runs.append(_Run(case, observed, _peer_answers(plan.peers, case, rig, begin)))
-    seen = _record_arrivals(plan, rig, begin)
+    arrived = []
+    for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)) if plan.arrivals else ():
+        begin(f"{ARRIVALS}, {shape.arrivals}")
+        arrived.append(_Arrivals(shape, *rig.record_arrivals(shape, plan.length(ARRIVALS_S))))
     begin("the round trip, again")
     awake, resting = (Way(*both) for both in zip(before, _round_trips(plan, rig), strict=True))
     ground = Ground(awake, resting, Histogram.merged((slept, wake_ups(plan.length(_SLEPT_S), cpus))))
-    cases = [_judged(each, ground, each_ns) for each in runs] + _judged_arrivals(seen, ground)
+    cases = [_judged(each, ground, each_ns) for each in runs] + [_judged_arrivals(each, ground) for each in arrived]
     judgements = [point.judgement for case in cases for point in case.points]
     judgements += [check.judgement for case in cases for check in case.checks]
     return SelftestResult(
         judgement=worst(judgements),
         machine=_machine(rig),
-        round_trip=evidence.quantiles(awake.both),
+        round_trip=quantiles(awake.both),
         round_trip_drift_ns=awake.drift_ns,
-        resting_round_trip=evidence.quantiles(resting.both),
+        resting_round_trip=quantiles(resting.both),
         resting_round_trip_drift_ns=resting.drift_ns,
-        sleeper=evidence.quantiles(ground.sleeper),
+        sleeper=quantiles(ground.sleeper),
         cases=tuple(cases),
     )
 
@@ -162,46 +178,79 @@ def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
 
 def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:
     case, traffic = run.case, run.observed.traffic
-    seen = evidence.noise(run.observed.recording, traffic, run.observed.server_late, os.cpu_count() or 1)
+    held = case.law if isinstance(case.law, Held) else Held(1.0, 0.0)
     measured = Measured(
         response=traffic.response,
         lateness=traffic.lateness,
-        slices=() if case.whole_periods else evidence.slices(traffic),
-        seen=seen,
+        slices=() if held.for_s else slices(traffic),  # they hold different shares of a period
+        seen=_noise(run.observed),
         spreads=case.spreads,
-        burst_ns=_held_together(case) * each_ns,
+        burst_ns=case.rate_per_s * held.for_s * each_ns,
         goals=case.goals,
         idles=case.idles,
-        held_share=case.law.for_s / case.law.every_s if isinstance(case.law, Held) else 0.0,
-        held_ns=case.law.for_s * 1e9 if isinstance(case.law, Held) else 0.0,
+        held_share=held.for_s / held.every_s,
+        held_ns=held.for_s * 1e9,
     )
-    checks = [_answers(traffic, measured, ground)]
+    checks = []
     if case.late_p99_goal_ns is not None:
-        late = evidence.at(seen.engine_late, 0.99)
+        late = at(measured.seen.engine_late, 0.99)
         name = f"send lateness p99 at {case.rate_per_s:,.0f}/s"
         checks.append(check_late(name, 0.99, late, case.late_p99_goal_ns, measured.machine(ground, 0.99)))
+    points = judged(measured, _chances(case, run.observed), ground)
+    load = _load_text(case.load, case.seconds)
+    result = _result(traffic, measured, ground, name=case.name, about=case.about, load=load, checks=checks)
+    return result.model_copy(update={"points": points, "peers": run.peers})
+
+
+def _judged_arrivals(seen: _Arrivals, ground: Ground) -> CaseResult:
+    """Arrivals within the window but for its edges (a request is due before it comes), in s from its beginning."""
+    shape, traffic = seen.shape, seen.observed.traffic
+    measured = Measured(traffic.response, traffic.lateness, (), _noise(seen.observed), 1.0, 0.0, {})
+    begin_ns, end_ns = traffic.window_unix_ns
+    length_s = (end_ns - begin_ns) / 1e9 - 2 * _MARGIN_S
+    times_s = (np.asarray(seen.came_unix_ns) - begin_ns) / 1e9 - _MARGIN_S
+    times_s = times_s[(times_s >= 0) & (times_s < length_s)]
+    fits = {"times of arrival": against_uniform(times_s / length_s)}
+    if shape.arrivals == "poisson":
+        fits["gaps between arrivals"] = exponential_gaps(times_s, _ARRIVALS_PER_S)
+    machine = measured.machine(ground, 0.99)
+    checks = [check_fit(name, fit, 1e9 / _ARRIVALS_PER_S, machine) for name, fit in fits.items()]
+    if shape.arrivals == "uniform":
+        # Where none came, by all of the measurement.
+        behind_s = (
+            float(np.quantile(even_lateness(times_s, _ARRIVALS_PER_S), 0.99)) if len(times_s) else traffic.seconds
+        )
+        checks.append(check_late("p99 behind an even schedule", 0.99, behind_s * 1e9, _BEHIND_NS, machine))
+    about = "arrivals as another process saw them, against the schedule (Kolmogorov-Smirnov)"
+    name = f"{ARRIVALS}-{shape.arrivals}"
+    load = _load_text(shape, traffic.seconds)
+    return _result(traffic, measured, ground, name=name, about=about, load=load, checks=checks)
+
+
+def _result(  # noqa: PLR0913 - what differs between cases
+    traffic: Traffic, measured: Measured, ground: Ground, *, name: str, about: str, load: str, checks: list[Check]
+) -> CaseResult:
+    outcomes = traffic.counts.outcomes
+    overdue = outcomes.timeout + outcomes.in_flight + outcomes.unsent
+    answers = check_answers(outcomes.errors - overdue, overdue, measured.machine(ground, 1.0))
     return CaseResult(
-        name=case.name,
-        about=case.about,
-        load=_load_text(case.load, case.seconds),
+        name=name,
+        about=about,
+        load=load,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         requests=traffic.counts.due,
-        points=evidence.judged(measured, _chances(case, run.observed), ground),
-        checks=tuple(checks),
-        noise=seen,
-        peers=run.peers,
+        points=(),
+        checks=(answers, *checks),
+        noise=measured.seen,
     )
 
 
-def _answers(traffic: Traffic, measured: Measured, ground: Ground) -> Check:
-    outcomes = traffic.counts.outcomes
-    overdue = outcomes.timeout + outcomes.in_flight + outcomes.unsent
-    return check_answers(outcomes.errors - overdue, overdue, measured.machine(ground, 1.0))
+def _load_text(shape: Open, seconds: float) -> str:
+    return load_text(Load(name="known", shape=shape, duration_ns=round(seconds * 1e9)))
 
 
-def _held_together(case: Case) -> float:
-    """How many requests are held at once, and so answered one after the other at the end."""
-    return case.rate_per_s * case.law.for_s if isinstance(case.law, Held) else 0.0
+def _noise(observed: Observed) -> Noise:
+    return noise(observed.recording, observed.traffic, observed.server_late, os.cpu_count() or 1)
 
 
 def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
@@ -210,83 +259,6 @@ def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
         return tuple(Chance(q, 0.0, 0.0, 0.0) for q in case.quantiles)
     law = Held(case.seconds, observed.stopped_s) if case.stop_s else case.law
     return expected(law, observed.traffic.counts.due, case.quantiles)
-
-
-def _record_arrivals(
-    plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]
-) -> tuple[tuple[Open, Observed, tuple[int, ...]], ...]:
-    if not plan.arrivals:
-        return ()
-    found = []
-    for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)):
-        begin(f"{ARRIVALS}, {shape.arrivals}")
-        observed, came = rig.record_arrivals(shape, plan.length(ARRIVALS_S))
-        found.append((shape, observed, came))
-    return tuple(found)
-
-
-def _judged_arrivals(seen: tuple[tuple[Open, Observed, tuple[int, ...]], ...], ground: Ground) -> list[CaseResult]:
-    results = []
-    for shape, observed, came in seen:
-        traffic = observed.traffic
-        noise = evidence.noise(observed.recording, traffic, (), os.cpu_count() or 1)
-        measured = Measured(traffic.response, traffic.lateness, (), noise, 1.0, 0.0, {})
-        machine = measured.machine(ground, 0.99)
-        fits = _fits(shape, observed, came)
-        gap_ns = 1e9 / _ARRIVALS_PER_S
-        checks = [_answers(traffic, measured, ground)]
-        checks += [check_fit(name, fit.distance, fit.critical, gap_ns, machine) for name, fit in fits.items()]
-        if shape.arrivals == "uniform":
-            checks.append(
-                check_late("p99 behind an even schedule", 0.99, _behind_ns(observed, came), _BEHIND_NS, machine)
-            )
-        results.append(
-            CaseResult(
-                name=f"{ARRIVALS}-{shape.arrivals}",
-                about="arrivals as another process saw them, against the schedule (Kolmogorov-Smirnov)",
-                load=_load_text(shape, traffic.seconds),
-                measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
-                requests=traffic.counts.due,
-                points=(),
-                checks=tuple(checks),
-                noise=noise,
-            )
-        )
-    return results
-
-
-def _fits(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...]) -> dict[str, arrivals.UniformFit]:
-    times_s = _within(observed, came_unix_ns)
-    start_s, end_s = _edges_s(observed)
-    fits = {"times of arrival": arrivals.against_uniform((times_s - start_s) / (end_s - start_s))}
-    if shape.arrivals == "poisson":
-        fits["gaps between arrivals"] = arrivals.exponential_gaps(times_s, _ARRIVALS_PER_S)
-    return fits
-
-
-def _within(observed: Observed, came_unix_ns: tuple[int, ...]) -> NDArray[np.float64]:
-    """What came within the window but for its edges (a request is due before it comes), in s from its start."""
-    start_s, end_s = _edges_s(observed)
-    origin_ns = observed.traffic.window_unix_ns[0]
-    times_s = np.asarray([(at - origin_ns) / 1e9 for at in came_unix_ns])
-    return np.asarray(times_s[(times_s >= start_s) & (times_s < end_s)])
-
-
-def _behind_ns(observed: Observed, came_unix_ns: tuple[int, ...]) -> float:
-    """By how much 99% are at most behind an even schedule; where none came, by all of the measurement."""
-    within = _within(observed, came_unix_ns)
-    if len(within) == 0:
-        return observed.traffic.seconds * 1e9
-    return float(np.quantile(arrivals.even_lateness(within, _ARRIVALS_PER_S), 0.99)) * 1e9
-
-
-def _edges_s(observed: Observed) -> tuple[float, float]:
-    start_ns, end_ns = observed.traffic.window_unix_ns
-    return _MARGIN_S, (end_ns - start_ns) / 1e9 - _MARGIN_S
-
-
-def _load_text(shape: Open, seconds: float) -> str:
-    return load_text(Load(name="known", shape=shape, duration_ns=round(seconds * 1e9)))
 
 
 def _machine(rig: Rig) -> MachineFacts:

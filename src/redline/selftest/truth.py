@@ -1,22 +1,96 @@
-"""Response times that are known before anything is measured.
+"""Response times that are known before anything is measured, and what chance does to a run of finite length.
 
 Each law gives the quantiles of the stationary response time, in seconds. What a machine adds (the round trip) is not
-in them.
+in them. `expected` adds the range in which chance leaves the answer of a run, from simulated runs of the same law and
+number of requests: neighbours in a queue wait together, so n requests hold less information than n independent draws.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize, stats
 
 Floats = NDArray[np.float64]
-_BISECTIONS = 200
 _CELLS = 1 << 17
 _CELLS_PER_SERVICE = 1000
+RUNS = 120
+WIDTH = 3.29
+"""Of the range in standard deviations: 99.9%, because a selftest judges some fifty points and should not err in one."""
+_BEFORE = 4000
+_VALUES_AT_ONCE = 4_000_000
+_PIECES = 4
+
+
+@dataclass(frozen=True)
+class Service:
+    """A distribution of service times in seconds: one of scipy's, or `_Steps`."""
+
+    law: Any
+
+    @property
+    def mean_s(self) -> float:
+        """Its mean."""
+        return float(self.law.mean())
+
+    def quantile_s(self, q: float) -> float:
+        """The smallest service time that a share `q` does not exceed."""
+        return float(self.law.ppf(q))
+
+    def share_within(self, t_s: Floats) -> Floats:
+        """The share of service times of at most `t_s`, for each."""
+        return np.asarray(self.law.cdf(t_s))
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        """Independent service times."""
+        return np.asarray(self.law.rvs(size=shape, random_state=rng))
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """`slow_s` with probability `slow_share`, else `fast_s`, the smaller one; with scipy's names."""
+
+    fast_s: float
+    slow_s: float = 0.0
+    slow_share: float = 0.0
+
+    def mean(self) -> float:
+        return self.fast_s + (self.slow_s - self.fast_s) * self.slow_share
+
+    def ppf(self, q: float) -> float:
+        return self.fast_s if q <= 1 - self.slow_share else self.slow_s
+
+    def cdf(self, t_s: Floats) -> Floats:
+        return (1 - self.slow_share) * (t_s >= self.fast_s) + self.slow_share * (t_s >= self.slow_s)
+
+    def rvs(self, size: tuple[int, ...], random_state: np.random.Generator) -> Floats:
+        if not self.slow_share:
+            return np.full(size, self.fast_s)
+        return np.where(random_state.random(size) < self.slow_share, self.slow_s, self.fast_s)
+
+
+def exponential(rate_per_s: float) -> Service:
+    """Memoryless, with this rate as its inverse mean."""
+    return Service(stats.expon(scale=1 / rate_per_s))
+
+
+def deterministic(each_s: float) -> Service:
+    """Always the same."""
+    return Service(_Steps(each_s))
+
+
+def bimodal(fast_s: float, slow_s: float, slow_share: float) -> Service:
+    """`slow_s` with probability `slow_share`, else `fast_s`, the smaller one."""
+    return Service(_Steps(fast_s, slow_s, slow_share))
+
+
+def log_normal(median_s: float, sigma: float) -> Service:
+    """Its logarithm is normal: `median_s` times e to the power of `sigma` times a standard normal one."""
+    return Service(stats.lognorm(sigma, scale=median_s))
 
 
 class Law(Protocol):
@@ -25,120 +99,6 @@ class Law(Protocol):
     def quantile_s(self, q: float) -> float:
         """What a share `q`, from 0 to below 1, of the response times does not exceed."""
         ...
-
-
-class Service(Protocol):
-    """A distribution of service times in seconds."""
-
-    @property
-    def mean_s(self) -> float:
-        """Its mean."""
-        ...
-
-    def share_within(self, t_s: Floats) -> Floats:
-        """The share of service times of at most `t_s`, for each."""
-        ...
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Independent service times."""
-        ...
-
-
-@dataclass(frozen=True)
-class Exponential:
-    """Memoryless, with `rate_per_s` as its inverse mean."""
-
-    rate_per_s: float
-
-    @property
-    def mean_s(self) -> float:
-        """Its mean."""
-        return 1 / self.rate_per_s
-
-    def share_within(self, t_s: Floats) -> Floats:
-        """1 - exp(-rate t)."""
-        return -np.expm1(-self.rate_per_s * np.maximum(t_s, 0.0))
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Independent service times."""
-        return rng.exponential(1 / self.rate_per_s, shape)
-
-
-@dataclass(frozen=True)
-class Deterministic:
-    """Always the same."""
-
-    each_s: float
-
-    @property
-    def mean_s(self) -> float:
-        """Its mean."""
-        return self.each_s
-
-    def share_within(self, t_s: Floats) -> Floats:
-        """A step."""
-        return (t_s >= self.each_s).astype(np.float64)
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """The same, again and again."""
-        del rng
-        return np.full(shape, self.each_s)
-
-
-@dataclass(frozen=True)
-class Bimodal:
-    """`slow_s` with probability `slow_share`, else `fast_s`, the smaller one."""
-
-    fast_s: float
-    slow_s: float
-    slow_share: float
-
-    @property
-    def mean_s(self) -> float:
-        """Its mean."""
-        return self.fast_s + (self.slow_s - self.fast_s) * self.slow_share
-
-    def share_within(self, t_s: Floats) -> Floats:
-        """Two steps."""
-        return (1 - self.slow_share) * (t_s >= self.fast_s) + self.slow_share * (t_s >= self.slow_s)
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Independent service times."""
-        return np.where(rng.random(shape) < self.slow_share, self.slow_s, self.fast_s)
-
-
-@dataclass(frozen=True)
-class LogNormal:
-    """Its logarithm is normal: `median_s` times e to the power of `sigma` times a standard normal one."""
-
-    median_s: float
-    sigma: float
-
-    @property
-    def mean_s(self) -> float:
-        """Its mean."""
-        return self.median_s * math.exp(self.sigma**2 / 2)
-
-    def share_within(self, t_s: Floats) -> Floats:
-        """The normal distribution at the logarithm."""
-        with np.errstate(divide="ignore"):
-            z = np.log(np.maximum(t_s, 0.0) / self.median_s) / self.sigma
-        return 0.5 * np.asarray([math.erfc(-each / math.sqrt(2)) for each in np.ravel(z)]).reshape(z.shape)
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Independent service times."""
-        return self.median_s * np.exp(self.sigma * rng.standard_normal(shape))
-
-
-@dataclass(frozen=True)
-class Alone:
-    """Every request has a worker of its own: the response time is the service time."""
-
-    service: Service
-
-    def quantile_s(self, q: float) -> float:
-        """By bisection."""
-        return smallest_s(lambda t: float(self.service.share_within(np.asarray([t]))[0]), q, self.service.mean_s)
 
 
 @dataclass(frozen=True)
@@ -151,18 +111,20 @@ class ManyServers:
     """
 
     arrivals_per_s: float
-    service: Exponential
+    service: Service
     servers: int = 1
 
     def quantile_s(self, q: float) -> float:
-        """By bisection."""
-        return smallest_s(lambda t: 1 - self.share_above(t), q, self.service.mean_s)
+        """The root of P(response > t) = 1 - q, by Brent's method."""
+        mu = 1 / self.service.mean_s
+        longest_s = 50 / min(mu, self.servers * mu - self.arrivals_per_s)
+        return float(optimize.brentq(lambda t: self.share_above(t) - (1 - q), 0.0, longest_s, xtol=1e-15))
 
     def share_above(self, t_s: float) -> float:
         """P(response > t)."""
         if t_s <= 0:
             return 1.0
-        mu, waits = self.service.rate_per_s, self.erlang_c()
+        mu, waits = 1 / self.service.mean_s, self.erlang_c()
         gap = self.servers * mu - self.arrivals_per_s
         alone, queued = math.exp(-mu * t_s), math.exp(-gap * t_s)
         if math.isclose(gap, mu, rel_tol=1e-9):
@@ -173,7 +135,7 @@ class ManyServers:
 
     def erlang_c(self) -> float:
         """The probability that a request has to wait, from Erlang's B by its recursion."""
-        offered, blocked = self.arrivals_per_s / self.service.rate_per_s, 1.0
+        offered, blocked = self.arrivals_per_s * self.service.mean_s, 1.0
         for n in range(1, self.servers + 1):
             blocked = offered * blocked / (n + offered * blocked)
         rho = offered / self.servers
@@ -196,7 +158,7 @@ class OneServer:
         """The first point of the grid with so much below it."""
         return float(np.searchsorted(self._cumulative, q)) * self._step_s
 
-    @property
+    @cached_property
     def _step_s(self) -> float:
         return self.service.mean_s / _CELLS_PER_SERVICE
 
@@ -230,14 +192,90 @@ class Held:
         return max(0.0, self.for_s - (1 - q) * self.every_s)
 
 
-def smallest_s(share_within: Callable[[float], float], q: float, start_s: float) -> float:
-    """The smallest t at which a rising `share_within` reaches `q`, by bisection to the precision of doubles."""
-    low, high = 0.0, start_s
-    while share_within(high) < q:
-        low, high = high, high * 2
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if share_within(middle) >= q else (middle, high)
-    return high
+@dataclass(frozen=True)
+class Chance:
+    """The truth at one quantile and the range in which chance leaves a run's answer, all in seconds."""
+
+    q: float
+    truth_s: float
+    low_s: float
+    high_s: float
+
+
+def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -> tuple[Chance, ...]:
+    """For each q (1 is the largest) the truth and its range, for a run of that many requests.
+
+    A law whose every request has a worker of its own is its service itself.
+    """
+    if isinstance(law, Held):
+        return tuple(_of_held(law, requests, q) for q in qs)
+    found = _simulated(_simulation(law), requests, qs, np.random.default_rng(seed))
+    return tuple(_of_runs(law, q, found[:, index]) for index, q in enumerate(qs))
+
+
+def _of_held(law: Held, requests: int, q: float) -> Chance:
+    """Nothing is drawn; but the first and the last period are cut, and each piece of a stop counts to within one."""
+    off = _PIECES / requests
+    low, high = law.quantile_s(max(0.0, q - off)), law.quantile_s(min(1.0, q + off))
+    return Chance(q, law.quantile_s(q), low, high)
+
+
+def _of_runs(law: Law, q: float, runs: Floats) -> Chance:
+    """The spread of logarithms: a quantile of waiting times is skewed, its logarithm far less."""
+    truth = law.quantile_s(q) if q < 1 else float(np.median(runs))
+    if truth <= 0 or float(runs.min()) <= 0:
+        return Chance(q, truth, truth, float(runs.max()))
+    factor = float(np.exp(WIDTH * np.std(np.log(runs))))
+    return Chance(q, truth, truth / factor, truth * factor)
+
+
+Simulation = Callable[[int, int, np.random.Generator], Floats]
+"""Response times in seconds, so many runs (rows) of so many requests."""
+
+
+def _simulated(simulate: Simulation, requests: int, qs: tuple[float, ...], rng: np.random.Generator) -> Floats:
+    """Of each simulated run its quantiles: RUNS rows, a column for each q. Few runs at a time, for they are large."""
+    parts = -(-RUNS * (requests + _BEFORE) // _VALUES_AT_ONCE)
+    at_once = -(-RUNS // parts)
+    ranks = [min(requests, max(1, int(np.ceil(np.nextafter(q * requests, 0.0))))) - 1 for q in qs]
+    rows = [np.sort(simulate(at_once, requests, rng), axis=1)[:, ranks] for _ in range(parts)]
+    return np.concatenate(rows)[:RUNS]
+
+
+def _simulation(law: Law) -> Simulation:
+    match law:
+        case Service():
+            return lambda runs, n, rng: law.draw(rng, (runs, n))
+        case ManyServers(servers=servers) if servers > 1:
+            return lambda runs, n, rng: several_servers(law, runs, n, rng)
+        case OneServer(rate, service) | ManyServers(rate, service):
+            return lambda runs, n, rng: one_server(rate, service, runs, n, rng)
+        case _:
+            raise TypeError(f"no simulation of {law}")
+
+
+def one_server(rate_per_s: float, service: Service, runs: int, n: int, rng: np.random.Generator) -> Floats:
+    """Response times, `runs` rows of `n`, of M/G/1: Lindley's recursion, unrolled. The first ones are left out."""
+    length = n + _BEFORE
+    gaps = rng.exponential(1 / rate_per_s, (runs, length))
+    services = service.draw(rng, (runs, length))
+    steps = np.concatenate((np.zeros((runs, 1)), services[:, :-1] - gaps[:, 1:]), axis=1)
+    backlog = np.cumsum(steps, axis=1)
+    waits = backlog - np.minimum.accumulate(backlog, axis=1)
+    return np.asarray((waits + services)[:, _BEFORE:])
+
+
+def several_servers(law: ManyServers, runs: int, n: int, rng: np.random.Generator) -> Floats:
+    """The same for k workers with one queue: Kiefer and Wolfowitz's recursion, all runs in step."""
+    length = n + _BEFORE
+    gaps = rng.exponential(1 / law.arrivals_per_s, (length, runs))
+    services = law.service.draw(rng, (length, runs))
+    busy_for = np.zeros((runs, law.servers))
+    responses = np.empty((length, runs))
+    for index in range(length):
+        np.maximum(busy_for - gaps[index][:, None], 0.0, out=busy_for)
+        first = busy_for[:, 0] + services[index]
+        responses[index] = first
+        busy_for[:, 0] = first
+        busy_for.sort(axis=1)
+    return np.asarray(responses[_BEFORE:].T)

@@ -19,9 +19,8 @@ from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.machine import plan_placement
 from redline.quantities import duration
 from redline.selftest.cases import ARRIVALS, known_cases
-from redline.selftest.oracle import build_oracle
 from redline.selftest.results import SelftestResult
-from redline.selftest.rig import Rig
+from redline.selftest.rig import Rig, build_oracle
 from redline.selftest.run import SelftestPlan, run
 
 _SHORTEST_S, _LONGEST_S = 0.5, 600.0
