@@ -1,10 +1,10 @@
 """The five ports: what the lab asks of the world. Built-ins stand in `redline.plugins`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from redline.errors import BuildError
 from redline.model import (
@@ -20,6 +20,8 @@ from redline.model import (
     Traffic,
     Variant,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class BuildOutcome:
     took_ns: dict[str, int] = field(default_factory=dict)
     runtimes: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def unavailable(self) -> dict[str, str]:
+        """By name, why it could not be built."""
+        return {name: error.problems[0].message for name, error in self.failures.items()}
+
     def hash_of(self, name: str) -> str:
         """The content hash of one that has to stand. Raises BuildError."""
         if name in self.failures:
@@ -87,12 +94,11 @@ class BuildOutcome:
 
     def renamed(self, names: dict[str, str]) -> "BuildOutcome":
         """The same by new names, each with the old one."""
-        return BuildOutcome(
-            hashes={new: self.hashes[old] for new, old in names.items() if old in self.hashes},
-            failures={new: self.failures[old] for new, old in names.items() if old in self.failures},
-            took_ns={new: self.took_ns[old] for new, old in names.items() if old in self.took_ns},
-            runtimes={new: self.runtimes[old] for new, old in names.items() if old in self.runtimes},
-        )
+
+        def by_new(found: Mapping[str, T]) -> dict[str, T]:
+            return {new: found[old] for new, old in names.items() if old in found}
+
+        return BuildOutcome(by_new(self.hashes), by_new(self.failures), by_new(self.took_ns), by_new(self.runtimes))
 
 
 class Launcher(Protocol):

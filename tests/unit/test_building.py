@@ -4,23 +4,24 @@ from dataclasses import replace
 
 import pytest
 
-from redline.errors import RedlineError
+from redline.errors import BuildError, RedlineError
 from redline.model import Run
-from redline.running.session import Builds, refuse_changed
+from redline.ports import BuildOutcome
+from redline.running.session import refuse_changed
 from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=2, done=3)
 SAME = {cell.variant.slug: "" for cell in RUN.manifest.plan.cells.values()}
 
 
-def built(run: Run) -> Builds:
+def built(run: Run) -> BuildOutcome:
     """What the recordings say that they were made with."""
     hashes = {
         run.manifest.plan.cells[recording.cell_id].variant.slug: recording.server.build
         for recording in run.recordings
         if recording.server
     }
-    return Builds(hashes={**SAME, **hashes}, unavailable={})
+    return BuildOutcome(hashes={**SAME, **hashes})
 
 
 def test_the_same_goes_on() -> None:
@@ -28,7 +29,7 @@ def test_the_same_goes_on() -> None:
 
 
 def test_another_build_is_refused() -> None:
-    changed = Builds(hashes=dict.fromkeys(SAME, "another"), unavailable={})
+    changed = BuildOutcome(hashes=dict.fromkeys(SAME, "another"))
     with pytest.raises(RedlineError, match="not what it was"):
         refuse_changed(changed, RUN, RUN.manifest.environment)
 
@@ -50,12 +51,18 @@ def test_another_runtime_is_refused() -> None:
 def test_why_it_cannot_be_built_is_told_before_that_it_is_not_what_it_was() -> None:
     lost = next(iter(SAME))
     with pytest.raises(RedlineError, match="there is no JDK 17"):
-        refuse_changed(Builds({}, {lost: "there is no JDK 17"}), RUN, RUN.manifest.environment)
+        refuse_changed(
+            BuildOutcome(failures={lost: BuildError("there is no JDK 17", hint="")}), RUN, RUN.manifest.environment
+        )
 
 
 def test_a_server_that_cannot_be_built_any_more_is_refused() -> None:
     with pytest.raises(RedlineError, match="no compiler"):
-        refuse_changed(Builds(built(RUN).hashes, {"rust.axum": "no compiler"}), RUN, RUN.manifest.environment)
+        refuse_changed(
+            BuildOutcome(built(RUN).hashes, {"rust.axum": BuildError("no compiler", hint="")}),
+            RUN,
+            RUN.manifest.environment,
+        )
 
 
 @pytest.mark.parametrize(

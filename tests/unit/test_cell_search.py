@@ -12,9 +12,8 @@ from redline.errors import DriveError, LaunchError
 from redline.model import Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart
 from redline.ports import Placement
-from redline.running.cell_search import AGAIN
+from redline.running.cell_search import AGAIN, WAITS_S
 from redline.running.probing import WARM_SHARE
-from redline.running.steal_retry import WAITS_S
 from redline.search import Converged
 from tests.fakes.plugins import DEATH, FakeServer
 from tests.fakes.searched import CELL, SECOND, Bench, bench_in

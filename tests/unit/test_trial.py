@@ -8,7 +8,7 @@ from redline.errors import DriveError, LaunchError
 from redline.model import Interval, PlannedTrial, Recording
 from redline.ports import Placement
 from redline.running.record import Tools
-from redline.running.trial import TrialExecution
+from redline.running.trial import run_trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeProbe, FakeServer
 from tests.fakes.recordings import simulated_cell
 
@@ -26,7 +26,7 @@ def run(
 ) -> Recording:
     tools = Tools(launcher, driver, lambda: (FakeProbe(launcher.events, perturbs),), Placement((0,), (1,)))
     seen = intervals if intervals is not None else []
-    return TrialExecution(PLANNED, CELL, tools, tmp_path, seen.append).run()
+    return run_trial(PLANNED, CELL, tools, tmp_path, seen.append)
 
 
 def test_a_trial_starts_verifies_loads_and_stops_in_that_order(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_server_is_watched_where_its_warm_up_is_detected(tmp_path: Path) -> No
     tools = Tools(FakeLauncher([]), driver, tuple, Placement((0,), (1,)))
     for detect in (False, True):
         cell = CELL.model_copy(update={"warmup_detect": detect})
-        TrialExecution(PLANNED, cell, tools, tmp_path, lambda _interval: None).run()
+        run_trial(PLANNED, cell, tools, tmp_path, lambda _interval: None)
     assert [drive.is_warm is not None for drive in driver.drives] == [False, True]
 
 
@@ -125,7 +125,7 @@ def test_what_the_server_writes_during_the_load_is_counted(tmp_path: Path) -> No
             file.write(b"GET /\n")
 
     tools = Tools(FakeLauncher(events), FakeDriver(events), tuple, Placement())
-    recording = TrialExecution(PLANNED, CELL, tools, tmp_path, write).run()
+    recording = run_trial(PLANNED, CELL, tools, tmp_path, write)
     assert recording.traffic is not None
     assert recording.log_bytes == 6 * len(recording.traffic.intervals)
 

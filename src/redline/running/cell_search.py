@@ -20,12 +20,13 @@ from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
-from redline.running.steal_retry import WAITS_S, StealRetry
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal
 from redline.storage.runs import as_store_error
 from redline.storage.searches import SearchStore
 
 AGAIN = "again: the host had taken CPU time"
+WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
+"""Before a probe is made again, in seconds: hosts are busy for a moment or for minutes. Of one search in total."""
 
 
 class SearchListener(Protocol):
@@ -68,7 +69,7 @@ class CellSearch:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __post_init__(self) -> None:
-        self._retry = StealRetry(self.listener.waits, self.pause, list(WAITS_S[self.state.retries :]))
+        self._waits_s = list(WAITS_S[self.state.retries :])
 
     @property
     def cell(self) -> Cell:
@@ -97,10 +98,13 @@ class CellSearch:
         """A probe that the host does not disturb, as far as it may be made again."""
         again = False
         while True:
-            prober, left = self._warm_prober(step.rate_per_s), self._retry.left
+            prober, left = self._warm_prober(step.rate_per_s), len(self._waits_s)
             evidence = self._keep(prober.probe(step, phase, retries_left=left, again=again))
-            if evidence is None or not evidence.passing or not self._retry.wait():
+            if evidence is None or not evidence.passing or not self._waits_s:
                 return
+            wait_s = self._waits_s.pop(0)
+            self.listener.waits(wait_s)
+            self.pause(wait_s)
             step, again = replace(step, why=AGAIN), True
 
     def _warm_prober(self, first_per_s: float) -> Prober:
@@ -117,7 +121,7 @@ class CellSearch:
         """Start a server and verify it. Raises LaunchError and DriveError, also stored."""
         number, self._cold = self.state.next_start, True
         self.listener.started(number)
-        logs = self.store.logs(self.cell.slug) / f"start-{number}"
+        logs = self.store.folder / "logs" / self.cell.slug / f"start-{number}"
         with as_store_error(logs):
             logs.mkdir(parents=True, exist_ok=True)
         launcher, placement = self.tools.launcher, self.tools.placement
@@ -170,7 +174,7 @@ class CellSearch:
             phase="start",
             load=self.cell.load,
             workers=workers,
-            retries_left=self._retry.left,
+            retries_left=len(self._waits_s),
             recording=recording,
         )
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Protocol
 from redline.analysis import build_report, capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough
-from redline.analysis.search_state import SearchState, limit_report, search_state
+from redline.analysis.search_state import limit_report, search_state
 from redline.errors import DriveError, LaunchError, RedlineError, StoreError
 from redline.model import (
     Cell,
@@ -27,18 +27,15 @@ from redline.model import (
     Manifest,
     Objective,
     Plan,
-    PlannedTrial,
-    Recording,
     Report,
     Run,
-    ServerFacts,
     Skipped,
     Suite,
     Variant,
 )
 from redline.model.limits import LimitReport
 from redline.model.search import SearchPlan
-from redline.plugins.executors.local import LocalExecutor
+from redline.plugins.executors import LocalExecutor
 from redline.ports import Building, BuildOutcome, Executor, Launcher
 from redline.report.render import LIMIT_RENDERERS, RENDERERS
 from redline.running.assembly import Workbench
@@ -145,9 +142,8 @@ class RunSession:
         planned = {cell.variant.slug for run in runs for cell in run.manifest.plan.cells.values()}
         only = planned if store.exists else None  # what is still to be planned may need the others too
         built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
-        failed = {slug: reason for slug, reason in built.unavailable.items() if slug in planned}
         for run in runs:
-            refuse_changed(Builds(built.hashes, failed, built.runtimes), run, bench.environment)
+            refuse_changed(built, run, bench.environment)
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self) -> Outcome:
@@ -207,23 +203,24 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     A suite that leaves the number of trials open gets rounds until they are enough. Whatever ends the session early
     (an interrupt, a full disk), the recordings made so far stand and a later session runs the rest.
     """
-    if plan.suite.auto is None:
-        done = store.positions()
-        left = tuple(trial for trial in plan.trials if trial.position not in done)
-        _run(left, plan, store, executor, listener)
-        return
-    manifest, recordings, known = store.manifest(), list(store.recordings()), store.enough()
+    manifest, done, known, auto = store.manifest(), store.positions(), store.enough(), plan.suite.auto is not None
+    recordings = list(store.recordings()) if auto else []
     for round_, planned in groupby(plan.trials, key=lambda trial: trial.round):
-        trials, recorded = tuple(planned), frozenset(recording.position for recording in recordings)
-        left = tuple(trial for trial in trials if trial.position not in recorded)
+        trials = tuple(planned)
+        left = tuple(trial for trial in trials if trial.position not in done)
         # Asked before each round, since a session may have been cut off before it asked; never within a round.
-        if known is None and left == trials:
+        if auto and known is None and left == trials:
             known = decide(Run(manifest=manifest, recordings=tuple(recordings)))
             if known is not None:
                 store.save_enough(known)
         if known is not None and round_ >= known.rounds:
             return
-        recordings += _run(left, plan, store, executor, listener)
+        for recording in executor.execute(left):
+            cell = plan.cells[recording.cell_id]
+            store.save(recording, cell)
+            listener.trial_ended(recording, cell)
+            if auto:
+                recordings.append(recording)
 
 
 @dataclass(frozen=True)
@@ -292,16 +289,13 @@ class SearchSession:
             if state.ended:
                 continue
             try:
-                self._search_cell(state, number)
+                with self.listener.cell(cell, number, len(self.plan.order)) as listener:
+                    CellSearch(self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept).run()
             except KeyboardInterrupt:
                 return True
             except (DriveError, LaunchError) as error:
                 self.listener.broken(error)
         return False
-
-    def _search_cell(self, state: SearchState, number: int) -> None:
-        with self.listener.cell(state.cell, number, len(self.plan.order)) as listener:
-            CellSearch(self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept).run()
 
 
 @dataclass(frozen=True)
@@ -320,36 +314,33 @@ class SearchRequest:
     is_kept: bool = True
 
 
-@dataclass(frozen=True)
-class Builds:
-    """By variant slug: the content hash of what was built and what runs it, or why it could not be."""
-
-    hashes: Mapping[str, str]
-    unavailable: Mapping[str, str]
-    runtimes: Mapping[str, str] = field(default_factory=dict)
-
-
 def build_all(
     suite: Suite, launcher: Launcher, listener: SessionListener, only: AbstractSet[str] | None = None
-) -> Builds:
-    """Build every variant of the suite, or `only` those slugs. A failure is kept as the reason, not raised."""
+) -> BuildOutcome:
+    """Build every variant of the suite, or `only` those slugs. Failures are in the outcome, by slug."""
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
     with listener.building() as progress:
         outcome = launcher.build([each for each in variants if only is None or each.slug in only], progress)
     listener.built(outcome)
-    unavailable = {slug: error.problems[0].message for slug, error in outcome.failures.items()}
-    return Builds(outcome.hashes, unavailable, outcome.runtimes)
+    return outcome
 
 
-def refuse_changed(built: Builds, run: Run, environment: Environment) -> None:
+def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:
     """Raise RedlineError when resuming would mix what cannot be mixed: other servers or JDKs, another engine."""
     hint = "start a new run: trials of one run must be of one build"
-    for slug, reason in built.unavailable.items():
-        raise RedlineError(f"{slug} cannot be built any more: {reason}", hint=hint)
+    for slug in sorted({cell.variant.slug for cell in run.manifest.plan.cells.values()} & built.failures.keys()):
+        raise RedlineError(f"{slug} cannot be built any more: {built.unavailable[slug]}", hint=hint)
     for recording in run.recordings:
-        slug = run.manifest.plan.cells[recording.cell_id].variant.slug
-        if recording.server is not None:
-            _refuse_another(slug, recording.server, built, hint)
+        slug, was = run.manifest.plan.cells[recording.cell_id].variant.slug, recording.server
+        if was is None:
+            continue
+        if built.hashes.get(slug) != was.build:
+            raise RedlineError(f"{slug} is not what it was when this run began", hint=hint)
+        before, now = was.runtime_version or "nothing known", built.runtimes.get(slug)
+        # The hash of a build knows nothing of the JDK that its server is started with.
+        if now is not None and now != was.runtime_version:
+            message = f"{slug} ran on {before}; now it would run on {now or 'nothing known'}"
+            raise RedlineError(message, hint=f"put {was.runtime_version or 'what it ran on'} back, or {hint}")
     for name in _MUST_BE_THE_SAME:
         before, now = getattr(run.manifest.environment, name), getattr(environment, name)
         if before != now:
@@ -386,28 +377,6 @@ def write_search_views(store: SearchStore) -> LimitReport:
     for name, form in _SEARCH_VIEWS.items():
         store.write(name, LIMIT_RENDERERS[form].render(report))
     return report
-
-
-def _run(
-    trials: tuple[PlannedTrial, ...], plan: Plan, store: RunStore, executor: Executor, listener: TrialListener
-) -> list[Recording]:
-    made = []
-    for recording in executor.execute(trials):
-        cell = plan.cells[recording.cell_id]
-        store.save(recording, cell)
-        listener.trial_ended(recording, cell)
-        made.append(recording)
-    return made
-
-
-def _refuse_another(slug: str, was: ServerFacts, built: Builds, hint: str) -> None:
-    if built.hashes.get(slug) != was.build:
-        raise RedlineError(f"{slug} is not what it was when this run began", hint=hint)
-    before, now = was.runtime_version, built.runtimes.get(slug)
-    # The hash of a build knows nothing of the JDK that its server is started with.
-    if now is not None and now != before:
-        message = f"{slug} ran on {before or 'nothing known'}; now it would run on {now or 'nothing known'}"
-        raise RedlineError(message, hint=f"put {before or 'what it ran on'} back, or {hint}")
 
 
 def _manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manifest:

@@ -17,7 +17,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import ValidationError
 
@@ -29,20 +29,27 @@ T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
 
 
-class RunStore:
-    """One run's directory. Only one process may hold it for writing at a time; see `locked`."""
+class Store:
+    """A directory of a run or a search. Only one process may hold it for writing at a time; see `locked`."""
+
+    manifest_file: ClassVar[str]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @property
+    def exists(self) -> bool:
+        """Whether a run, or a search, was begun here."""
+        return (self.folder / self.manifest_file).is_file()
+
     def check_free(self) -> None:
-        """Make sure, before anything is built, that a run can be kept here. Leaves nothing; raises StoreError."""
-        if self._manifest_file.exists():
-            raise StoreError(
-                f"{self.folder} already holds a run", hint=f"resume it with: redline run --resume {self.folder}"
-            )
-        if (self.folder / "search.json").exists():
-            raise StoreError(f"{self.folder} holds a search", hint="choose another place with -o DIR")
+        """Make sure, before anything is built, that something can be kept here. Leaves nothing; raises StoreError."""
+        for file, kind, command in (("run.json", "run", "run"), ("search.json", "search", "limit")):
+            if (self.folder / file).exists():
+                resume = f"resume it with: redline {command} --resume {self.folder}"
+                raise StoreError(
+                    f"{self.folder} already holds a {kind}", hint=f"{resume}; or choose another with -o DIR"
+                )
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         with as_store_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -50,23 +57,54 @@ class RunStore:
         for folder in missing:
             folder.rmdir()
 
+    def create_folders(self, *names: str) -> None:
+        """Make the directory with these folders. Raises StoreError when it cannot be, or holds something already."""
+        self.check_free()
+        for name in names:
+            with as_store_error(self.folder / name):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Write a file atomically. Raises StoreError; a file of that name stays as it was."""
+        file = self.folder / name
+        with as_store_error(file):
+            scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
+            try:
+                with scratch.open("wb") as out:
+                    out.write(content)
+                    out.flush()
+                    os.fsync(out.fileno())
+                scratch.replace(file)
+            except BaseException:
+                scratch.unlink(missing_ok=True)
+                raise
+        return file
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold it for writing. Raises StoreError when another process does; the kernel lets go when we die."""
+        with as_store_error(self.folder):
+            lock = (self.folder / ".lock").open("w")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise StoreError(
+                    f"{self.folder} is being written by another redline", hint="wait for it, or stop it, and try again"
+                ) from None
+            yield
+
+
+class RunStore(Store):
+    """One run's directory."""
+
+    manifest_file = "run.json"
+
     def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
-        self.check_free()
-        with as_store_error(self.folder):
-            for part in ("recordings", "logs"):
-                (self.folder / part).mkdir(parents=True, exist_ok=True)
+        self.create_folders("recordings", "logs")
         self.write("suite.yaml", manifest.suite_text.encode())
-        self.write("run.json", stored_json(manifest))
-
-    @property
-    def exists(self) -> bool:
-        """Whether a run was begun here."""
-        return self._manifest_file.is_file()
-
-    @property
-    def _manifest_file(self) -> Path:
-        return self.folder / "run.json"
+        self.write(self.manifest_file, stored_json(manifest))
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
@@ -74,7 +112,7 @@ class RunStore:
             raise StoreError(
                 f"{self.folder} holds no run", hint="name a directory that `redline run` made, such as runs/…"
             )
-        manifest = read_stored(self._manifest_file, Manifest)
+        manifest = read_stored(self.folder / self.manifest_file, Manifest)
         return manifest.model_copy(update={"plan": with_causes(manifest.plan)})
 
     def recordings(self) -> tuple[Recording, ...]:
@@ -116,36 +154,6 @@ class RunStore:
     def save(self, recording: Recording, cell: Cell) -> None:
         """Keep a recording: it is there whole or not at all."""
         self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
-
-    def write(self, name: str, content: bytes) -> Path:
-        """Write a file of the run atomically. Raises StoreError; a file of that name stays as it was."""
-        file = self.folder / name
-        with as_store_error(file):
-            scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
-            try:
-                with scratch.open("wb") as out:
-                    out.write(content)
-                    out.flush()
-                    os.fsync(out.fileno())
-                scratch.replace(file)
-            except BaseException:
-                scratch.unlink(missing_ok=True)
-                raise
-        return file
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the run for writing. Raises StoreError when another process does; the kernel lets go when we die."""
-        with as_store_error(self.folder):
-            lock = (self.folder / ".lock").open("w")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise StoreError(
-                    f"{self.folder} is being written by another redline", hint="wait for it, or stop it, and try again"
-                ) from None
-            yield
 
 
 def _stem(position: int, slug: str) -> str:

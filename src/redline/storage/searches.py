@@ -12,45 +12,25 @@ Of version 1 `limit.json` is all that was kept of the probes.
 """
 
 import re
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 from redline.errors import StoreError
 from redline.model import Cell
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording, SearchPlan
-from redline.storage.runs import RunStore, as_store_error, read_stored, stored_json
+from redline.storage.runs import Store, as_store_error, read_stored, stored_json
 
 PLAN, REPORT = "search.json", "limit.json"
 _PROBE = re.compile(r"^\d{4,}\.json$")
 
 
-class SearchStore:
-    """One search's directory. Only one process may hold it for writing at a time; see `locked`."""
+class SearchStore(Store):
+    """One search's directory."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._files = RunStore(folder)
-
-    @property
-    def exists(self) -> bool:
-        """Whether a search was begun here."""
-        return (self.folder / PLAN).is_file()
-
-    def check_free(self) -> None:
-        """Make sure, before anything is built, that a search can be kept here. Leaves nothing; raises StoreError."""
-        if self.exists:
-            hint = f"resume it with: redline limit --resume {self.folder}"
-            raise StoreError(f"{self.folder} already holds a search", hint=hint)
-        self._files.check_free()
+    manifest_file = PLAN
 
     def create(self, plan: SearchPlan) -> None:
         """Make the directory and write what was asked. Raises StoreError when it cannot be, or holds one already."""
-        self.check_free()
-        for cell in plan.manifest.plan.cells.values():
-            folder = self._probes(cell)
-            with as_store_error(folder):
-                folder.mkdir(parents=True, exist_ok=True)
+        self.create_folders(*(f"probes/{cell.slug}" for cell in plan.manifest.plan.cells.values()))
         if plan.manifest.suite_text:
             self.write("suite.yaml", plan.manifest.suite_text.encode())
         self.write(PLAN, stored_json(plan))
@@ -68,7 +48,7 @@ class SearchStore:
 
     def probes(self, cell: Cell) -> tuple[ProbeRecording, ...]:
         """The recordings of a cell's loads so far, in their order. Raises StoreError, naming the file."""
-        folder = self._probes(cell)
+        folder = self.folder / "probes" / cell.slug
         if not folder.is_dir():
             return ()
         with as_store_error(folder):
@@ -79,18 +59,3 @@ class SearchStore:
         """The view that was written last; None where there is none. Raises StoreError when it cannot be read."""
         file = self.folder / REPORT
         return read_stored(file, LimitReport) if file.is_file() else None
-
-    def logs(self, slug: str) -> Path:
-        """Where the starts of a cell's server may write."""
-        return self.folder / "logs" / slug
-
-    def write(self, name: str, content: bytes) -> Path:
-        """Write a file atomically. Raises StoreError; a file of that name stays as it was."""
-        return self._files.write(name, content)
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Hold it for writing. Raises StoreError when another process does."""
-        return self._files.locked()
-
-    def _probes(self, cell: Cell) -> Path:
-        return self.folder / "probes" / cell.slug
