@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redline.cli.command_line import app
+from redline.cli.command_line import CheckFlags, app
 from redline.cli.flags import read_overrides
 from redline.errors import UsageError
 from tests.fakes.catalogues import write_catalogue
@@ -75,6 +75,6 @@ def test_options_and_users_select(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", ["log", "=off", "log=", "="])
 def test_an_option_has_a_name_and_a_value(written: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_overrides(None, None, None, None, None, None, [written])
+        read_overrides(CheckFlags(suite=Path("some.yaml"), options=[written]))
     assert "is not an option with its value" in str(caught.value.problems[0].message)
     assert "-w interceptor=off" in str(caught.value.problems[0].hint)

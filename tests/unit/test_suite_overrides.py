@@ -71,10 +71,10 @@ def test_numbers_are_replaced(tmp_path: Path) -> None:
         (TEXT, Overrides(servers=("fam.plain", "x")), "matches `x`", "this suite has: fam.plain"),
         (TEXT, Overrides(scenarios=("post",)), "no scenario of this suite matches `post`", "did you mean `Post`?"),
         (OPEN_ONLY, Overrides(users=8), "no closed load", "`closed: {users: ...}`"),
-        (TEXT, Overrides(users=0), "users must be 1 to 1000000, not 0", "in that range"),
-        (TEXT, Overrides(trials=0), "trials must be 1 to 1000, not 0", "in that range"),
-        (TEXT, Overrides(seed=-1), "the seed must be 0 to", "in that range"),
-        (TEXT, Overrides(duration_ns=0), "the duration must be 1ms to 24h", "25s"),
+        (TEXT, Overrides(users=0), "-u must be 1 to 1000000, not 0", "in that range"),
+        (TEXT, Overrides(trials=0), "--trials must be 1 to 1000, not 0", "in that range"),
+        (TEXT, Overrides(seed=-1), "--seed must be 0 to", "in that range"),
+        (TEXT, Overrides(duration_ns=0), "-d must be 1ms to 24h", "25s"),
     ],
 )
 def test_what_cannot_be_overridden_so(tmp_path: Path, text: str, overrides: Overrides, says: str, hint: str) -> None:

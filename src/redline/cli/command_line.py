@@ -1,15 +1,16 @@
 """Every command with its flags, as `redline --help` shows them.
 
-This module imports nothing heavy, so `--version`, `--help` and shell completion answer at once. A command's own module
-is imported when the command runs: its function has the same parameters as the declaration here.
+A command is a class of flags, whose docstring is its help. `execute` of the module of the same name in
+`redline.cli.commands` gets them as one value. That module is imported when the command runs, and this one imports
+nothing heavy. So `--version`, `--help` and shell completion answer at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from enum import StrEnum
-from functools import wraps
 from importlib import import_module
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 
@@ -19,24 +20,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-IMPLEMENTATIONS: dict[Callable[..., None], str] = {}
-"""Where the work of each declared command is done."""
-
-
-def _command(implementation: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Declare a command that is done by a function, `module:function` below `redline.cli.commands`."""
-
-    def declare(declared: Callable[..., None]) -> Callable[..., None]:
-        @wraps(declared)
-        def run(**flags: object) -> None:
-            module, function = implementation.split(":")
-            getattr(import_module(f"redline.cli.commands.{module}"), function)(**flags)
-
-        app.command(declared.__name__.removesuffix("_"))(run)
-        IMPLEMENTATIONS[run] = implementation
-        return run
-
-    return declare
+FLAGS: "dict[str, type[Flags]]" = {}
+"""The flags of each command by its name."""
+F = TypeVar("F", bound="Flags")
 
 
 def _show_version(wanted: bool) -> None:
@@ -53,6 +39,65 @@ def root(
 ) -> None:
     """A performance lab for HTTP servers whose numbers nobody has to doubt."""
     del version
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Flags:
+    """The flags of a command as one value; a class attribute declares each. A dataclass takes longer to make."""
+
+    def __init__(self, **values: object) -> None:
+        vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
+
+    @classmethod
+    def declared(cls) -> dict[str, Any]:
+        """The declaration of each field for typer; inherited ones first."""
+        return {name: getattr(cls, name) for name in get_type_hints(cls)}
+
+    def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:
+        """The flags that differ from their defaults, as users write them: of those fields, or of all but those."""
+        return tuple(
+            declared.param_decls[0] if declared.param_decls else declared.metavar
+            for name, declared in self.declared().items()
+            if name not in but and (not among or name in among) and getattr(self, name) != declared.default
+        )
+
+
+def _command(name: str) -> Callable[[type[F]], type[F]]:
+    """Declare a command by the class of its flags."""
+
+    def declare(kind: type[F]) -> type[F]:
+        def run(**flags: object) -> None:
+            import_module(f"redline.cli.commands.{name}").execute(kind(**flags))
+
+        hints = get_type_hints(kind)
+        parameters = [
+            Parameter(field, Parameter.KEYWORD_ONLY, default=declared, annotation=hints[field])
+            for field, declared in kind.declared().items()
+        ]
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        app.command(name, help=kind.__doc__)(run)
+        FLAGS[name] = kind
+        return kind
+
+    return declare
+
+
+def _argument(metavar: str, text: str, default: Any = ...) -> Any:
+    return typer.Argument(default, metavar=metavar, help=text, show_default=False)
+
+
+def _flag(names: str, metavar: str | None, text: str, default: Any = None, shown: bool | str = True) -> Any:
+    """A flag: its names with spaces between them, what stands for its value, its help; `shown` instead of a default."""
+    return typer.Option(default, *names.split(), metavar=metavar, help=text, show_default=shown)
+
+
+def _switch(names: str, text: str) -> Any:
+    return _flag(names, None, text, default=False)
+
+
+def _list(names: str, metavar: str, text: str) -> Any:
+    """A flag that may be given several times."""
+    return _flag(names, metavar, text, default=[], shown=False)
 
 
 class Arrivals(StrEnum):
@@ -98,343 +143,223 @@ class FailOnChange(StrEnum):
     REGRESSION = "regression"
 
 
-Suite = Annotated[Path, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)]
-SuiteOrNone = Annotated[Path | None, typer.Argument(metavar="SUITE", help="A suite: a YAML file.", show_default=False)]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.", show_default=False)]
-Servers = Annotated[
-    list[str] | None, typer.Option("-s", "--server", metavar="GLOB,…", help="Only these servers, such as 'rust.*'.")
-]
-Scenarios = Annotated[
-    list[str] | None, typer.Option("-m", "--scenario", metavar="NAME,…", help="Only these scenarios.")
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-w",
-        "--with",
-        metavar="NAME=VALUE,…",
-        help="Only servers with this value of an option; servers without the option stay.",
-    ),
-]
-Users = Annotated[int | None, typer.Option("-u", "--users", metavar="N", help="Users of every closed load.")]
-Duration = Annotated[
-    str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of every load, such as 25s.")
-]
-Warmup = Annotated[
-    str | None,
-    typer.Option("--warmup", metavar="TIME|auto", help="Load before each measurement: 30s, or until steady."),
-]
-Trials = Annotated[int | None, typer.Option("--trials", metavar="N", help="Trials of every cell.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order and of the arrivals.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Every cell, but shorter: as `quick` in the suite says.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of a published schema to stdout.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Where to keep it.")]
+_SUITE = "A suite: a YAML file."
+_AS_JSON = "Print JSON of a published schema to stdout."
 
 
-@_command("run:run")
-def run(
-    suite: SuiteOrNone = None,
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    options: Options = None,
-    users: Users = None,
-    duration: Duration = None,
-    warmup: Warmup = None,
-    trials: Trials = None,
-    seed: Seed = None,
-    quick: Quick = False,
-    output: Output = None,
-    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Resume a run that stopped.")] = None,
-    json: AsJson = False,
-) -> None:
+class SelectionFlags(Flags):
+    """What is selected of a suite, or of runs."""
+
+    servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
+    scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
+
+
+class SuiteFlags(SelectionFlags):
+    """What is measured of a suite, and how."""
+
+    options: list[str] = _list(
+        "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
+    )
+    users: int | None = _flag("-u --users", "N", "Users of every closed load.")
+    duration: str | None = _flag("-d --duration", "TIME", "Length of every load, such as 25s.")
+    warmup: str | None = _flag("--warmup", "TIME|auto", "Load before each measurement: 30s, or until steady.")
+    trials: int | None = _flag("--trials", "N", "Trials of every cell.")
+    seed: int | None = _flag("--seed", "N", "Seed of the order and of the arrivals.")
+    quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
+
+
+@_command("run")
+class RunFlags(SuiteFlags):
     """Run a suite: build its servers, measure every cell, report."""
 
+    suite: Path | None = _argument("SUITE", _SUITE, None)
+    output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
+    resume: Path | None = _flag("--resume", "DIR", "Resume a run that stopped.")
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("check:check")
-def check(
-    suite: Suite,
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    options: Options = None,
-    users: Users = None,
-    duration: Duration = None,
-    warmup: Warmup = None,
-    trials: Trials = None,
-    seed: Seed = None,
-    quick: Quick = False,
-    json: AsJson = False,
-) -> None:
+
+@_command("check")
+class CheckFlags(SuiteFlags):
     """Validate a suite and print its plan.
 
     Every problem of the file is printed at once, with line, column and a hint.
     """
 
+    suite: Path = _argument("SUITE", _SUITE)
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("build:build")
-def build(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="GLOB,…", help="Servers of the catalogue, such as 'http4s.*'; all by default."),
-    ] = None,
-    json: AsJson = False,
-) -> None:
+
+@_command("build")
+class BuildFlags(Flags):
     """Build the servers of the catalogue that are not built yet."""
 
+    names: list[str] | None = _argument("GLOB,…", "Servers of the catalogue, such as 'http4s.*'; all by default.", None)
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("load:load")
-def load(
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="Such as http://127.0.0.1:8080/path, or https://.", show_default=False)
-    ],
-    connections: Annotated[
-        int, typer.Option("-c", "--connections", "--users", metavar="N", help="Connections; users in a closed load.")
-    ] = 64,
-    duration: Annotated[str, typer.Option("-d", "--duration", metavar="TIME", help="How long to measure.")] = "10s",
-    rate: Annotated[
-        str | None, typer.Option("-R", "--rate", metavar="N", help="Open load: requests per second.")
-    ] = None,
-    arrivals: Annotated[
-        Arrivals | None,
-        typer.Option("--arrivals", metavar="poisson|uniform", help="Open load: when requests are due; poisson."),
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option("--replay", metavar="FILE", help="Open load: due times, one per line, without -R.")
-    ] = None,
-    depth: Annotated[
-        int, typer.Option("--depth", metavar="N", help="Requests in flight on a connection: pipelined, or streams.")
-    ] = 1,
-    think: Annotated[
-        str | None,
-        typer.Option("--think", metavar="TIME|exp:TIME", help="Closed load: think time between answer and request."),
-    ] = None,
-    pace: Annotated[
-        str | None, typer.Option("--pace", metavar="N", help="Closed load: requests per second of each user.")
-    ] = None,
-    stages: Annotated[
-        list[str] | None,
-        typer.Option("--stage", metavar="TO:TIME", help="Change to this many users, or this rate, over this time."),
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("--count", metavar="N", help="Stop when this many requests were due.")
-    ] = None,
-    requests_per_connection: Annotated[
-        int | None,
-        typer.Option("--requests-per-connection", metavar="N", help="Replace a connection after N requests."),
-    ] = None,
-    http2: Annotated[
-        bool, typer.Option("--http2", help="Speak HTTP/2: by ALPN over TLS, else from the start.")
-    ] = False,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate; the result says so.")] = False,
-    cacert: Annotated[
-        Path | None, typer.Option("--cacert", metavar="FILE", help="PEM: trusted instead of the system's.")
-    ] = None,
-    backend: Annotated[
-        Backends, typer.Option("--backend", metavar="auto|epoll|io_uring", help="How the engine drives its sockets.")
-    ] = Backends.AUTO,
-    spin: Annotated[bool, typer.Option("--spin", help="Engine workers poll; give each a core of its own.")] = False,
-    threads: Annotated[
-        int, typer.Option("-t", "--threads", metavar="N", help="Engine workers, at most one per connection.")
-    ] = 1,
-    headers: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="'K: V'", help="A request header.")
-    ] = None,
-    method: Annotated[
-        str | None, typer.Option("-X", "--method", metavar="METHOD", help="GET by default, POST with a body.")
-    ] = None,
-    body: Annotated[str | None, typer.Option("--body", metavar="TEXT|@FILE", help="The request's body.")] = None,
-    status: Annotated[int, typer.Option("--status", metavar="N", help="The expected status.")] = 200,
-    warmup: Annotated[
-        str, typer.Option("--warmup", metavar="TIME|auto", help="Load before the measurement; auto: until steady.")
-    ] = "1s",
-    timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="Give up on a request after this time.")
-    ] = "5s",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random, such as arrivals.")] = 1,
-    json: AsJson = False,
-) -> None:
+
+@_command("load")
+class LoadFlags(Flags):
     """Load a running server, and print its latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.
     """
 
+    url: str = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.")
+    connections: int = _flag("-c --connections --users", "N", "Connections; users in a closed load.", 64)
+    duration: str = _flag("-d --duration", "TIME", "How long to measure.", "10s")
+    rate: str | None = _flag("-R --rate", "N", "Open load: requests per second.")
+    arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "Open load: when requests are due; poisson.")
+    replay: Path | None = _flag("--replay", "FILE", "Open load: due times, one per line, without -R.")
+    depth: int = _flag("--depth", "N", "Requests in flight on a connection: pipelined, or streams.", 1)
+    think: str | None = _flag("--think", "TIME|exp:TIME", "Closed load: think time between answer and request.")
+    pace: str | None = _flag("--pace", "N", "Closed load: requests per second of each user.")
+    stages: list[str] = _list("--stage", "TO:TIME", "Change to this many users, or this rate, over this time.")
+    count: int | None = _flag("--count", "N", "Stop when this many requests were due.")
+    requests_per_connection: int | None = _flag(
+        "--requests-per-connection", "N", "Replace a connection after N requests."
+    )
+    http2: bool = _switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
+    insecure: bool = _switch("--insecure", "Accept any certificate; the result says so.")
+    cacert: Path | None = _flag("--cacert", "FILE", "PEM: trusted instead of the system's.")
+    backend: Backends = _flag("--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", Backends.AUTO)
+    spin: bool = _switch("--spin", "Engine workers poll; give each a core of its own.")
+    threads: int = _flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
+    headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
+    method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
+    body: str | None = _flag("--body", "TEXT|@FILE", "The request's body.")
+    status: int = _flag("--status", "N", "The expected status.", 200)
+    warmup: str = _flag("--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", "1s")
+    timeout: str = _flag("--timeout", "TIME", "Give up on a request after this time.", "5s")
+    seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("limit:limit")
-def limit(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SUITE|URL", help="A suite, or a running server: http://127.0.0.1:8080/path.", show_default=False
-        ),
-    ] = None,
-    objective: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--objective",
-            metavar="[NAME:]'p99 < 200ms, …'",
-            help="The objective, instead of the suite's; several share their probes.",
-            show_default=False,
-        ),
-    ] = None,
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    options: Options = None,
-    quick: Quick = False,
-    duration: Annotated[
-        str | None, typer.Option("-d", "--duration", metavar="TIME", help="Length of a probe; 5s for a URL.")
-    ] = None,
-    warmup: Annotated[
-        str | None,
-        typer.Option(
-            "--warmup", metavar="TIME|auto", help="Load before the first probe; auto: until steady. 1s for a URL."
-        ),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="N", help="The first rate, per second; 1000 for a URL.")
-    ] = None,
-    probes: Annotated[int, typer.Option("--probes", metavar="N", help="At most this many probes per search.")] = 12,
-    precision: Annotated[
-        str, typer.Option("--precision", metavar="SHARE", help="Stop at this half width of the interval.")
-    ] = "3%",
-    trials: Annotated[
-        int | None, typer.Option("--trials", metavar="N", help="Fresh starts at the ends of each interval; 3.")
-    ] = None,
-    no_beyond: Annotated[bool, typer.Option("--no-beyond", help="Skip the overload test.")] = False,
-    seed: Seed = None,
-    output: Output = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Resume a search that stopped.")
-    ] = None,
-    arrivals: Annotated[
-        Arrivals | None, typer.Option("--arrivals", metavar="poisson|uniform", help="URL: when requests are due.")
-    ] = None,
-    connections: Annotated[
-        int | None, typer.Option("-c", "--connections", metavar="N", help="URL: connections at most; 256.")
-    ] = None,
-    timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="TIME", help="URL: give up on a request after this time; 5s.")
-    ] = None,
-    headers: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="'K: V'", help="URL: a request header.")
-    ] = None,
-    method: Annotated[str | None, typer.Option("-X", "--method", metavar="METHOD", help="URL: GET, or POST.")] = None,
-    body: Annotated[str | None, typer.Option("--body", metavar="TEXT|@FILE", help="URL: the request's body.")] = None,
-    status: Annotated[int | None, typer.Option("--status", metavar="N", help="URL: the expected status; 200.")] = None,
-    http2: Annotated[bool, typer.Option("--http2", help="URL: speak HTTP/2.")] = False,
-    insecure: Annotated[bool, typer.Option("--insecure", help="URL: accept any certificate.")] = False,
-    cacert: Annotated[
-        Path | None, typer.Option("--cacert", metavar="FILE", help="URL: PEM, trusted instead of the system's.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option("-t", "--threads", metavar="N", help="URL: engine workers, at most -c; 1.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+
+@_command("limit")
+class LimitFlags(Flags):
     """Find the highest rate that meets an objective, as an interval.
 
     Of every server of a suite, or of the running server behind a URL.
     """
 
+    target: str | None = _argument("SUITE|URL", "A suite, or a running server: http://127.0.0.1:8080/path.", None)
+    objective: list[str] = _list(
+        "--objective",
+        "[NAME:]'p99 < 200ms, …'",
+        "The objective, instead of the suite's; several share their probes.",
+    )
+    servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
+    scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
+    options: list[str] = _list(
+        "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
+    )
+    quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
+    duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; 5s for a URL.")
+    warmup: str | None = _flag(
+        "--warmup", "TIME|auto", "Load before the first probe; auto: until steady. 1s for a URL."
+    )
+    start: str | None = _flag("--start", "N", "The first rate, per second; 1000 for a URL.")
+    probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
+    precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
+    trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")
+    no_beyond: bool = _switch("--no-beyond", "Skip the overload test.")
+    seed: int | None = _flag("--seed", "N", "Seed of the order and of the arrivals.")
+    output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
+    resume: Path | None = _flag("--resume", "DIR", "Resume a search that stopped.")
+    arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "URL: when requests are due.")
+    connections: int | None = _flag("-c --connections", "N", "URL: connections at most; 256.")
+    timeout: str | None = _flag("--timeout", "TIME", "URL: give up on a request after this time; 5s.")
+    headers: list[str] = _list("-H --header", "'K: V'", "URL: a request header.")
+    method: str | None = _flag("-X --method", "METHOD", "URL: GET, or POST.")
+    body: str | None = _flag("--body", "TEXT|@FILE", "URL: the request's body.")
+    status: int | None = _flag("--status", "N", "URL: the expected status; 200.")
+    http2: bool = _switch("--http2", "URL: speak HTTP/2.")
+    insecure: bool = _switch("--insecure", "URL: accept any certificate.")
+    cacert: Path | None = _flag("--cacert", "FILE", "URL: PEM, trusted instead of the system's.")
+    threads: int | None = _flag("-t --threads", "N", "URL: engine workers, at most -c; 1.")
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("report:report")
-def report(
-    run: RunFolder,
-    form: Annotated[
-        ReportFormat | None,
-        typer.Option("--format", "-f", metavar="html|csv|json|md", help="Render it to stdout, in full."),
-    ] = None,
-    json: AsJson = False,
-) -> None:
+
+@_command("report")
+class ReportFlags(Flags):
     """Show a stored run again.
 
     A summary in the terminal, or html, csv, json or md on stdout.
     """
 
+    run: Path = _argument("RUN", "A run's directory.")
+    form: ReportFormat | None = _flag("--format -f", "html|csv|json|md", "Render it to stdout, in full.")
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("compare:compare")
-def compare(
-    run: RunFolder,
-    other: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN_B", help="Compared with RUN; without it, RUN's own variants with its baseline."),
-    ] = None,
-    fail_on: Annotated[
-        list[FailOnVerdict] | None,
-        typer.Option("--fail-on", metavar="slower|inconclusive", help="Exit with 3 on this verdict."),
-    ] = None,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Compare two runs whose environments differ gravely.")
-    ] = False,
-    json: AsJson = False,
-) -> None:
+
+@_command("compare")
+class CompareFlags(Flags):
     """Compare two runs, or the variants of one run with its baseline.
 
     Prints ratios with 95% intervals, and verdicts.
     """
 
+    run: Path = _argument("RUN", "A run's directory.")
+    other: Path | None = _argument(
+        "RUN_B", "Compared with RUN; without it, RUN's own variants with its baseline.", None
+    )
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    anyway: bool = _switch("--anyway", "Compare two runs whose environments differ gravely.")
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("history:history")
-def history(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Holds runs, such as runs/.", show_default=False)],
-    servers: Servers = None,
-    scenarios: Scenarios = None,
-    recent: Annotated[
-        int | None, typer.Option("--recent", metavar="N", help="Only regressions of the last N runs fail.")
-    ] = None,
-    fail_on: Annotated[
-        FailOnChange | None,
-        typer.Option("--fail-on", metavar="regression", help="Exit with 3 when a cell became slower and still is."),
-    ] = None,
-    form: Annotated[
-        HistoryFormat | None, typer.Option("--format", "-f", metavar="md", help="For a pull request.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+
+@_command("history")
+class HistoryFlags(SelectionFlags):
     """Follow every cell across runs: where it became faster or slower."""
 
+    folder: Path = _argument("DIR", "Holds runs, such as runs/.")
+    recent: int | None = _flag("--recent", "N", "Only regressions of the last N runs fail.")
+    fail_on: FailOnChange | None = _flag(
+        "--fail-on", "regression", "Exit with 3 when a cell became slower and still is."
+    )
+    form: HistoryFormat | None = _flag("--format -f", "md", "For a pull request.")
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("judge:judge")
-def judge(
-    run: RunFolder,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write report.html, results.csv and results.json again.")
-    ] = False,
-    json: AsJson = False,
-) -> None:
+
+@_command("judge")
+class JudgeFlags(Flags):
     """Judge a stored run by today's rules.
 
     Shows which findings differ from its stored results.
     """
 
+    run: Path = _argument("RUN", "A run's directory.")
+    write: bool = _switch("--write", "Write report.html, results.csv and results.json again.")
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("list:list_catalogue")
-def list_(json: AsJson = False) -> None:
+
+@_command("list")
+class ListFlags(Flags):
     """List servers, scenarios and suites.
 
     Shows which servers are built, and which cannot be built here and why.
     """
 
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("doctor:doctor")
-def doctor(json: AsJson = False) -> None:
+
+@_command("doctor")
+class DoctorFlags(Flags):
     """Examine this machine: cores, clocks, limits, other load.
 
     Each with what to do about it.
     """
 
+    json: bool = _switch("--json", _AS_JSON)
 
-@_command("selftest:selftest")
-def selftest(
-    peers: Annotated[bool, typer.Option("--peers", help="Run other load generators on the PATH as well.")] = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--seconds", metavar="N", help="Length of each case.", show_default="as each case needs"),
-    ] = None,
-    case: Annotated[
-        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given again.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+
+@_command("selftest")
+class SelftestFlags(Flags):
     """Test the engine against servers with known answers.
 
     Shows the truth, the measured value, the error, and whether that is good enough.
     """
+
+    peers: bool = _switch("--peers", "Run other load generators on the PATH as well.")
+    seconds: float | None = _flag("--seconds", "N", "Length of each case.", shown="as each case needs")
+    case: list[str] = _list("--case", "NAME", "Only this case; may be given again.")
+    json: bool = _switch("--json", _AS_JSON)

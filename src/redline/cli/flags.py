@@ -1,46 +1,86 @@
-"""Flags read into values: overrides of a suite, durations, lists."""
+"""Flags read into values, by the rules of the same keys in suites. What is wrong names its flag."""
 
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar
 
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from redline.cli.command_line import LimitFlags, SuiteFlags
 from redline.errors import UsageError
 from redline.suite import Overrides, WrongValueError, parse_duration
-from redline.suite.schema.suite import HIGHEST_SEED
-from redline.suite.schema.types import LONGEST_TIMEOUT_NS
+from redline.suite.schema.suite import SuiteSchema
+from redline.suite.validate.checking import first_mistake
+from redline.suite.validate.loads import read_warm_up
 
 MOST_WORKERS = 1024  # of the engine, as docs/reference/engine-protocol.md says
-
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
 
+S = TypeVar("S", bound=BaseModel)
 
-def read_overrides(
-    servers: list[str] | None,
-    scenarios: list[str] | None,
-    users: int | None,
-    duration: str | None,
-    trials: int | None,
-    seed: int | None,
-    options: list[str] | None = None,
-    quick: bool = False,
-    warmup: str | None = None,
-) -> Overrides:
-    """The flags as overrides. Raises UsageError for a number that cannot be."""
-    for flag, number in (("-u", users), ("--trials", trials)):
-        if number is not None:
-            at_least_one(flag, number)
+
+@contextmanager
+def naming(flag: str) -> Iterator[None]:
+    """Says of what is wrong within which flag it comes from. Raises UsageError."""
+    try:
+        yield
+    except WrongValueError as error:
+        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
+    except UsageError as error:
+        raise UsageError(f"{flag}: {error.problems[0].message}", hint=error.hint) from None
+
+
+def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = SuiteSchema) -> Any:
+    """The value of a flag, which a suite has under a key. Raises UsageError."""
+    field = schema.model_fields[key]
+    kind: Any = Annotated[field.annotation, field]
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        mistake = first_mistake(error, schema, (key,))
+        raise UsageError(f"{flag} {value}: {mistake.message}", hint=mistake.hint) from None
+
+
+def read_schema(kind: type[S], given: Mapping[str | int, str], values: Mapping[str, object]) -> S:
+    """The values as a mapping of a suite. Raises UsageError; `given` has each flag by a key or by an index."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        mistake = first_mistake(error, kind)
+        flag = next(given[step] for step in reversed(mistake.path) if step in given)
+        hint = mistake.hint or "`redline load --help` shows each flag"
+        raise UsageError(f"{flag}: {mistake.message}", hint=hint) from None
+
+
+def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
+    """What the flags change of a suite; whether that is possible is checked with the suite. Raises UsageError."""
     return Overrides(
-        servers=split(servers),
-        options=tuple(map(_option, split(options))),
-        scenarios=split(scenarios),
-        users=users,
-        duration_ns=None if duration is None else duration_ns("-d", duration),
-        trials=trials,
-        seed=None if seed is None else read_seed(seed),
-        quick=quick,
-        warmup_ns=None if warmup in (None, DETECTED) else duration_ns("--warmup", warmup, least_ns=0),
-        warmup_detect=warmup == DETECTED,
+        servers=split(flags.servers),
+        options=tuple(map(_option, split(flags.options))),
+        scenarios=split(flags.scenarios),
+        users=None if isinstance(flags, LimitFlags) else flags.users,
+        duration_ns=None if flags.duration is None else _duration_ns("-d", flags.duration),
+        trials=None if isinstance(flags, LimitFlags) else flags.trials,
+        seed=flags.seed,
+        quick=flags.quick,
+        warmup_ns=None if flags.warmup in (None, DETECTED) else _duration_ns("--warmup", flags.warmup),
+        warmup_detect=flags.warmup == DETECTED,
     )
+
+
+def read_warm_up_flag(text: str) -> tuple[int, bool]:
+    """How long the warm-up is in nanoseconds, or at most; and whether its end is detected. Raises UsageError."""
+    return read_warm_up(read_flag("--warmup", {"detect": {}} if text == DETECTED else text, "warmup"))
+
+
+def refuse(flags: tuple[str, ...], why: str) -> None:
+    """Raises UsageError for flags that were given and mean nothing there."""
+    if flags:
+        named = ", ".join(flags)
+        raise UsageError(f"{why} {named}", hint=f"leave out {named}; `--help` shows what each flag is for")
 
 
 def command_line() -> str:
@@ -48,40 +88,11 @@ def command_line() -> str:
     return shlex.join(["redline", *sys.argv[1:]])
 
 
-def at_least_one(flag: str, number: int, most: int | None = None) -> int:
-    """The number. Raises UsageError for one below 1, or above the most that is allowed."""
-    if number < 1 or (most is not None and number > most):
-        upto = "" if most is None else f" to {most}"
-        raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1{upto}")
+def at_least_one(flag: str, number: int) -> int:
+    """The number. Raises UsageError for one below 1."""
+    if number < 1:
+        raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1")
     return number
-
-
-def duration_ns(flag: str, text: str, *, least_ns: int = 1) -> int:
-    """A flag's duration, such as 25s or 250ms. Raises UsageError."""
-    try:
-        found_ns = parse_duration(text)
-    except WrongValueError as error:
-        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
-    if found_ns < least_ns:
-        raise UsageError(f"{flag} {text} is too short", hint="write it like 25s, 250ms or 1m30s")
-    return found_ns
-
-
-def read_seed(number: int) -> int:
-    """The seed. Raises UsageError for one that JSON would not keep."""
-    if not 0 <= number <= HIGHEST_SEED:
-        raise UsageError(
-            f"--seed {number} is not possible", hint=f"give --seed a whole number from 0 to {HIGHEST_SEED}"
-        )
-    return number
-
-
-def read_timeout(text: str) -> int:
-    """When a request is given up, in nanoseconds. Raises UsageError."""
-    found_ns = duration_ns("--timeout", text)
-    if found_ns > LONGEST_TIMEOUT_NS:
-        raise UsageError(f"--timeout {text} is too long", hint="give at most 1h")
-    return found_ns
 
 
 def read_workers(threads: int, connections: int) -> int:
@@ -93,6 +104,11 @@ def read_workers(threads: int, connections: int) -> int:
             message = f"-t {threads} is more than {most} workers"
         raise UsageError(message, hint=f"give -t {most} or fewer")
     return threads
+
+
+def _duration_ns(flag: str, text: str) -> int:
+    with naming(f"{flag} {text}"):
+        return parse_duration(text)
 
 
 def _option(written: str) -> tuple[str, str]:

@@ -2,15 +2,30 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from pydantic import Field
 
 from redline.model.base import Frozen, when_said
-from redline.model.placeholders import JDK, ON_PATH
 from redline.model.route import HttpVersion, ServedTls
 
 OptionValue = str | int | bool
+
+FILLED_BY_THE_LAB = ("port", "folder", "cpus", "scratch", "java")
+JDK = "jdk"  # the option that decides what `{java}` is
+ON_PATH = "path"  # the value of that option that means the java on the PATH
+_IN_BRACES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
+
+
+def names_in_braces(text: str) -> tuple[str, ...]:
+    """The names in braces in a server's command or environment, in order. Other braces are left alone."""
+    return tuple(_IN_BRACES.findall(text))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with each name in braces replaced by its value. All of them must be known, as the catalogue checks."""
+    return _IN_BRACES.sub(lambda match: values[match[1]], text)
 
 
 def option_text(value: OptionValue) -> str:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from redline.errors import Problem, UsageError
 from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
-from redline.model.placeholders import FILLED_BY_THE_LAB, JDK, ON_PATH, placeholders
+from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, names_in_braces
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import ScenariosSchema
 from redline.suite.schema.server import (
@@ -201,9 +201,9 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
         ((*path, "start", "command", i), text) for i, text in enumerate(written.start.command)
     ]
     texts += [((*path, "start", "env", name), text) for name, text in written.start.env.items()]
-    used = {name for _, text in texts for name in placeholders(text)}
+    used = {name for _, text in texts for name in names_in_braces(text)}
     for where, text in texts:
-        for name in placeholders(text):
+        for name in names_in_braces(text):
             if name not in known:
                 hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
                 sheet.wrong(where, f"`{{{name}}}` is nothing that the lab fills in", hint)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from redline.cli import exits, places
 from redline.cli.build_view import BuildView, print_failures
+from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
 from redline.errors import Problem, UsageError
@@ -23,15 +24,15 @@ _STYLE = {"built": "green", "stood": "dim", "failed": "yellow"}
 _NS_PER_S = 1e9
 
 
-def build(names: list[str] | None, json: bool) -> None:
+def execute(flags: BuildFlags) -> None:
     """Build the servers that are not built yet; one build command builds all its servers at once."""
     folder = places.catalogue()
-    entries = matching(load_catalogue(folder).servers, split(names))
+    entries = matching(load_catalogue(folder).servers, split(flags.names))
     launcher, console = ProcessLauncher(folder, places.cache()), Console(stderr=True)
     with BuildView(console) as view:
         outcome = launcher.build([_as_it_is(entry) for entry in entries], view)
     result = build_result(entries, outcome)
-    if json:
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_failures(_with_long_reasons(outcome), console)

@@ -2,13 +2,13 @@
 
 import sys
 from collections import Counter
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from redline.cli import places
+from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_overrides
 from redline.model import Cell, Plan
@@ -28,24 +28,12 @@ from redline.suite import (
 _MOST_LINES = 60
 
 
-def check(
-    suite: Path,
-    servers: list[str] | None,
-    scenarios: list[str] | None,
-    options: list[str] | None,
-    users: int | None,
-    duration: str | None,
-    warmup: str | None,
-    trials: int | None,
-    seed: int | None,
-    quick: bool,
-    json: bool,
-) -> None:
+def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
-    validated = load_suite(suite, load_catalogue(places.catalogue(suite)), overrides)
+    catalogue = load_catalogue(places.catalogue(flags.suite))
+    validated = load_suite(flags.suite, catalogue, read_overrides(flags))
     first, plan = make_capacity_plan(validated), make_plan(validated)
-    if json:
+    if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
         sys.stdout.write(check_result(plan, length_ns, first).model_dump_json(indent=2) + "\n")
     else:

@@ -1,7 +1,6 @@
 """`redline compare`: two runs, or one run's variants with their baseline."""
 
 import sys
-from pathlib import Path
 
 import typer
 
@@ -9,7 +8,7 @@ from redline.analysis import build_report, compare_runs
 from redline.analysis.compare import not_run
 from redline.analysis.environments import grave
 from redline.cli import exits
-from redline.cli.command_line import FailOnVerdict
+from redline.cli.command_line import CompareFlags
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
 from redline.cli.show import show
@@ -18,17 +17,17 @@ from redline.model import SHOWN, Comparison, Finding, Grade, Metric, Report, Run
 from redline.report.sections.comparison import comparison_sections
 
 
-def compare(run: Path, other: Path | None, fail_on: list[FailOnVerdict] | None, anyway: bool, json: bool) -> None:
+def execute(flags: CompareFlags) -> None:
     """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
-    base = read_run(run)
-    result = _between(base, read_run(other), anyway=anyway) if other else _within(base)
-    if json:
+    base = read_run(flags.run)
+    result = _between(base, read_run(flags.other), anyway=flags.anyway) if flags.other else _within(base)
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         show(comparison_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)
-    if fail_on:
-        gate(result, {Verdict(verdict.value) for verdict in fail_on})
+    if flags.fail_on:
+        gate(result, {Verdict(verdict.value) for verdict in flags.fail_on})
 
 
 def _warn(result: CompareResult) -> None:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult
 from redline.doctor import examine
 from redline.errors import DriveError
@@ -15,7 +16,7 @@ from redline.plugins.machine import plan_placement, read_environment
 _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")}
 
 
-def doctor(json: bool) -> None:
+def execute(flags: DoctorFlags) -> None:
     """Examine this machine: cores, clocks, limits, other load; each with what to do about it."""
     try:
         driver = EngineDriver(find_engine())
@@ -24,7 +25,7 @@ def doctor(json: bool) -> None:
         version, sha256 = "not installed", ""
     environment = read_environment(version, sha256, plan_placement())
     advice = examine(environment)
-    if json:
+    if flags.json:
         result = DoctorResult(environment=environment, advice=advice)
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
         return

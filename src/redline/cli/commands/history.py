@@ -12,7 +12,7 @@ from rich.text import Text
 from redline.analysis.changes import FEWEST_RUNS
 from redline.analysis.history import Seen, build_history, overlooked, regressions, see, silent
 from redline.cli import exits
-from redline.cli.command_line import FailOnChange, HistoryFormat
+from redline.cli.command_line import HistoryFlags, HistoryFormat
 from redline.cli.flags import at_least_one, split
 from redline.cli.one_line import OneLine
 from redline.cli.show import show
@@ -24,31 +24,23 @@ from redline.report.sections.history import history_comment, history_summary
 from redline.storage.archive import Archive, left_out, open_archive
 
 
-def history(
-    folder: Path,
-    servers: list[str] | None,
-    scenarios: list[str] | None,
-    recent: int | None,
-    fail_on: FailOnChange | None,
-    form: HistoryFormat | None,
-    json: bool,
-) -> None:
+def execute(flags: HistoryFlags) -> None:
     """Follow every cell across the runs of a directory, and show where it became faster or slower."""
-    if recent is not None:
-        at_least_one("--recent", recent)
-    archive = open_archive(folder)
-    found = _read(folder, archive, _wanted(split(servers), split(scenarios)))
-    _refuse_nothing(found, asked=bool(servers or scenarios))
-    if json:
+    if flags.recent is not None:
+        at_least_one("--recent", flags.recent)
+    archive = open_archive(flags.folder)
+    found = _read(flags.folder, archive, _wanted(split(flags.servers), split(flags.scenarios)))
+    _refuse_nothing(found, asked=bool(flags.servers or flags.scenarios))
+    if flags.json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
-    elif form is HistoryFormat.MD:
+    elif flags.form is HistoryFormat.MD:
         sys.stdout.buffer.write(markdown.render(history_comment(found)))
         sys.stdout.flush()
     else:
         show(history_summary(found))
     _tell_left_out(found)
-    if fail_on:
-        gate(found, recent)
+    if flags.fail_on:
+        gate(found, flags.recent)
 
 
 def gate(found: History, recent: int | None) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, turned
+from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import show
@@ -27,15 +28,15 @@ _VIEW = "results.json"
 _HASH = 9  # a cell's id is its slug, a dash and eight hex digits
 
 
-def judge(run: Path, write: bool, json: bool) -> None:
+def execute(flags: JudgeFlags) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
-    if (searched := SearchStore(run)).exists:
-        _judge_search(searched, write=write, json=json)
+    if (searched := SearchStore(flags.run)).exists:
+        _judge_search(searched, write=flags.write, json=flags.json)
         return
-    now = build_report(read_run(run))
-    before, reason = _stored_view(run)
-    if write:
-        store = RunStore(run)
+    now = build_report(read_run(flags.run))
+    before, reason = _stored_view(flags.run)
+    if flags.write:
+        store = RunStore(flags.run)
         with store.locked():
             write_run_views(store)
     result = JudgeResult(
@@ -45,9 +46,9 @@ def judge(run: Path, write: bool, json: bool) -> None:
         invalid=tuple(cell.cell_id for cell in now.cells if not cell.valid),
         changes=rejudged(before, now) if before else (),
         turned=turned(before, now) if before else (),
-        written=write,
+        written=flags.write,
     )
-    if json:
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         _print(result, now, Console())

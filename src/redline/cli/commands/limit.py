@@ -3,7 +3,6 @@
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import typer
@@ -11,9 +10,9 @@ from rich.console import Console
 
 from redline.analysis.search_state import without_recordings
 from redline.cli import exits, places
-from redline.cli.command_line import Arrivals
-from redline.cli.flags import command_line, read_overrides
-from redline.cli.limit_flags import LimitFlags, SuiteFlags, UrlFlags, read_suite_search, read_url_search
+from redline.cli.command_line import LimitFlags
+from redline.cli.flags import command_line, refuse
+from redline.cli.limit_flags import read_suite_search, read_url_search
 from redline.cli.session_view import SessionView, bench_for, show_search_plan
 from redline.cli.show import show
 from redline.errors import UsageError
@@ -24,75 +23,36 @@ from redline.running.session import SearchRequest, SearchSession, Source
 from redline.storage.searches import SearchStore
 from redline.suite import make_plan
 
-PROBES, PRECISION = 12, "3%"
+_OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
+_OF_URLS = {"arrivals", "connections", "timeout", "threads", *_OF_REQUESTS}
+_OF_SUITES = {"servers", "scenarios", "options", "quick", "trials", "no_beyond"}
 _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 
-def limit(
-    target: str | None,
-    objective: list[str] | None,
-    servers: list[str] | None,
-    scenarios: list[str] | None,
-    options: list[str] | None,
-    quick: bool,
-    duration: str | None,
-    warmup: str | None,
-    start: str | None,
-    probes: int,
-    precision: str,
-    trials: int | None,
-    no_beyond: bool,
-    seed: int | None,
-    output: Path | None,
-    resume: Path | None,
-    arrivals: Arrivals | None,
-    connections: int | None,
-    timeout: str | None,
-    headers: list[str] | None,
-    method: str | None,
-    body: str | None,
-    status: int | None,
-    http2: bool,
-    insecure: bool,
-    cacert: Path | None,
-    threads: int | None,
-    json: bool,
-) -> None:
+def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval: of a suite, or of what is running."""
-    flags = LimitFlags(target or "", objective or [], start, probes, precision, duration, warmup, seed, output)
-    for_url = UrlFlags(arrivals, connections, timeout, headers, method, body, status, http2, insecure, cacert, threads)
-    of_suites: dict[str, object] = {
-        "-s": servers,
-        "-m": scenarios,
-        "-w": options,
-        "--quick": quick,
-        "--trials": trials,
-        "--no-beyond": no_beyond,
-    }
-    console = Console(stderr=True)
+    console, target = Console(stderr=True), flags.target
     view = SessionView(console)
-    if resume is not None:
-        given = _url_flags(for_url) | of_suites | _shared_flags(flags)
-        _refuse(given, "--resume continues a search as it was planned, and takes no")
-        _finish(SearchSession.resume(resume, bench_for, view), view, console, json=json)
+    if flags.resume is not None:
+        refuse(flags.given(but={"resume", "json"}), "--resume continues a search as it was planned, and takes no")
+        _finish(SearchSession.resume(flags.resume, bench_for, view), view, console, json=flags.json)
     elif target is None:
         url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
         hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
         raise UsageError("neither a suite nor a URL is named", hint=hint)
     elif target.startswith(("http://", "https://")):
-        _refuse({**of_suites, "--resume": resume}, f"{target} is running already, and takes no")
-        _limit_url(read_url_search(flags, for_url), output, view, console, json=json)
+        refuse(flags.given(among=_OF_SUITES), f"{target} is running already, and takes no")
+        _limit_url(read_url_search(target, flags), flags.output, view, console, json=flags.json)
     else:
         _refuse_half_a_url(target)
-        _refuse(_url_flags(for_url), f"{target} is a suite, which says itself what is asked how, and takes no")
-        overrides = read_overrides(servers, scenarios, None, duration, None, seed, options, quick, warmup)
-        _finish(_create(flags, SuiteFlags(overrides, trials, not no_beyond), view, console), view, console, json=json)
+        refuse(flags.given(among=_OF_URLS), f"{target} is a suite, which says itself what is asked how, and takes no")
+        _finish(_create(Path(target), flags, view, console), view, console, json=flags.json)
 
 
-def _create(flags: LimitFlags, only: SuiteFlags, view: SessionView, console: Console) -> SearchSession:
+def _create(file: Path, flags: LimitFlags, view: SessionView, console: Console) -> SearchSession:
     """Validate the suite, show what will be done, and build. Raises RedlineError."""
-    asked = read_suite_search(flags, only)
-    request, file = asked.request, Path(flags.target)
+    asked = read_suite_search(file, flags)
+    request = asked.request
     folder = flags.output or places.new_run(f"limit-{request.suite.name}")
     SearchStore(folder).check_free()
     most = request.probes + 2 * request.trials * len(request.sets)
@@ -139,41 +99,3 @@ def _refuse_half_a_url(target: str) -> None:
     if _LIKE_A_URL.fullmatch(target) and not Path(target).exists():
         url = f"http://{target.partition('://')[2] or target}"
         raise UsageError(f"{target} is no suite, and a URL begins with http:// or https://", hint=f"try {url}")
-
-
-def _url_flags(flags: UrlFlags) -> dict[str, object]:
-    given: dict[str, object] = {
-        "--arrivals": flags.arrivals,
-        "-c": flags.connections,
-        "--timeout": flags.timeout,
-        "-H": flags.headers,
-        "-X": flags.method,
-        "--body": flags.body,
-        "--status": flags.status,
-        "--http2": flags.http2,
-        "--insecure": flags.insecure,
-        "--cacert": flags.cacert,
-        "-t": flags.threads,
-    }
-    return given
-
-
-def _shared_flags(flags: LimitFlags) -> dict[str, object]:
-    return {
-        "a suite": flags.target,
-        "--objective": flags.objectives,
-        "--start": flags.start,
-        "-d": flags.duration,
-        "--warmup": flags.warmup,
-        "--seed": flags.seed,
-        "--probes": flags.probes != PROBES,
-        "--precision": flags.precision != PRECISION,
-        "-o": flags.output,
-    }
-
-
-def _refuse(flags: Mapping[str, object], why: str) -> None:
-    """Raises UsageError for flags that were given and mean nothing there."""
-    given = [flag for flag, value in flags.items() if value not in (None, False, "", [])]
-    if given:
-        raise UsageError(f"{why} {', '.join(given)}", hint=f"leave out {', '.join(given)}: `redline limit -h`")

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.cli import places
+from redline.cli.command_line import ListFlags
 from redline.cli.contracts import ListedServer, ListedSuite, ListResult
 from redline.errors import UsageError
 from redline.model import ServerEntry
@@ -17,7 +18,7 @@ from redline.suite import Catalogue, load_catalogue, load_suite
 _STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow"}
 
 
-def list_catalogue(json: bool) -> None:
+def execute(flags: ListFlags) -> None:
     """List servers, scenarios and suites: what is built, and what cannot be built here and why."""
     folder = places.catalogue()
     catalogue = load_catalogue(folder)
@@ -27,7 +28,7 @@ def list_catalogue(json: bool) -> None:
         scenarios={scenario.name: scenario.about for scenario in catalogue.scenarios.values()},
         suites=tuple(ListedSuite(file=_near(file), about=_about(file, catalogue)) for file in places.suites()),
     )
-    if json:
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         _print(result, Console())

@@ -9,82 +9,39 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits
-from redline.cli.command_line import Arrivals, Backends
-from redline.cli.flags import DETECTED, duration_ns, read_seed, read_timeout, read_workers
-from redline.cli.load_shape import LoadFlags, read_load
-from redline.cli.load_target import read_picks, read_request, read_server, read_tls, read_url
+from redline.cli.command_line import LoadFlags
+from redline.cli.flags import read_flag, read_warm_up_flag, read_workers
+from redline.cli.load_flags import read_load, read_target
 from redline.cli.load_view import live_line, load_result, print_load
 from redline.cli.one_line import OneLine
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, EngineMode, PlannedTrial, Recording, Scenario
+from redline.model import Cell, EngineMode, PlannedTrial, Recording
 from redline.running.assembly import attached
 from redline.running.record import LoadOptions, record_load
-from redline.suite import DETECTION_NS
 
 
-def load(
-    url: str,
-    connections: int,
-    duration: str,
-    rate: str | None,
-    arrivals: Arrivals | None,
-    replay: Path | None,
-    depth: int,
-    think: str | None,
-    pace: str | None,
-    stages: list[str] | None,
-    count: int | None,
-    requests_per_connection: int | None,
-    http2: bool,
-    insecure: bool,
-    cacert: Path | None,
-    backend: Backends,
-    spin: bool,
-    threads: int,
-    headers: list[str] | None,
-    method: str | None,
-    body: str | None,
-    status: int,
-    warmup: str,
-    timeout: str,
-    seed: int,
-    json: bool,
-) -> None:
+def execute(flags: LoadFlags) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
-    endpoint, path = read_url(url)
-    tls = read_tls(url, cacert, insecure=insecure)
-    request = read_request(path, method, headers or [], body, status, http2=http2)
+    variant, scenario = read_target(flags.url, flags, "load")
+    warmup_ns, warmup_detect = read_warm_up_flag(flags.warmup)
     cell = Cell(
-        variant=read_server(endpoint, tls, http2=http2),
-        scenario=Scenario(name="load", request=request, picks=read_picks(request)),
-        load=read_load(
-            LoadFlags(
-                connections=connections,
-                duration=duration,
-                rate=rate,
-                arrivals=arrivals,
-                replay=replay,
-                depth=depth,
-                think=think,
-                pace=pace,
-                stages=tuple(stages or ()),
-                requests_per_connection=requests_per_connection,
-                count=count,
-            )
-        ),
-        warmup_ns=DETECTION_NS if warmup == DETECTED else duration_ns("--warmup", warmup, least_ns=0),
-        warmup_detect=warmup == DETECTED,
-        timeout_ns=read_timeout(timeout),
-        engine=EngineMode(backend=backend.value, spin=spin),
+        variant=variant,
+        scenario=scenario,
+        load=read_load(flags),
+        warmup_ns=warmup_ns,
+        warmup_detect=warmup_detect,
+        timeout_ns=read_flag("--timeout", flags.timeout, "timeout"),
+        engine=EngineMode(backend=flags.backend.value, spin=flags.spin),
     )
     if cell.warmup_detect and cell.load.changes:
         raise UsageError(
             "--warmup auto wants a load that does not change by design", hint="give a time, such as --warmup 10s"
         )
-    workers = read_workers(threads, cell.load.connections)
-    recording = _record(cell, workers, read_seed(seed), Console(stderr=True))
-    result = load_result(url, cell, recording)
-    if json:
+    workers = read_workers(flags.threads, cell.load.connections)
+    seed = read_flag("--seed", flags.seed, "seed")
+    recording = _record(cell, workers, seed, Console(stderr=True))
+    result = load_result(flags.url, cell, recording)
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_load(result, Console())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from redline.analysis import build_report
 from redline.cli import places
-from redline.cli.command_line import ReportFormat
+from redline.cli.command_line import ReportFlags, ReportFormat
 from redline.cli.show import show
 from redline.errors import StoreError, UsageError
 from redline.model import Run
@@ -17,14 +17,13 @@ from redline.storage.runs import RunStore
 from redline.storage.searches import SearchStore
 
 
-def report(run: Path, form: ReportFormat | None, json: bool) -> None:
+def execute(flags: ReportFlags) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
-    if json:
-        form = ReportFormat.JSON
-    if (searched := SearchStore(run)).exists:
+    form = ReportFormat.JSON if flags.json else flags.form
+    if (searched := SearchStore(flags.run)).exists:
         _show_search(searched, form)
         return
-    made = build_report(read_run(run))
+    made = build_report(read_run(flags.run))
     if form is None:
         show(run_summary(made))
         return

@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 
 from redline.cli import exits, places
+from redline.cli.command_line import RunFlags
 from redline.cli.commands.check import show_plans
-from redline.cli.flags import command_line, read_overrides
+from redline.cli.flags import command_line, read_overrides, refuse
 from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
@@ -30,36 +31,21 @@ from redline.suite import (
 )
 
 
-def run(
-    suite: Path | None,
-    servers: list[str] | None,
-    scenarios: list[str] | None,
-    options: list[str] | None,
-    users: int | None,
-    duration: str | None,
-    warmup: str | None,
-    trials: int | None,
-    seed: int | None,
-    quick: bool,
-    output: Path | None,
-    resume: Path | None,
-    json: bool,
-) -> None:
+def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
-    overrides = read_overrides(servers, scenarios, users, duration, trials, seed, options, quick, warmup)
-    if resume is not None:
-        _refuse_more_than_resume(suite, output, overrides)
-        session = RunSession.resume(resume, bench_for, SessionView(console))
-    elif suite is not None:
-        session = _create(suite, overrides, output, console)
+    if flags.resume is not None:
+        refuse(flags.given(but={"resume", "json"}), "--resume continues a run as it was planned, and takes no")
+        session = RunSession.resume(flags.resume, bench_for, SessionView(console))
+    elif flags.suite is not None:
+        session = _create(flags.suite, read_overrides(flags), flags.output, console)
     else:
         raise UsageError(
             "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
         )
     outcome = session.execute()
     _, report = outcome.parts[-1]
-    if json:
+    if flags.json:
         sys.stdout.write(RENDERERS["json"].render(report).decode())
     else:
         show(run_summary(report))
@@ -85,14 +71,6 @@ def _create(file: Path, overrides: Overrides, output: Path | None, console: Cons
     source = Source(command_line(), str(file.resolve()), text)
     bench = workbench(catalogue, places.cache(file))
     return RunSession.create(suite, source, folder, bench, SessionView(console))
-
-
-def _refuse_more_than_resume(suite: Path | None, output: Path | None, overrides: Overrides) -> None:
-    if suite is not None or output is not None or overrides != Overrides():
-        raise UsageError(
-            "--resume continues a run as it was planned, and takes no other flag than --json",
-            hint="leave out the suite and the other flags, or start a new run without --resume",
-        )
 
 
 def exit_code(reports: Sequence[Report]) -> int:

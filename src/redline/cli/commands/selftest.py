@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits, places
+from redline.cli.command_line import SelftestFlags
 from redline.cli.one_line import OneLine
 from redline.cli.selftest_view import print_selftest
 from redline.errors import UsageError
@@ -28,12 +29,12 @@ _OURS = Path(__file__)
 """The catalogue above this file comes first: a user's own has no server with known answers."""
 
 
-def selftest(peers: bool, seconds: float | None, case: list[str] | None, json: bool) -> None:
+def execute(flags: SelftestFlags) -> None:
     """Hold the engine to servers with known answers: truth, answer, error, and whether that is good enough."""
-    order = _order(seconds, case or [], peers)
+    order = _order(flags.seconds, flags.case, flags.peers)
     console = Console(stderr=True)
     result = _run(order, console)
-    if json:
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_selftest(result, Console())

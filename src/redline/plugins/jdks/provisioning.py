@@ -14,7 +14,7 @@ from uv import find_uv_bin
 
 from redline.errors import BuildError
 from redline.model import OptionValue, Variant
-from redline.model.placeholders import JDK, ON_PATH
+from redline.model.catalogue import JDK, ON_PATH
 from redline.plugins.commands import started
 from redline.plugins.jdks.homes import Jdk, best, installed, on_path, read_home
 from redline.plugins.temporary import guarded, temporary_folder

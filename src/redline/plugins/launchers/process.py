@@ -10,8 +10,7 @@ from pathlib import Path
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
-from redline.model.catalogue import option_text
-from redline.model.placeholders import filled
+from redline.model.catalogue import filled, option_text
 from redline.plugins.jdks.homes import Jdk
 from redline.plugins.jdks.provisioning import Jdks, runtime_version
 from redline.plugins.launchers import failures

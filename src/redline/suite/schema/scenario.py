@@ -27,8 +27,12 @@ METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
 _FRAMING_HEADERS = {"content-length", "transfer-encoding"}
-CONNECTION_HEADERS = {"connection", "keep-alive", "proxy-connection", "te", "upgrade"}
-"""Headers that HTTP/2 forbids (RFC 9113, section 8.2.2)."""
+_CONNECTION_HEADERS = {"connection", "keep-alive", "proxy-connection", "te", "upgrade"}
+
+
+def http2_forbids(name: str, value: object) -> bool:
+    """Whether HTTP/2 forbids a header (RFC 9113, section 8.2.2)."""
+    return name.lower() in _CONNECTION_HEADERS and (name.lower(), value) != ("te", "trailers")
 
 
 def check_placeholders(value: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from redline.model.placeholders import FILLED_BY_THE_LAB
+from redline.model.catalogue import FILLED_BY_THE_LAB
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
 from redline.suite.schema.units import WrongValueError, clip
 

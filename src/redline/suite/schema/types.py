@@ -65,7 +65,7 @@ def _at_most(most: int, text: str, why: str) -> AfterValidator:
 
 def _whole_threshold(value: float) -> float:
     if not 0 < value < 1:
-        raise WrongValueError("a threshold must be more than 0% and less than 100%", "write the least that matters: 2%")
+        raise WrongValueError("must be more than 0% and less than 100%", "write the least that matters: 2%")
     return value
 
 

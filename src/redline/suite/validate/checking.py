@@ -99,10 +99,10 @@ class Mistake:
     hint: str
 
 
-def first_mistake(error: ValidationError, root: type[BaseModel]) -> Mistake:
-    """The first error of values that were given to a schema directly, and not in a file."""
+def first_mistake(error: ValidationError, root: type[BaseModel], at: Path = ()) -> Mistake:
+    """The first error of values that were given to a schema, or to its field `at`, and not in a file."""
     detail = error.errors(include_url=False)[0]
-    return explain(detail, tuple(step for step in detail["loc"] if not _is_added(step)), root)
+    return explain(detail, (*at, *(step for step in detail["loc"] if not _is_added(step))), root)
 
 
 def explain(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> Mistake:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from posixpath import normpath
 
 from redline.model import Option, OptionValue, ServerEntry
-from redline.model.placeholders import JDK, ON_PATH
+from redline.model.catalogue import JDK, ON_PATH
 from redline.suite.catalogue import Catalogue, is_among, plain
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema

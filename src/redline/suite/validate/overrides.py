@@ -165,22 +165,26 @@ def _changed_loads(loads: tuple[Load, ...], overrides: Overrides) -> tuple[tuple
 
 
 def _range_problems(overrides: Overrides) -> list[Problem]:
-    ranges = (
-        ("users", overrides.users, 1, MOST_CONNECTIONS),
-        ("trials", overrides.trials, 1, MOST_TRIALS),
-        ("the seed", overrides.seed, 0, HIGHEST_SEED),
+    numbers = (
+        ("-u", overrides.users, 1, MOST_CONNECTIONS),
+        ("--trials", overrides.trials, 1, MOST_TRIALS),
+        ("--seed", overrides.seed, 0, HIGHEST_SEED),
     )
-    problems = [
-        Problem(f"{name} must be {low} to {high}, not {value}", "give a number in that range")
-        for name, value, low, high in ranges
+    durations = (
+        ("-d", overrides.duration_ns, SHORTEST_LOAD_NS, "1ms to 24h"),
+        ("--warmup", overrides.warmup_ns, 0, "0s to 24h"),
+    )
+    wrong_numbers = [
+        Problem(f"{flag} must be {low} to {high}, not {value}", "give a number in that range")
+        for flag, value, low, high in numbers
         if value is not None and not low <= value <= high
     ]
-    duration_ns = overrides.duration_ns
-    if duration_ns is not None and not SHORTEST_LOAD_NS <= duration_ns <= LONGEST_DURATION_NS:
-        problems.append(Problem("the duration must be 1ms to 24h", "give a duration such as 25s"))
-    if overrides.warmup_ns is not None and not 0 <= overrides.warmup_ns <= LONGEST_DURATION_NS:
-        problems.append(Problem("the warm-up must be 0s to 24h", "give a duration such as 30s"))
-    return problems
+    wrong_durations = [
+        Problem(f"{flag} must be {allowed}", "give a duration such as 25s")
+        for flag, value, low, allowed in durations
+        if value is not None and not low <= value <= LONGEST_DURATION_NS
+    ]
+    return wrong_numbers + wrong_durations
 
 
 def _with_warm_up(suite: Suite, overrides: Overrides) -> tuple[Suite, list[Problem]]:

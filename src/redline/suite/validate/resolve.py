@@ -9,7 +9,7 @@ from redline.model import AutoTrials, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.load import LoadSchema
-from redline.suite.schema.scenario import CONNECTION_HEADERS
+from redline.suite.schema.scenario import http2_forbids
 from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.baselines import read_baselines
@@ -215,7 +215,7 @@ def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants:
     requests += [((*path, "requests", index), one.headers) for index, one in enumerate(written.requests)]
     for where, headers in requests:
         for name, value in headers.items():
-            if name.lower() in CONNECTION_HEADERS and (name.lower(), value) != ("te", "trailers"):
+            if http2_forbids(name, value):
                 message = (
                     f"HTTP/2 forbids `{name}` (RFC 9113, section 8.2.2), and this suite has a server with `http: 2`"
                 )

@@ -1,24 +1,27 @@
-"""Where `redline load` sends its requests, and which: its URL and the flags of the request."""
+"""What the flags of `redline load` and `redline limit URL` say: the server, its requests, and how hard it is loaded.
+
+The values are those of a suite, and the suite's schemas check them.
+"""
 
 import re
 from pathlib import Path
 from urllib.parse import SplitResult, quote, urlsplit
 
-from pydantic import ValidationError
-
+from redline.cli.command_line import Arrivals, LimitFlags, LoadFlags
+from redline.cli.flags import naming, read_flag, read_schema
 from redline.errors import UsageError
-from redline.model import AttachedServer, Body, Request, Tls, Variant
+from redline.model import AttachedServer, Body, Load, Request, Scenario, Tls, Variant
 from redline.model.template import Pick, for_each_literal, placeholders
 from redline.ports import Endpoint
-from redline.suite import WrongValueError, read_body, read_data, read_entries
+from redline.suite import read_body, read_data, read_entries, read_times
+from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.scenario import (
-    CONNECTION_HEADERS,
     ExpectedSchema,
     check_header_name,
     check_header_text,
     check_placeholders,
+    http2_forbids,
 )
-from redline.suite.validate.checking import first_mistake
 from redline.suite.validate.referenced_files import wrong_entry
 
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
@@ -26,6 +29,83 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL_HINT = "write it like http://127.0.0.1:8080/path"
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 _METHOD = re.compile(r"[A-Z]+")
+
+
+def read_load(flags: LoadFlags) -> Load:
+    """The load: open with a rate or a file to replay, else closed. Raises UsageError, which names the flag."""
+    is_open = flags.rate is not None or flags.replay is not None
+    _check_combination(flags, is_open=is_open)
+    shape: dict[str, object] = {
+        "depth": flags.depth,
+        "requests_per_connection": flags.requests_per_connection,
+        "stages": [_stage(text, in_users=not is_open) for text in flags.stages],
+    }
+    if is_open:
+        arrivals = (flags.arrivals or Arrivals.POISSON).value
+        shape |= {
+            "rate": flags.rate,
+            "connections": flags.connections,
+            "arrivals": arrivals if flags.replay is None else {"replay": str(flags.replay)},
+        }
+    else:
+        kind, colon, mean = (flags.think or "").partition(":")
+        think = {"exponential": mean} if colon and kind == "exp" else flags.think
+        shape |= {"users": flags.connections, "think": think, "pace": flags.pace}
+    connections = f"-c {flags.connections}"
+    given: dict[str | int, str] = {
+        "users": connections,
+        "connections": connections,
+        "for": f"-d {flags.duration}",
+        "rate": f"-R {flags.rate}",
+        "arrivals": f"--replay {flags.replay}",
+        "depth": f"--depth {flags.depth}",
+        "think": f"--think {flags.think}",
+        "pace": f"--pace {flags.pace}",
+        "stages": f"--stage {' --stage '.join(flags.stages)}",
+        "requests_per_connection": f"--requests-per-connection {flags.requests_per_connection}",
+        "count": f"--count {flags.count}",
+        **{index: f"--stage {text}" for index, text in enumerate(flags.stages)},
+    }
+    values = {"open" if is_open else "closed": shape, "for": flags.duration, "count": flags.count}
+    schema = read_schema(LoadSchema, given, values)
+    replayed_ns = () if flags.replay is None else read_times(read_data(flags.replay), str(flags.replay))
+    return schema.load("load", replayed_ns)
+
+
+def _stage(text: str, *, in_users: bool) -> dict[str, object]:
+    to, colon, over = text.rpartition(":")
+    if not colon or not to or (in_users and not to.isdecimal()):
+        what = "users" if in_users else "requests per second"
+        raise UsageError(f"--stage {text} is not a stage", hint=f"write {what} and how long: --stage 1000:10s")
+    return {"to": int(to) if in_users else to, "over": over}
+
+
+def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
+    """Raises UsageError for a flag of closed loads with an open one, and the other way round."""
+    if flags.arrivals is not None and flags.replay is not None:
+        raise UsageError(
+            f"--arrivals {flags.arrivals}: --replay says when requests are due", hint="leave out --arrivals or --replay"
+        )
+    if flags.arrivals is not None and flags.rate is None:
+        message = f"--arrivals {flags.arrivals}: in a closed load, requests follow the answers"
+        raise UsageError(message, hint="add a rate, such as -R 5000, or leave out --arrivals")
+    for flag, value in (("--think", flags.think), ("--pace", flags.pace)):
+        if value is not None and is_open:
+            opens = "--replay" if flags.rate is None else "-R"
+            raise UsageError(
+                f"{flag} {value}: only users of a closed load have that", hint=f"leave out {opens} or {flag}"
+            )
+
+
+def read_target(url: str, flags: LoadFlags | LimitFlags, scenario: str) -> tuple[Variant, Scenario]:
+    """The server that is already running behind a URL, and what it is asked, by that name. Raises UsageError."""
+    endpoint, path = read_url(url)
+    tls = read_tls(url, flags.cacert, insecure=flags.insecure)
+    expected = 200 if flags.status is None else flags.status
+    request = read_request(path, flags.method, flags.headers, flags.body, expected, http2=flags.http2)
+    server = AttachedServer(host=endpoint.host, port=endpoint.port)
+    variant = Variant(entry=server, http="2" if flags.http2 else "1.1", tls=tls)
+    return variant, Scenario(name=scenario, request=request, picks=read_picks(request))
 
 
 def read_url(url: str) -> tuple[Endpoint, str]:
@@ -72,12 +152,6 @@ def read_tls(url: str, cacert: Path | None, *, insecure: bool) -> Tls | None:
     return Tls(ca_pem=ca_pem)
 
 
-def read_server(endpoint: Endpoint, tls: Tls | None, *, http2: bool) -> Variant:
-    """What is loaded: a server that is already running."""
-    server = AttachedServer(host=endpoint.host, port=endpoint.port)
-    return Variant(entry=server, http="2" if http2 else "1.1", tls=tls)
-
-
 def _split(url: str) -> SplitResult:
     return urlsplit(url if "//" in url else f"http://{url}")
 
@@ -86,21 +160,14 @@ def read_request(
     path: str, method: str | None, headers: list[str], body: str | None, status: int, *, http2: bool = False
 ) -> Request:
     """The request and its expected status. Raises UsageError, which names the flag."""
-    try:
-        expected = ExpectedSchema(status=status).expected()
-    except ValidationError as error:
-        mistake = first_mistake(error, ExpectedSchema)
-        raise UsageError(f"--status {status}: {mistake.message}", hint=mistake.hint) from None
-    try:
+    with naming("the URL's path"):
         check_placeholders(path)
-    except WrongValueError as error:
-        raise UsageError(f"the URL's path: {error.message}", hint=error.hint) from None
     return Request(
         method=_method(("GET" if body is None else "POST") if method is None else method),
         path=path,
         headers=_headers(headers, http2=http2),
         body=None if body is None else _body(body),
-        expect=expected,
+        expect=ExpectedSchema(status=read_flag("--status", status, "status", ExpectedSchema)).expected(),
     )
 
 
@@ -130,12 +197,10 @@ def _headers(lines: list[str], *, http2: bool) -> dict[str, str | tuple[str, ...
         name, colon, value = (part.strip(" \t") for part in line.partition(":"))
         if not colon or not name:
             raise UsageError(f"-H {line!r} is not a header", hint="write it like -H 'Accept: text/plain'")
-        try:
+        with naming(f"-H {line!r}"):
             check_header_name(name)
             check_header_text(value)
-        except WrongValueError as error:
-            raise UsageError(f"-H {line!r}: {error.message}", hint=error.hint) from None
-        if http2 and name.lower() in CONNECTION_HEADERS and (name.lower(), value) != ("te", "trailers"):
+        if http2 and http2_forbids(name, value):
             message = f"-H {line!r}: HTTP/2 forbids `{name}` (RFC 9113, section 8.2.2)"
             raise UsageError(message, hint="leave out -H or --http2")
         found.setdefault(name.lower(), (name, []))[1].append(value)
@@ -143,9 +208,8 @@ def _headers(lines: list[str], *, http2: bool) -> dict[str, str | tuple[str, ...
 
 
 def _body(text: str) -> Body:
-    try:
-        return Body(raw=read_body(Path(text[1:]))) if text.startswith("@") else Body(text=check_placeholders(text))
-    except UsageError as error:
-        raise UsageError(f"--body {text}: {error.problems[0].message}", hint=error.hint) from None
-    except WrongValueError as error:
-        raise UsageError(f"--body: {error.message}", hint=error.hint) from None
+    if text.startswith("@"):
+        with naming(f"--body {text}"):
+            return Body(raw=read_body(Path(text[1:])))
+    with naming("--body"):
+        return Body(text=check_placeholders(text))
