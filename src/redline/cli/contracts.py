@@ -22,7 +22,7 @@ from redline.model import (
     Skipped,
     WarmUp,
 )
-from redline.model.base import when_said
+from redline.model.base import omitted_if_default
 from redline.model.history import History
 from redline.model.limits import LimitAnswer, LimitReport
 from redline.selftest.results import SelftestResult
@@ -37,11 +37,11 @@ class PlannedCell(Frozen):
     role: Literal["subject", "ceiling"]
     trials: int
     warmup_ns: int
-    warmup_detect: bool = when_said(
+    warmup_detect: bool = omitted_if_default(
         default=False, description="`warmup_ns` is the maximum: the warm-up ends when the server is steady"
     )
     duration_ns: int
-    share: Share | None = when_said(
+    share: Share | None = omitted_if_default(
         None, description="present if its rate is a share of a capacity; its id is then not yet known"
     )
 
@@ -52,7 +52,7 @@ class CheckResult(Frozen):
     format: Literal["redline.check/1"] = "redline.check/1"
     suite: str
     seed: int
-    capacity: tuple[PlannedCell, ...] = when_said(
+    capacity: tuple[PlannedCell, ...] = omitted_if_default(
         (), description="cells that are measured first, because rates are shares of their throughput"
     )
     cells: tuple[PlannedCell, ...]

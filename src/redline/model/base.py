@@ -13,7 +13,7 @@ class Frozen(BaseModel):
     )
 
 
-def when_said(default: Any, **more: Any) -> Any:
+def omitted_if_default(default: Any, **more: Any) -> Any:
     """A field that is in the JSON form only if it differs from `default`; `more` is for pydantic's Field.
 
     So files from before the field existed have the same form as new ones, and a cell that does not use the field

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.route import HttpVersion, ServedTls
 
 OptionValue = str | int | bool
@@ -63,7 +63,7 @@ class Build(Frozen):
     inputs: tuple[str, ...] = Field(min_length=1)
     outputs: tuple[str, ...] = Field(min_length=1)
     needs: tuple[Tool, ...] = ()
-    target: str | None = when_said(None)
+    target: str | None = omitted_if_default(None)
 
 
 class Start(Frozen):
@@ -113,10 +113,10 @@ class ServerEntry(Frozen):
     ready: Ready = Ready()
     stop: Stop = Stop()
     options: dict[str, Option] = {}
-    http: tuple[HttpVersion, ...] = when_said(
+    http: tuple[HttpVersion, ...] = omitted_if_default(
         ("1.1",), min_length=1, description="the versions of HTTP that it supports"
     )
-    tls: ServedTls | None = when_said(None, description="present if it serves TLS only")
+    tls: ServedTls | None = omitted_if_default(None, description="present if it serves TLS only")
 
     @property
     def build_folder(self) -> str:

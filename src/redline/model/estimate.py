@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 
 
 class Metric(StrEnum):
@@ -89,14 +89,16 @@ class Comparison(Frozen):
     verdict: Verdict | None
     threshold: float
     refused: str = ""
-    caveat: str = when_said("")
-    rounds: int | None = when_said(
+    caveat: str = omitted_if_default("")
+    rounds: int | None = omitted_if_default(
         None, description="number of rounds, if some have no valid trial of both; the ratio's n rounds do"
     )
-    p: float | None = when_said(None, description="probability that equal cells differ by as much by chance")
-    p_adjusted: float | None = when_said(None, description="p with Holm's correction for all comparisons of the family")
-    family: int | None = when_said(None, description="number of comparisons in the family")
-    p_equivalent: float | None = when_said(
+    p: float | None = omitted_if_default(None, description="probability that equal cells differ by as much by chance")
+    p_adjusted: float | None = omitted_if_default(
+        None, description="p with Holm's correction for all comparisons of the family"
+    )
+    family: int | None = omitted_if_default(None, description="number of comparisons in the family")
+    p_equivalent: float | None = omitted_if_default(
         None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
     )
 

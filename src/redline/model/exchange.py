@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.template import Pick, placeholders
 
 POINTER = r"^(/([^~]|~[01])*)?$"
@@ -55,8 +55,10 @@ class Expected(Frozen):
     status: int = Field(default=200, ge=200, le=599)
     body: str | None = None
     length: int | None = Field(default=None, ge=0)
-    sha256: str | None = when_said(None, pattern=r"^[0-9a-f]{64}$", description="of a body whose text is not given")
-    json_values: dict[str, JsonValue] = when_said({})
+    sha256: str | None = omitted_if_default(
+        None, pattern=r"^[0-9a-f]{64}$", description="of a body whose text is not given"
+    )
+    json_values: dict[str, JsonValue] = omitted_if_default({})
     under_load: Literal["status", "length", "hash"] = "length"
 
     @property
@@ -89,13 +91,13 @@ class Request(Frozen):
     sent several times.
     """
 
-    weight: int = when_said(1, ge=1, description="among the requests of the scenario")
+    weight: int = omitted_if_default(1, ge=1, description="among the requests of the scenario")
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
     path: str = Field(default="/", pattern=r"^/[!-~]*$")
     headers: dict[str, str | tuple[str, ...]] = {}
     body: Body | None = None
     expect: Expected = Expected()
-    timestamp: Timestamp | None = when_said(None)
+    timestamp: Timestamp | None = omitted_if_default(None)
 
     @property
     def header_lines(self) -> tuple[tuple[str, str], ...]:
@@ -123,10 +125,12 @@ class Scenario(Frozen):
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     about: str = ""
     request: Request
-    others: tuple[Request, ...] = when_said((), description="all but the first")
-    picks: dict[str, tuple[str, ...]] = when_said({})
+    others: tuple[Request, ...] = omitted_if_default((), description="all but the first")
+    picks: dict[str, tuple[str, ...]] = omitted_if_default({})
     requires: dict[str, str | int | bool] = {}
-    against: str | None = when_said(None, description="the scenario that this one is compared with, on the same server")
+    against: str | None = omitted_if_default(
+        None, description="the scenario that this one is compared with, on the same server"
+    )
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
@@ -35,7 +35,7 @@ class LimitAnswer(Frozen):
     met_somewhere: bool = Field(description="whether some probed rate may have met it")
     missed_somewhere: bool = Field(description="whether some probed rate may have missed it")
     reason: str = Field(default="", description="why a side is unknown")
-    starts_differ: bool = when_said(
+    starts_differ: bool = omitted_if_default(
         default=False,
         description="the interval rests on how starts of the server differ: they are few, so it may be too narrow",
     )
@@ -60,7 +60,7 @@ class LimitProbe(Frozen):
         description="search: to find the limit; curve: only for the curve; confirm: at an end of the limit"
     )
     fresh: bool = Field(description="on a server that was started to confirm the ends of the limits")
-    start: int = when_said(0, ge=0, description="number of the start of the server, from 0")
+    start: int = omitted_if_default(0, ge=0, description="number of the start of the server, from 0")
     rate_per_s: float = Field(description="the requested rate")
     seconds: float
     offered_per_s: float = Field(
@@ -79,7 +79,7 @@ class LimitProbe(Frozen):
         description="why the load generator or the host was the limit, so that nothing is known of the server"
     )
     why: str = Field(default="", description="why this rate was probed")
-    recording: str = when_said(
+    recording: str = omitted_if_default(
         "", description="the file of its recording, relative to the directory of the search; empty where none was kept"
     )
 
@@ -182,7 +182,7 @@ class CellLimit(Frozen):
     confirmed: bool = Field(description="whether new probes at both ends agreed")
     limits: tuple[LimitAnswer, ...]
     probes: tuple[LimitProbe, ...] = Field(description="in chronological order")
-    starts: tuple[LimitStart, ...] = when_said(
+    starts: tuple[LimitStart, ...] = omitted_if_default(
         (), description="the starts of the server, in order, with their warm-ups; empty if there were none"
     )
     curve: tuple[CurvePoint, ...] = Field(
@@ -192,7 +192,7 @@ class CellLimit(Frozen):
     no_knee: str = Field(default="", description="why there is no knee")
     beyond: Beyond | None = None
     no_beyond: str = Field(default="", description="why nothing was tried past the edge")
-    findings: tuple[Finding, ...] = when_said(
+    findings: tuple[Finding, ...] = omitted_if_default(
         (), description="findings about probes; `position` is the probe's index in `probes`, from 0"
     )
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Metric
 
 Backend = Literal["auto", "epoll", "io_uring"]
@@ -16,8 +16,8 @@ class EngineMode(Frozen):
     With `spin` its workers poll instead of sleeping.
     """
 
-    backend: Backend = when_said("auto")
-    spin: bool = when_said(default=False)
+    backend: Backend = omitted_if_default("auto")
+    spin: bool = omitted_if_default(default=False)
 
 
 class Think(Frozen):
@@ -43,11 +43,11 @@ class Closed(Frozen):
 
     kind: Literal["closed"] = "closed"
     users: int = Field(ge=0)
-    depth: int = when_said(1, ge=1, description="requests in flight of each user")
-    think: Think | None = when_said(None)
-    pace_per_s: float | None = when_said(None, gt=0, description="requests per second of each user")
-    requests_per_connection: int | None = when_said(None, ge=1)
-    stages: tuple[LoadStage, ...] = when_said(())
+    depth: int = omitted_if_default(1, ge=1, description="requests in flight of each user")
+    think: Think | None = omitted_if_default(None)
+    pace_per_s: float | None = omitted_if_default(None, gt=0, description="requests per second of each user")
+    requests_per_connection: int | None = omitted_if_default(None, ge=1)
+    stages: tuple[LoadStage, ...] = omitted_if_default(())
 
     @model_validator(mode="after")
     def _possible(self) -> "Closed":
@@ -91,12 +91,12 @@ class Open(Frozen):
     rate_per_s: float | None = Field(default=None, ge=0)
     arrivals: Literal["uniform", "poisson", "replayed"] = "poisson"
     connections: int = Field(ge=1)
-    replayed_ns: tuple[int, ...] = when_said((), description="due times, not decreasing")
-    connections_at_start: int | None = when_said(None, ge=1, description="default: all of them")
-    depth: int = when_said(1, ge=1, description="maximum number of requests in flight on one connection")
-    requests_per_connection: int | None = when_said(None, ge=1)
-    stages: tuple[LoadStage, ...] = when_said(())
-    share: Share | None = when_said(None, description="the origin of the rate, if it is a share of a capacity")
+    replayed_ns: tuple[int, ...] = omitted_if_default((), description="due times, not decreasing")
+    connections_at_start: int | None = omitted_if_default(None, ge=1, description="default: all of them")
+    depth: int = omitted_if_default(1, ge=1, description="maximum number of requests in flight on one connection")
+    requests_per_connection: int | None = omitted_if_default(None, ge=1)
+    stages: tuple[LoadStage, ...] = omitted_if_default(())
+    share: Share | None = omitted_if_default(None, description="the origin of the rate, if it is a share of a capacity")
 
     @model_validator(mode="after")
     def _possible(self) -> "Open":
@@ -129,7 +129,7 @@ class Load(Frozen):
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     shape: Annotated[Closed | Open, Field(discriminator="kind")]
     duration_ns: int = Field(gt=0)
-    count: int | None = when_said(None, ge=1)
+    count: int | None = omitted_if_default(None, ge=1)
 
     @property
     def connections(self) -> int:

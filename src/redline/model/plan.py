@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import AttachedServer, OptionValue, ServerEntry, slug_text
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
@@ -20,8 +20,8 @@ class Variant(Frozen):
 
     entry: ServerEntry | AttachedServer
     options: dict[str, OptionValue] = {}
-    http: HttpVersion = when_said("1.1")
-    tls: Tls | None = when_said(None)
+    http: HttpVersion = omitted_if_default("1.1")
+    tls: Tls | None = omitted_if_default(None)
 
     @property
     def catalogued(self) -> ServerEntry:
@@ -81,7 +81,7 @@ class AutoTrials(Frozen):
 
     precision: float = Field(gt=0, lt=1)
     at_least: int = Field(ge=2)
-    budget_ns: int | None = when_said(
+    budget_ns: int | None = omitted_if_default(
         None, gt=0, description="no further round begins once trials have taken this long"
     )
 
@@ -93,24 +93,24 @@ class Suite(Frozen):
     about: str = ""
     variants: tuple[Variant, ...]
     baseline: str | None = Field(default=None, description="slug of the variant that the others are compared with")
-    baselines: dict[str, str] = when_said(
+    baselines: dict[str, str] = omitted_if_default(
         {}, description="the baseline's slug by variant slug, if there are several baselines"
     )
     ceiling: Variant | None = Field(default=None, description="the server that shows the most this machine allows")
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
-    warmup_detect: bool = when_said(default=False, description=DETECTED)
+    warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
-    auto: AutoTrials | None = when_said(None)
+    auto: AutoTrials | None = omitted_if_default(None)
     seed: int = 1
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
-    objective_sets: dict[str, tuple[Objective, ...]] = when_said(
+    objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default(
         {}, description="sets of objectives by name, if they have names"
     )
-    engine: EngineMode = when_said(EngineMode())
+    engine: EngineMode = omitted_if_default(EngineMode())
 
     def baseline_of(self, slug: str) -> str | None:
         """The slug of the variant that this one is compared with; None at the bottom of a chain."""
@@ -137,9 +137,9 @@ class Cell(Frozen):
     scenario: Scenario
     load: Load
     warmup_ns: int
-    warmup_detect: bool = when_said(default=False, description=DETECTED)
+    warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     timeout_ns: int
-    engine: EngineMode = when_said(EngineMode())
+    engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
 
     @property
@@ -183,7 +183,7 @@ class Skipped(Frozen):
 
     slug: str
     reason: str
-    cause: Literal["suite", "machine"] | None = when_said(
+    cause: Literal["suite", "machine"] | None = omitted_if_default(
         None,
         description="suite: it rules the cell out itself; machine: something is missing here, such as a build; "
         "absent in plans of earlier versions",

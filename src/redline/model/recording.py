@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
@@ -108,7 +108,7 @@ class Recording(Frozen):
     perturbed: bool = Field(default=False, description="a probe changed what it measured; never compared")
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
-    log_bytes: int | None = when_said(
+    log_bytes: int | None = omitted_if_default(
         None, ge=0, description="bytes of server output during the load, as far as they were kept"
     )
 

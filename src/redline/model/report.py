@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
@@ -81,7 +81,7 @@ class TrialReport(Frozen):
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None
-    warm_up: WarmUp | None = when_said(None, description="absent if the trial was too short to classify")
+    warm_up: WarmUp | None = omitted_if_default(None, description="absent if the trial was too short to classify")
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
@@ -107,9 +107,13 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
-    too_few: tuple[TooFew, ...] = when_said((), description="percentiles that are not given, and what they need")
-    other_times: tuple[OtherTime, ...] = when_said((), description="handshakes and one-way times, if there are any")
-    tls: tuple[AgreedTls, ...] = when_said((), description="what its trials' handshakes negotiated, each once")
+    too_few: tuple[TooFew, ...] = omitted_if_default(
+        (), description="percentiles that are not given, and what they need"
+    )
+    other_times: tuple[OtherTime, ...] = omitted_if_default(
+        (), description="handshakes and one-way times, if there are any"
+    )
+    tls: tuple[AgreedTls, ...] = omitted_if_default((), description="what its trials' handshakes negotiated, each once")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
@@ -146,7 +150,9 @@ class RunReport(Frozen):
     trials_planned: int
     threshold: float
     suite_text: str
-    precision: Precision | None = when_said(None, description="only if the suite leaves the number of trials open")
+    precision: Precision | None = omitted_if_default(
+        None, description="only if the suite leaves the number of trials open"
+    )
 
 
 class Effect(Frozen):
@@ -192,7 +198,7 @@ class Report(Frozen):
     environment: Environment
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
-    layers: tuple[Waterfall, ...] = when_said((), description="only if baselines have baselines themselves")
-    effects: tuple[Effect, ...] = when_said(())
-    rankings: tuple[Ranking, ...] = when_said(())
+    layers: tuple[Waterfall, ...] = omitted_if_default((), description="only if baselines have baselines themselves")
+    effects: tuple[Effect, ...] = omitted_if_default(())
+    rankings: tuple[Ranking, ...] = omitted_if_default(())
     skipped: tuple[Skipped, ...]

@@ -5,7 +5,7 @@ from typing import Literal, overload
 
 from pydantic import Field, InstanceOf
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.plan import Plan, PlannedTrial
 from redline.model.recording import Recording
@@ -66,7 +66,7 @@ class Run(Frozen):
     manifest: Manifest
     # Left to right: to try whether stored recordings are a tuple would read them all.
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
-    enough: Enough | None = when_said(None)
+    enough: Enough | None = omitted_if_default(None)
 
     @property
     def positions(self) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.load import Load, Open
 from redline.model.plan import Objective
 from redline.model.recording import Recording
@@ -26,14 +26,14 @@ class SearchPlan(Frozen):
 
     format: Literal["redline.search/1", "redline.search/2"] = SEARCH_FORMAT
     manifest: Manifest
-    url: str = when_said("")
+    url: str = omitted_if_default("")
     sets: dict[str, tuple[Objective, ...]]
     start_per_s: float | None
     probes: int
     precision: float
     trials: int
     beyond: bool
-    workers: int | None = when_said(None, description="of the engine; null for one on each of its cores")
+    workers: int | None = omitted_if_default(None, description="of the engine; null for one on each of its cores")
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -54,12 +54,12 @@ class ProbeRecording(Frozen):
         "search, confirm: a probe that the search asked for, the latter on a start of its own; curve: a probe for the "
         "curve alone; overload: the overload test"
     )
-    why: str = when_said("", description="why this rate was tried")
+    why: str = omitted_if_default("", description="why this rate was tried")
     load: Load = Field(description="what was put on, or would have been")
     workers: int = Field(description="of the engine")
-    again: bool = when_said(default=False, description="in place of the load before, which the host disturbed")
+    again: bool = omitted_if_default(default=False, description="in place of the load before, which the host disturbed")
     retries_left: int = Field(description="how often a disturbed load could still be made again")
-    cut: bool = when_said(default=False, description="ended early by the search: its queue only grew")
+    cut: bool = omitted_if_default(default=False, description="ended early by the search: its queue only grew")
     recording: Recording
 
     @property

@@ -6,7 +6,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
 
 Phase = Literal["warmup", "measure", "drain"]
@@ -64,7 +64,7 @@ class Counts(Frozen):
         description="open load: found no connection with room when due; users with a pace: due before an answer",
     )
     retried: int = Field(default=0, description="written in vain and written again; at most twice each")
-    resent: int = when_said(
+    resent: int = omitted_if_default(
         0, description="written again because the server announced that it would not process them; not a failure"
     )
     reconnects: int = 0
@@ -140,8 +140,8 @@ class Interval(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
-    handshake: Histogram | None = when_said(None, description="only with TLS")
-    one_way: OneWay | None = when_said(None, description="only if answers contain the server's clock")
+    handshake: Histogram | None = omitted_if_default(None, description="only with TLS")
+    one_way: OneWay | None = omitted_if_default(None, description="only if answers contain the server's clock")
     engine_cpu_ns: int
 
     @property
@@ -158,7 +158,7 @@ class Engine(Frozen):
     backend: str
     workers: int
     cpus: tuple[int, ...] = ()
-    processes: int = when_said(1, ge=1, description="several if one may not open all connections")
+    processes: int = omitted_if_default(1, ge=1, description="several if one may not open all connections")
 
 
 class AgreedTls(Frozen):
@@ -187,9 +187,9 @@ class Traffic(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
-    handshake: Histogram | None = when_said(None)
-    one_way: OneWay | None = when_said(None)
-    tls: AgreedTls | None = when_said(None)
+    handshake: Histogram | None = omitted_if_default(None)
+    one_way: OneWay | None = omitted_if_default(None)
+    tls: AgreedTls | None = omitted_if_default(None)
     engine_cpu_ns: int
     intervals: tuple[Interval, ...]
 

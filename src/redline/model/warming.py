@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen, when_said
+from redline.model.base import Frozen, omitted_if_default
 
 Warming = Literal["flat", "warmed up", "slowing down", "never steady"]
 
@@ -19,4 +19,6 @@ class WarmUp(Frozen):
     kind: Warming
     steady_from_ns: int | None = Field(default=None, description="where its last level begins; null if never steady")
     measured_from_ns: int = Field(description="when the measurement began")
-    lost: float | None = when_said(None, description="if slowing down: by what share it is slower than at its best")
+    lost: float | None = omitted_if_default(
+        None, description="if slowing down: by what share it is slower than at its best"
+    )
