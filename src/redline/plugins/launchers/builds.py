@@ -4,7 +4,6 @@ import fcntl
 import hashlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -71,69 +70,17 @@ def read_stamp(file: Path) -> Stamp | None:
 
 
 @dataclass(frozen=True)
-class BuildOrder:
-    """What is to be run and where; `servers` names in messages what it is for. All output goes to `log`."""
+class _Ended:
+    """How a build command ended, how long it ran, and its lines `TARGET: ...`, which name targets that failed.
 
-    servers: str
-    run: tuple[str, ...]
-    targets: tuple[str, ...]
-    folder: Path
-    log: Path
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How the command ended, how long it ran, and its lines `TARGET: ...`, which name targets that failed.
-
-    Files that are written from `began_unix_ns` on have that time or a later one.
+    Files that are written from `began_unix_ns` on have that time or a later one. All output is in `log`.
     """
 
     code: int
     began_unix_ns: int
     took_ns: int
     target_lines: dict[str, list[str]]
-
-    @property
-    def ending(self) -> str:
-        """`with code 3`, `by SIGKILL`."""
-        return f"with code {self.code}" if self.code >= 0 else f"by {signal.Signals(-self.code).name}"
-
-
-def run_build(order: BuildOrder, progress: Callable[[str], None]) -> Ended:
-    """Run it to its end, and report each line. Raises BuildError when it cannot be run or its output not be kept.
-
-    An exception, Ctrl-C too, ends the command and all of its process group.
-    """
-    target_lines: dict[str, list[str]] = {target: [] for target in order.targets}
-    cache = order.log.parent.parent
-    with cache_writes(cache, order.servers):
-        order.log.parent.mkdir(parents=True, exist_ok=True)
-        log = order.log.open("wb", buffering=0)  # what cannot be written is then known at once, not when it is closed
-    began_unix_ns, began_ns = time.time_ns() - _TICK_NS, time.monotonic_ns()
-    with log, _started(order) as process:
-        while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
-            with cache_writes(cache, order.servers):
-                log.write(raw)
-            line = raw.decode(errors="replace").strip()
-            target, colon, reason = line.partition(": ")
-            if colon and target in target_lines and len(target_lines[target]) < _KEPT_LINES:
-                target_lines[target].append("".join(filter(str.isprintable, reason))[:_LONGEST_LINE])
-            progress(line)
-        code = process.wait()
-    return Ended(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines)
-
-
-@contextmanager
-def _started(order: BuildOrder) -> Iterator["subprocess.Popen[bytes]"]:
-    with ExitStack() as stack:
-        try:
-            process = stack.enter_context(started([*order.run, *order.targets], order.folder))
-        except OSError as error:
-            raise BuildError(
-                f"{order.servers}: its build command {order.run[0]} could not be run: {error.strerror}",
-                hint="fix `build.run` in its server.yaml, or install the command",
-            ) from error
-        yield process
+    log: Path
 
 
 class Availability(NamedTuple):
@@ -145,19 +92,21 @@ class Availability(NamedTuple):
 
 @dataclass(frozen=True)
 class StandingBuild:
-    """A build that stands: its content hash, its folder, and what the runtime says of its version."""
+    """A build of a server: its content hash, its folder, and what the runtime says of its version."""
 
+    entry: ServerEntry
     hash: str
     folder: Path
     runtime_version: str
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A build that the current sources and tools call for."""
-
-    entry: ServerEntry
-    build: StandingBuild
+@contextmanager
+def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
+    """Keep a BuildError as a failure of the outcome."""
+    try:
+        yield
+    except BuildError as error:
+        outcome.failures[name] = error
 
 
 class Builds:
@@ -179,13 +128,13 @@ class Builds:
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
         wanted = {one.entry.name: one for one in self._wanted(requested.values(), outcome)}
-        for together in self._batches([one.entry for one in wanted.values() if not self._stands(one)]):
-            wanted |= {one.entry.name: one for one in self._build_together(together, outcome, progress)}
+        for batch in self._batches([one.entry for one in wanted.values() if not self._stands(one)]):
+            wanted |= {one.entry.name: one for one in self._build_batch(batch, outcome, progress)}
         for name, one in wanted.items():
             if name not in outcome.failures:
-                outcome.hashes[name] = one.build.hash
-                outcome.runtimes[name] = one.build.runtime_version
-                self._done[name] = one.build
+                outcome.hashes[name] = one.hash
+                outcome.runtimes[name] = one.runtime_version
+                self._done[name] = one
         return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:
@@ -204,46 +153,41 @@ class Builds:
         done = self._done.get(entry.name)
         try:
             self._tools.check(entry.name, entry.start.needs)
-            build = done or self._wanted_of(entry).build
+            build = done or self._wanted_of(entry)
         except BuildError as error:
             raise LaunchError(error.problems[0].message, hint=error.hint) from error
-        if not self._stands(_Wanted(entry, build)):
-            raise LaunchError(
-                f"{entry.name} {'was built, but its outputs have changed since' if done else 'is not built'}",
-                hint="leave the build folder alone while a run is going on, and run again"
-                if done
-                else "build it first",
-            )
-        return build
+        if self._stands(build):
+            return build
+        if done is None:
+            raise LaunchError(f"{entry.name} is not built", hint="build it first")
+        raise LaunchError(
+            f"{entry.name} was built, but its outputs have changed since",
+            hint="leave the build folder alone while a run is going on, and run again",
+        )
 
-    def _wanted(self, entries: Iterable[ServerEntry], outcome: BuildOutcome) -> list[_Wanted]:
+    def _wanted(self, entries: Iterable[ServerEntry], outcome: BuildOutcome) -> list[StandingBuild]:
         """What has to stand; what cannot be built at all is a failure of the outcome."""
         wanted = []
         for entry in entries:
-            try:
+            with _kept(outcome, entry.name):
                 self._tools.check(entry.name, (*entry.build.needs, *entry.start.needs))
                 wanted.append(self._wanted_of(entry))
-            except BuildError as error:
-                outcome.failures[entry.name] = error
         return wanted
 
-    def _wanted_of(self, entry: ServerEntry) -> _Wanted:
+    def _wanted_of(self, entry: ServerEntry) -> StandingBuild:
+        """The build that the current sources and tools call for. Raises BuildError."""
         folder = self.folder(entry)
         if not folder.is_dir():
             raise BuildError(f"{entry.name}: its build folder {folder} does not exist", hint="fix `build.folder`")
         content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
-        runtime_version = "; ".join(text.partition("\n")[0] for text in versions.values())
-        return _Wanted(entry, StandingBuild(content, folder, runtime_version))
+        return StandingBuild(entry, content, folder, "; ".join(text.partition("\n")[0] for text in versions.values()))
 
-    def _stands(self, wanted: _Wanted) -> bool:
-        stamp = read_stamp(self._stamp_file(wanted.entry))
-        return (
-            stamp is not None
-            and stamp.hash == wanted.build.hash
-            and stamp.outputs == marks(wanted.build.folder, wanted.entry.build.outputs)
-        )
+    def _stands(self, build: StandingBuild) -> bool:
+        stamp = read_stamp(self._stamp_file(build.entry))
+        outputs = marks(build.folder, build.entry.build.outputs)
+        return stamp is not None and (stamp.hash, stamp.outputs) == (build.hash, outputs)
 
     def _batches(self, entries: list[ServerEntry]) -> list[list[ServerEntry]]:
         """Those that one command builds: the targets of one command in one folder, and entries of the same build."""
@@ -254,47 +198,68 @@ class Builds:
             batches.setdefault((str(self.folder(entry)), own, *build.run), []).append(entry)
         return list(batches.values())
 
-    def _build_together(
+    def _build_batch(
         self, entries: list[ServerEntry], outcome: BuildOutcome, progress: Callable[[Building], None]
-    ) -> list[_Wanted]:
+    ) -> list[StandingBuild]:
         """What stood when it was this lab's turn, and what was built then; failures are in the outcome."""
-        wanted: list[_Wanted] = []
+        wanted: list[StandingBuild] = []
         try:
             with self._lock(entries, progress):
                 # Another lab may have built them meanwhile, and the sources may be others by now.
                 wanted = self._wanted(entries, outcome)
-                self._run([one for one in wanted if not self._stands(one)], outcome, progress)
+                left = []
+                for one in wanted:
+                    if not self._stands(one):
+                        with _kept(outcome, one.entry.name):
+                            _remove_old_outputs(one)
+                            left.append(one)
+                if left:
+                    ended = self._run(left, progress)
+                    for one in left:
+                        outcome.took_ns[one.entry.name] = ended.took_ns
+                        with _kept(outcome, one.entry.name):
+                            self._accept(one, ended)
         except BuildError as error:
             outcome.failures.update({entry.name: error for entry in entries})
         return wanted
 
-    def _run(self, wanted: list[_Wanted], outcome: BuildOutcome, progress: Callable[[Building], None]) -> None:
-        """Build them by one command. One that fails is a failure of the outcome; raises BuildError when all do."""
-        left = _without_old_outputs(wanted, outcome)
-        if not left:
-            return
-        names = tuple(one.entry.name for one in left)
-        first = left[0].entry
-        order = BuildOrder(
-            servers=", ".join(names),
-            run=first.build.run,
-            targets=tuple(sorted({one.entry.build.target for one in left if one.entry.build.target})),
-            folder=left[0].build.folder,
-            log=self._log(first),
-        )
-        progress(Building(names))
-        ended = run_build(order, lambda line: progress(Building(names, line)))
-        for one in left:
-            name = one.entry.name
-            outcome.took_ns[name] = ended.took_ns
-            try:
-                self._accept(one, ended, order.log)
-            except BuildError as error:
-                outcome.failures[name] = error
+    def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _Ended:
+        """Build them by one command. Raises BuildError when it cannot be run or its output not be kept.
 
-    def _accept(self, wanted: _Wanted, ended: Ended, log: Path) -> None:
+        An exception, Ctrl-C too, ends the command and all of its process group.
+        """
+        names = tuple(one.entry.name for one in builds)
+        first, folder, log = builds[0].entry, builds[0].folder, self._log(builds[0].entry)
+        targets = sorted({one.entry.build.target for one in builds if one.entry.build.target})
+        target_lines: dict[str, list[str]] = {target: [] for target in targets}
+        progress(Building(names))
+        with ExitStack() as stack:
+            with cache_writes(self._cache, ", ".join(names)):
+                log.parent.mkdir(parents=True, exist_ok=True)
+                # Unbuffered: what cannot be written is then known at once, not when it is closed.
+                kept = stack.enter_context(log.open("wb", buffering=0))
+            began_unix_ns, began_ns = time.time_ns() - _TICK_NS, time.monotonic_ns()
+            try:
+                process = stack.enter_context(started([*first.build.run, *targets], folder))
+            except OSError as error:
+                raise BuildError(
+                    f"{', '.join(names)}: its build command {first.build.run[0]} could not be run: {error.strerror}",
+                    hint="fix `build.run` in its server.yaml, or install the command",
+                ) from error
+            while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+                with cache_writes(self._cache, ", ".join(names)):
+                    kept.write(raw)
+                line = raw.decode(errors="replace").strip()
+                target, colon, reason = line.partition(": ")
+                if colon and target in target_lines and len(target_lines[target]) < _KEPT_LINES:
+                    target_lines[target].append("".join(filter(str.isprintable, reason))[:_LONGEST_LINE])
+                progress(Building(names, line))
+            code = process.wait()
+        return _Ended(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines, log)
+
+    def _accept(self, wanted: StandingBuild, ended: _Ended) -> None:
         """Stamp what the command left, when that is a whole build. Raises BuildError."""
-        entry, folder = wanted.entry, wanted.build.folder
+        entry, folder = wanted.entry, wanted.folder
         left = marks(folder, entry.build.outputs)
         lacking = [name for name in entry.build.outputs if name not in left]
         # A target's files were removed before, so a file that is there proves that it succeeded; a folder does not.
@@ -302,24 +267,26 @@ class Builds:
         if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
-                Stamp(hash=wanted.build.hash, outputs=left).write(self._stamp_file(entry))
+                Stamp(hash=wanted.hash, outputs=left).write(self._stamp_file(entry))
             return
-        hint = f"the whole output is in {log}"
+        hint = f"the whole output is in {ended.log}"
         reasons = ended.target_lines.get(entry.build.target or "")
         if reasons:
-            raise BuildError(f"building {entry.name} failed:{_listed(reasons)}", hint=hint)
+            listed = f" {reasons[0]}" if len(reasons) == 1 else _indented(reasons)
+            raise BuildError(f"building {entry.name} failed:{listed}", hint=hint)
         if ended.code != 0:
-            lines = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
-            raise BuildError(f"building {entry.name} failed {ended.ending}:{lines}", hint=hint)
+            how = f"with code {ended.code}" if ended.code > 0 else f"by {signal.Signals(-ended.code).name}"
+            lines = tail(ended.log, _SHOWN_LINES).splitlines()
+            raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint)
         raise BuildError(
             f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {folder}",
-            hint=f"fix `build.outputs` in its server.yaml; the build's output is in {log}",
+            hint=f"fix `build.outputs` in its server.yaml; the build's output is in {ended.log}",
         )
 
-    def _refuse_other_inputs(self, wanted: _Wanted, ended: Ended) -> None:
+    def _refuse_other_inputs(self, wanted: StandingBuild, ended: _Ended) -> None:
         """Raise BuildError when the inputs are not those that the hash was taken of: nobody knows what was built."""
-        entry, folder = wanted.entry, wanted.build.folder
-        if self._wanted_of(entry).build.hash == wanted.build.hash:
+        entry, folder = wanted.entry, wanted.folder
+        if self._wanted_of(entry).hash == wanted.hash:
             return
         newer = [n for n in input_files(entry, folder) if (folder / n).stat().st_mtime_ns >= ended.began_unix_ns]
         named = ", ".join(newer[:_NAMED_INPUTS]) + (", …" if len(newer) > _NAMED_INPUTS else "")
@@ -356,21 +323,9 @@ class Builds:
         return self._cache / "logs" / f"{name}.log"
 
 
-def _without_old_outputs(wanted: list[_Wanted], outcome: BuildOutcome) -> list[_Wanted]:
-    """Those whose old outputs are removed, where there are any; the others are failures of the outcome."""
-    ready = []
-    for one in wanted:
-        try:
-            _remove_old_outputs(one)
-            ready.append(one)
-        except BuildError as error:
-            outcome.failures[one.entry.name] = error
-    return ready
-
-
-def _remove_old_outputs(wanted: _Wanted) -> None:
+def _remove_old_outputs(wanted: StandingBuild) -> None:
     """A target's output files, so that those of an earlier build do not pass for new. Raises BuildError."""
-    entry, folder = wanted.entry, wanted.build.folder
+    entry, folder = wanted.entry, wanted.folder
     if entry.build.target is None:
         return
     inputs = {os.path.normpath(name) for name in input_files(entry, folder)}
@@ -391,8 +346,8 @@ def _remove_old_outputs(wanted: _Wanted) -> None:
             ) from error
 
 
-def _listed(lines: list[str]) -> str:
-    return f" {lines[0]}" if len(lines) == 1 else "".join(f"\n    {line}" for line in lines)
+def _indented(lines: list[str]) -> str:
+    return "".join(f"\n    {line}" for line in lines)
 
 
 def _short_hash(text: str) -> str:

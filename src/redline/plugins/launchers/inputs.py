@@ -121,7 +121,11 @@ class ToolVersions:
         if key in self._versions:
             return self._versions[key]
         identity = _identity(tool.version[0])
-        remembered = self._remembered()
+        try:
+            memory = json.loads(self._memory.read_text())
+        except (OSError, ValueError):
+            memory = {}
+        remembered: dict[str, object] = memory if isinstance(memory, dict) else {}
         known = remembered.get(key)
         if identity is not None and isinstance(known, list) and known[:1] == [identity]:
             self._versions[key] = str(known[1])
@@ -131,13 +135,6 @@ class ToolVersions:
             with suppress(OSError):
                 replace_text(self._memory, json.dumps({**remembered, key: [identity, self._versions[key]]}, indent=1))
         return self._versions[key]
-
-    def _remembered(self) -> dict[str, object]:
-        try:
-            memory = json.loads(self._memory.read_text())
-        except (OSError, ValueError):
-            return {}
-        return memory if isinstance(memory, dict) else {}
 
 
 def _identity(command: str) -> str | None:
