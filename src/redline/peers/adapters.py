@@ -3,9 +3,10 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 _UNITS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
@@ -49,226 +50,155 @@ class PeerOutput:
     tls: str = ""
 
 
-class PeerAdapter(Protocol):
+@dataclass(frozen=True)
+class PeerAdapter:
     """How one tool is called, and how its output is read.
 
+    `commands` gives the arguments of its calls, one after the other; the standard output of the last one is read.
     `settles_s` is how long it sends load before it counts, `loop` says whether it can hold a rate, and `note` is what a
     reader of its figures has to know. `tried_with` is the version whose output the reader was written for.
     """
 
     name: str
     tried_with: str
-    loop: Literal["open", "closed"]
-    settles_s: float
-    note: str
-    version_arguments: tuple[str, ...]
-
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """Arguments of its calls, one after the other; the standard output of the last one is read."""
-        ...
-
-    def read(self, output: str) -> PeerOutput:
-        """What the output says."""
-        ...
-
-
-class Wrk:
-    """wrk (https://github.com/wg/wrk): closed loop only; it has no p99.9."""
-
-    name = "wrk"
-    tried_with = "4.1.0"
-    loop: Literal["open", "closed"] = "closed"
-    settles_s = 0.0
-    note = "cannot hold a rate: a closed load on as many connections"
-    version_arguments: tuple[str, ...] = ("-v",)  # it exits with 1 and prints its version in the first line
-
-    _quantile = re.compile(r"^ *(\d{1,3}(?:\.\d+)?)% +(\S+) *$", re.MULTILINE)
-    _largest = re.compile(r"^ *Latency +\S+ +\S+ +(\S+)", re.MULTILINE)
-    _requests = re.compile(r"(\d+) requests in")
-    _rate = re.compile(r"Requests/sec:\s+(\d+(?:\.\d+)?)")
-    _faults = re.compile(r"Socket errors: .*|Non-2xx.*")
-
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """One thread."""
-        return [["-t1", f"-c{load.connections}", f"-d{load.whole_seconds}s", "--latency", *load.extra, load.url]]
-
-    def read(self, output: str) -> PeerOutput:
-        """The distribution; the largest is in the statistics of its threads."""
-        latencies = {round(float(share) / 100, 9): time_ns(text) for share, text in self._quantile.findall(output)}
-        largest = self._largest.search(output)
-        if largest is not None and 1.0 not in latencies:
-            latencies[1.0] = time_ns(largest[1])
-        requests, rate, faults = (each.search(output) for each in (self._requests, self._rate, self._faults))
-        return PeerOutput(
-            _reported(latencies),
-            int(requests[1]) if requests else None,
-            float(rate[1]) if rate else None,
-            faults[0].strip() if faults else "",
-        )
-
-
-class Wrk2(Wrk):
-    """wrk2 (https://github.com/giltene/wrk2): constant rate; it calibrates for ten seconds and does not count them."""
-
-    name = "wrk2"
-    tried_with = "4.0.0 (44a94c1)"
-    loop: Literal["open", "closed"] = "open"
-    settles_s = 10.0
-    note = ""
-
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """One thread at that rate. Raises ValueError without a rate."""
-        if load.rate_per_s is None:
-            raise ValueError("wrk2 needs a rate")
-        (command,) = super().commands(load)
-        return [[f"-R{max(1, round(load.rate_per_s))}", *command]]
-
-
-class H2load:
-    """h2load of nghttp2 (https://nghttp2.org): its rate is per client, and held by a timer of 10 ms."""
-
-    name = "h2load"
-    tried_with = "nghttp2 1.52.0"
-    loop: Literal["open", "closed"] = "open"
-    settles_s = 0.0
-    note = "its rate comes in bursts, and a client that waits sends later"
+    commands: Callable[[PeerLoad], list[list[str]]]
+    read: Callable[[str], PeerOutput]
     version_arguments: tuple[str, ...] = ("--version",)
-
-    _most_clients_at_a_rate = 64
-    _times = re.compile(r"^time for request: +(.+)$", re.MULTILINE)
-    _heads = re.compile(r"^ +min +max +(.+)$", re.MULTILINE)
-    _columns = {"max": 1.0, "median": 0.5, "p95": 0.95, "p99": 0.99}
-    _requests = re.compile(r"requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded, (\d+) failed, (\d+) errored")
-    _rate = re.compile(r"finished in .*?, (\d+(?:\.\d+)?) req/s")
-    _tls = re.compile(r"^(?:TLS Protocol|Cipher): (\S+)$", re.MULTILINE)
-
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """One thread; a rate is divided among the clients."""
-        clients, rate = load.connections, []
-        if load.rate_per_s is not None:
-            clients = min(clients, self._most_clients_at_a_rate)
-            rate = [f"--rps={load.rate_per_s / clients:g}"]
-        protocol = [] if load.http2 else ["--h1"]
-        return [["-t1", *protocol, f"-c{clients}", f"-D{load.whole_seconds}", *rate, *load.extra, load.url]]
-
-    def read(self, output: str) -> PeerOutput:
-        """Of the times the largest; later versions have a median, p95 and p99 as well."""
-        heads, times = self._heads.search(output), self._times.search(output)
-        names = ["min", "max", *(heads[1].split() if heads else ())]
-        pairs = zip(names, times[1].split() if times else (), strict=False)
-        latencies = {self._columns[name]: time_ns(text) for name, text in pairs if name in self._columns}
-        requests, rate = self._requests.search(output), self._rate.search(output)
-        failed, errored = (int(requests[2]), int(requests[3])) if requests else (0, 0)
-        return PeerOutput(
-            _reported(latencies),
-            int(requests[1]) if requests else None,
-            float(rate[1]) if rate else None,
-            f"{failed} failed, {errored} errored" if failed + errored else "",
-            " ".join(self._tls.findall(output)),
-        )
-
-
-class Oha:
-    """oha (https://github.com/hatoo/oha): constant rate, with its correction for late answers."""
-
-    name = "oha"
-    tried_with = "1.16.0"
     loop: Literal["open", "closed"] = "open"
-    settles_s = 0.0
-    note = ""
-    version_arguments: tuple[str, ...] = ("--version",)
-
-    _quantiles = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9"}
-
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """JSON instead of its screen."""
-        rate = [] if load.rate_per_s is None else ["-q", f"{load.rate_per_s:g}", "--latency-correction"]
-        length = ["-z", f"{load.seconds:g}s", "-c", str(load.connections)]
-        return [[*length, *rate, "--no-tui", "--output-format", "json", *load.extra, load.url]]
-
-    def read(self, output: str) -> PeerOutput:
-        """Its times are in seconds. A request that its end cut off is no fault."""
-        report = _object(output)
-        percentiles, summary = _member(report, "latencyPercentiles"), _member(report, "summary")
-        latencies = {q: _number(percentiles.get(name), 1e9) for q, name in self._quantiles.items()}
-        statuses = _member(report, "statusCodeDistribution")
-        right = _number(statuses.get("200", 0)) if "statusCodeDistribution" in report else None
-        errors = _member(report, "errorDistribution").items()
-        return PeerOutput(
-            _reported({**latencies, 1.0: _number(summary.get("slowest"), 1e9)}),
-            None if right is None else int(right),
-            _number(summary.get("requestsPerSec")),
-            ", ".join(f"{n} {kind}" for kind, n in errors if "aborted due to deadline" not in kind),
-        )
+    settles_s: float = 0.0
+    note: str = ""
 
 
-class Vegeta:
-    """vegeta (https://github.com/tsenart/vegeta): attacks into a file and reports from it; it has no p99.9.
-
-    Its reader was tried with the output that its README documents, and with no vegeta that was run.
-    """
-
-    name = "vegeta"
-    tried_with = "the form that its README documents"
-    loop: Literal["open", "closed"] = "open"
-    settles_s = 0.0
-    note = "times from the actual send"
-    version_arguments: tuple[str, ...] = ("-version",)
-
-    _quantiles = {0.5: "50th", 0.9: "90th", 0.99: "99th", 1.0: "max"}
-
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """Two calls, with a file of targets and one of results between them. Rate 0 is as fast as answers come."""
-        targets, results = load.scratch / "vegeta.targets", load.scratch / "vegeta.bin"
-        targets.write_text(f"GET {load.url}\n")
-        rate = [f"-rate={load.rate_per_s or 0:.0f}", f"-duration={load.seconds:g}s"]
-        if load.rate_per_s is None:
-            rate.append(f"-max-workers={load.connections}")
-        connections = [f"-connections={load.connections}", f"-max-connections={load.connections}"]
-        return [
-            ["attack", *rate, *connections, *load.extra, f"-targets={targets}", f"-output={results}"],
-            ["report", "-type=json", str(results)],
-        ]
-
-    def read(self, output: str) -> PeerOutput:
-        """Its times are in nanoseconds."""
-        report = _object(output)
-        latencies = _member(report, "latencies")
-        right = _number(_member(report, "status_codes").get("200"))
-        return PeerOutput(
-            _reported({q: _number(latencies.get(name)) for q, name in self._quantiles.items()}),
-            None if right is None else int(right),
-            _number(report.get("throughput")),
-        )
+_WRK_QUANTILE = re.compile(r"^ *(\d{1,3}(?:\.\d+)?)% +(\S+) *$", re.MULTILINE)
+_WRK_LARGEST = re.compile(r"^ *Latency +\S+ +\S+ +(\S+)", re.MULTILINE)
+_WRK_REQUESTS = re.compile(r"(\d+) requests in")
+_WRK_RATE = re.compile(r"Requests/sec:\s+(\d+(?:\.\d+)?)")
+_WRK_FAULTS = re.compile(r"Socket errors: .*|Non-2xx.*")
 
 
-class K6:
-    """k6 (https://k6.io): constant arrival rate; a script makes it print its summary as JSON."""
+def _wrk(load: PeerLoad) -> list[list[str]]:
+    """One thread."""
+    return [["-t1", f"-c{load.connections}", f"-d{load.whole_seconds}s", "--latency", *load.extra, load.url]]
 
-    name = "k6"
-    tried_with = "1.8.1"
-    loop: Literal["open", "closed"] = "open"
-    settles_s = 0.0
-    note = "times from the actual send; drops what it has no user for"
-    version_arguments: tuple[str, ...] = ("version",)
 
-    _quantiles = {0.5: "p(50)", 0.9: "p(90)", 0.99: "p(99)", 0.999: "p(99.9)", 1.0: "max"}
+def _wrk2(load: PeerLoad) -> list[list[str]]:
+    """One thread at that rate. Raises ValueError without a rate."""
+    if load.rate_per_s is None:
+        raise ValueError("wrk2 needs a rate")
+    return [[f"-R{max(1, round(load.rate_per_s))}", *_wrk(load)[0]]]
 
-    def commands(self, load: PeerLoad) -> list[list[str]]:
-        """A script of one request."""
-        script = load.scratch / "k6.js"
-        script.write_text(
-            "import http from 'k6/http';\n"
-            f"export const options = {json.dumps(self._options(load))};\n"
-            f"export default function () {{ http.get({json.dumps(load.url)}); }}\n"
-            "export function handleSummary(data) { return { stdout: JSON.stringify(data) }; }\n"
-        )
-        return [["run", "--quiet", "--no-usage-report", *load.extra, str(script)]]
 
-    def _options(self, load: PeerLoad) -> dict[str, Any]:
-        shared = {"discardResponseBodies": True, "summaryTrendStats": list(self._quantiles.values())}
-        if load.rate_per_s is None:
-            return {**shared, "vus": load.connections, "duration": f"{load.seconds:g}s"}
+def _read_wrk(output: str) -> PeerOutput:
+    """The distribution; the largest is in the statistics of its threads."""
+    latencies = {round(float(share) / 100, 9): time_ns(text) for share, text in _WRK_QUANTILE.findall(output)}
+    largest = _WRK_LARGEST.search(output)
+    if largest is not None and 1.0 not in latencies:
+        latencies[1.0] = time_ns(largest[1])
+    requests, rate, faults = (each.search(output) for each in (_WRK_REQUESTS, _WRK_RATE, _WRK_FAULTS))
+    return PeerOutput(
+        _reported(latencies),
+        int(requests[1]) if requests else None,
+        float(rate[1]) if rate else None,
+        faults[0].strip() if faults else "",
+    )
+
+
+_H2LOAD_MOST_CLIENTS_AT_A_RATE = 64
+_H2LOAD_TIMES = re.compile(r"^time for request: +(.+)$", re.MULTILINE)
+_H2LOAD_HEADS = re.compile(r"^ +min +max +(.+)$", re.MULTILINE)
+_H2LOAD_COLUMNS = {"max": 1.0, "median": 0.5, "p95": 0.95, "p99": 0.99}
+_H2LOAD_REQUESTS = re.compile(
+    r"requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded, (\d+) failed, (\d+) errored"
+)
+_H2LOAD_RATE = re.compile(r"finished in .*?, (\d+(?:\.\d+)?) req/s")
+_H2LOAD_TLS = re.compile(r"^(?:TLS Protocol|Cipher): (\S+)$", re.MULTILINE)
+
+
+def _h2load(load: PeerLoad) -> list[list[str]]:
+    """One thread; a rate is divided among the clients."""
+    clients, rate = load.connections, []
+    if load.rate_per_s is not None:
+        clients = min(clients, _H2LOAD_MOST_CLIENTS_AT_A_RATE)
+        rate = [f"--rps={load.rate_per_s / clients:g}"]
+    protocol = [] if load.http2 else ["--h1"]
+    return [["-t1", *protocol, f"-c{clients}", f"-D{load.whole_seconds}", *rate, *load.extra, load.url]]
+
+
+def _read_h2load(output: str) -> PeerOutput:
+    """Of the times the largest; later versions have a median, p95 and p99 as well."""
+    heads, times = _H2LOAD_HEADS.search(output), _H2LOAD_TIMES.search(output)
+    names = ["min", "max", *(heads[1].split() if heads else ())]
+    pairs = zip(names, times[1].split() if times else (), strict=False)
+    requests, rate = _H2LOAD_REQUESTS.search(output), _H2LOAD_RATE.search(output)
+    right, failed, errored = map(int, requests.groups()) if requests else (None, 0, 0)
+    return PeerOutput(
+        _reported({_H2LOAD_COLUMNS[name]: time_ns(text) for name, text in pairs if name in _H2LOAD_COLUMNS}),
+        right,
+        float(rate[1]) if rate else None,
+        f"{failed} failed, {errored} errored" if failed + errored else "",
+        " ".join(_H2LOAD_TLS.findall(output)),
+    )
+
+
+def _oha(load: PeerLoad) -> list[list[str]]:
+    """JSON instead of its screen."""
+    rate = [] if load.rate_per_s is None else ["-q", f"{load.rate_per_s:g}", "--latency-correction"]
+    length = ["-z", f"{load.seconds:g}s", "-c", str(load.connections)]
+    return [[*length, *rate, "--no-tui", "--output-format", "json", *load.extra, load.url]]
+
+
+def _read_oha(output: str) -> PeerOutput:
+    """Its times are in seconds. A request that its end cut off is no fault."""
+    report = _object(output)
+    percentiles, summary = _member(report, "latencyPercentiles"), _member(report, "summary")
+    names = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9"}
+    latencies = {q: _number(percentiles.get(name), 1e9) for q, name in names.items()}
+    right = _number(_member(report, "statusCodeDistribution").get("200", 0))
+    errors = _member(report, "errorDistribution").items()
+    return PeerOutput(
+        _reported({**latencies, 1.0: _number(summary.get("slowest"), 1e9)}),
+        None if right is None or "statusCodeDistribution" not in report else int(right),
+        _number(summary.get("requestsPerSec")),
+        ", ".join(f"{n} {kind}" for kind, n in errors if "aborted due to deadline" not in kind),
+    )
+
+
+def _vegeta(load: PeerLoad) -> list[list[str]]:
+    """Two calls, with a file of targets and one of results between them. Rate 0 is as fast as answers come."""
+    targets, results = load.scratch / "vegeta.targets", load.scratch / "vegeta.bin"
+    targets.write_text(f"GET {load.url}\n")
+    rate = [f"-rate={load.rate_per_s or 0:.0f}", f"-duration={load.seconds:g}s"]
+    if load.rate_per_s is None:
+        rate.append(f"-max-workers={load.connections}")
+    connections = [f"-connections={load.connections}", f"-max-connections={load.connections}"]
+    return [
+        ["attack", *rate, *connections, *load.extra, f"-targets={targets}", f"-output={results}"],
+        ["report", "-type=json", str(results)],
+    ]
+
+
+def _read_vegeta(output: str) -> PeerOutput:
+    """Its times are in nanoseconds."""
+    report = _object(output)
+    latencies = _member(report, "latencies")
+    right = _number(_member(report, "status_codes").get("200"))
+    names = {0.5: "50th", 0.9: "90th", 0.99: "99th", 1.0: "max"}
+    return PeerOutput(
+        _reported({q: _number(latencies.get(name)) for q, name in names.items()}),
+        None if right is None else int(right),
+        _number(report.get("throughput")),
+    )
+
+
+_K6_QUANTILES = {0.5: "p(50)", 0.9: "p(90)", 0.99: "p(99)", 0.999: "p(99.9)", 1.0: "max"}
+
+
+def _k6(load: PeerLoad) -> list[list[str]]:
+    """A script of one request, which makes it print its summary as JSON."""
+    options: dict[str, Any] = {"discardResponseBodies": True, "summaryTrendStats": list(_K6_QUANTILES.values())}
+    if load.rate_per_s is None:
+        options |= {"vus": load.connections, "duration": f"{load.seconds:g}s"}
+    else:
         scenario = {
             "executor": "constant-arrival-rate",
             "rate": max(1, round(load.rate_per_s)),
@@ -277,24 +207,69 @@ class K6:
             "preAllocatedVUs": load.connections,
             "maxVUs": load.connections,
         }
-        return {**shared, "scenarios": {"known": scenario}}
-
-    def read(self, output: str) -> PeerOutput:
-        """Its times are in milliseconds."""
-        metrics = _member(_object(output), "metrics")
-        times, requests, failed = (
-            _member(_member(metrics, name), "values") for name in ("http_req_duration", "http_reqs", "http_req_failed")
-        )
-        count, share = _number(requests.get("count")), _number(failed.get("rate"))
-        return PeerOutput(
-            _reported({q: _number(times.get(name), 1e6) for q, name in self._quantiles.items()}),
-            None if count is None else round(count),
-            _number(requests.get("rate")),
-            f"{share:.2%} failed" if share else "",
-        )
+        options["scenarios"] = {"known": scenario}
+    script = load.scratch / "k6.js"
+    script.write_text(
+        "import http from 'k6/http';\n"
+        f"export const options = {json.dumps(options)};\n"
+        f"export default function () {{ http.get({json.dumps(load.url)}); }}\n"
+        "export function handleSummary(data) { return { stdout: JSON.stringify(data) }; }\n"
+    )
+    return [["run", "--quiet", "--no-usage-report", *load.extra, str(script)]]
 
 
-ADAPTERS: tuple[PeerAdapter, ...] = (Wrk2(), Oha(), Vegeta(), K6(), H2load(), Wrk())
+def _read_k6(output: str) -> PeerOutput:
+    """Its times are in milliseconds."""
+    metrics = _member(_object(output), "metrics")
+    times, requests, failed = (
+        _member(_member(metrics, name), "values") for name in ("http_req_duration", "http_reqs", "http_req_failed")
+    )
+    count, share = _number(requests.get("count")), _number(failed.get("rate"))
+    return PeerOutput(
+        _reported({q: _number(times.get(name), 1e6) for q, name in _K6_QUANTILES.items()}),
+        None if count is None else round(count),
+        _number(requests.get("rate")),
+        f"{share:.2%} failed" if share else "",
+    )
+
+
+ADAPTERS = (
+    # https://github.com/giltene/wrk2: it calibrates for ten seconds and does not count them.
+    PeerAdapter("wrk2", "4.0.0 (44a94c1)", _wrk2, _read_wrk, ("-v",), settles_s=10.0),
+    # https://github.com/hatoo/oha: with its correction for late answers.
+    PeerAdapter("oha", "1.16.0", _oha, _read_oha),
+    # https://github.com/tsenart/vegeta: its reader was tried with what its README documents; it has no p99.9.
+    PeerAdapter(
+        "vegeta",
+        "the form that its README documents",
+        _vegeta,
+        _read_vegeta,
+        ("-version",),
+        note="times from the actual send",
+    ),
+    # https://k6.io
+    PeerAdapter(
+        "k6", "1.8.1", _k6, _read_k6, ("version",), note="times from the actual send; drops what it has no user for"
+    ),
+    # h2load of https://nghttp2.org: its rate is per client, and held by a timer of 10 ms.
+    PeerAdapter(
+        "h2load",
+        "nghttp2 1.52.0",
+        _h2load,
+        _read_h2load,
+        note="its rate comes in bursts, and a client that waits sends later",
+    ),
+    # https://github.com/wg/wrk: it has no p99.9. With -v it exits with 1 and prints its version in the first line.
+    PeerAdapter(
+        "wrk",
+        "4.1.0",
+        _wrk,
+        _read_wrk,
+        ("-v",),
+        loop="closed",
+        note="cannot hold a rate: a closed load on as many connections",
+    ),
+)
 
 
 def time_ns(text: str) -> float | None:

@@ -12,7 +12,6 @@ from redline.errors import DriveError
 from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad, PeerOutput
 from redline.plugins.linux.scheduling import on_cores
 
-_BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _VERSION_WITHIN_S = 10.0
 _SPARE_S = 30.0
@@ -31,7 +30,7 @@ class Peer:
 
 def find_peer(name: str, path: str | None = None) -> Peer | None:
     """The tool of that name on `path`, by default the PATH; None when it is not installed. Raises KeyError."""
-    adapter, binary = _BY_NAME[name], shutil.which(name, path=path)
+    adapter, binary = {each.name: each for each in ADAPTERS}[name], shutil.which(name, path=path)
     return Peer(adapter, binary, _version(adapter, binary)) if binary else None
 
 
