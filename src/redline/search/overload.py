@@ -11,7 +11,6 @@ Sources: J. C. Mogul and K. K. Ramakrishnan, Eliminating receive livelock in an 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil
 from typing import Literal
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from redline.model import Histogram, LoadStage, Open
 from redline.model.limits import Beyond, BeyondMoment
 from redline.quantities import percent, rate
-from redline.search.evidence import Floats, Slice
+from redline.search.evidence import Slice
 
 CALM = 0.8
 """Of the lower end of an answer: a rate that it surely bore."""
@@ -52,7 +51,6 @@ _WINDOWS = 10
 _LATE = 1 / 3
 _BATCHES = 6
 
-Stage = Literal["before", "overload", "after"]
 Goodput = Literal["holds", "sags", "collapses", "not known"]
 Recovery = Literal["recovers", "stays slow", "does not come back", "not known"]
 
@@ -125,12 +123,9 @@ def judge_overload(
     `client`: why the load generator was the limit; then the server's part is not known.
     """
     seen = _Seen(plan, tuple(each for each in slices if each.seconds > 0))
-    before, late = seen.response(seen.stage("before")), seen.response(seen.late)
-    share = seen.share_under_overload()
-    goodput, why_not = _goodput(seen, share, died or stopped, client)
-    gone_s, back_s = seen.gone_s(), seen.back_s()
-    recovery, reason = _recovery(seen, gone_s, died, stopped, client)
-    collapsed = goodput == "collapses"
+    before, late = seen.response(seen.before), seen.response(seen.late)
+    goodput, why_not = _goodput(seen, died or stopped, client)
+    recovery, reason = _recovery(seen, died, stopped, client)
     return Beyond(
         calm_per_s=plan.calm_per_s,
         overload_per_s=plan.overload_per_s,
@@ -139,63 +134,66 @@ def judge_overload(
         after_s=plan.after_s,
         capacity_per_s=plan.capacity_per_s,
         goodput=goodput,
-        goodput_share=share,
-        collapsed_after_s=seen.collapsed_after_s() if collapsed else None,
+        goodput_share=seen.share_under_overload(),
+        collapsed_after_s=seen.collapsed_after_s() if goodput == "collapses" else None,
         recovery=recovery,
         backlog_at_most=int(max(seen.backlog.max(initial=0.0), 0.0)),
-        backlog_gone_s=gone_s,
-        back_s=back_s,
+        backlog_gone_s=seen.gone_s,
+        back_s=seen.back_s(),
         p50_before_ns=_quantile(before, 0.5),
         p50_after_ns=_quantile(late, 0.5),
         p99_before_ns=_quantile(before, 0.99),
         p99_after_ns=_quantile(late, 0.99),
-        errors_overload=int(seen.errors[seen.stage("overload")].sum()),
-        errors_after=int(seen.errors[seen.stage("after")].sum()),
+        errors_overload=int(seen.errors[seen.overload].sum()),
+        errors_after=int(seen.errors[seen.after].sum()),
         reason="; ".join(dict.fromkeys(each for each in (why_not, reason) if each)),
         course=seen.course(),
     )
 
 
-def _goodput(seen: "_Seen", share: float | None, ended: str, client: str) -> tuple[Goodput, str]:
+def _goodput(seen: "_Seen", ended: str, client: str) -> tuple[Goodput, str]:
     """The grade, and why there is none."""
+    share = seen.share_under_overload()
     if client:
         return "not known", client
     if share is None:
         return "not known", ended or "nothing was seen under overload"
-    if seen.borne():
+    if seen.answered[seen.settled].sum() >= BORNE * seen.due[seen.settled].sum():
         return "not known", f"it bore even {rate(seen.plan.overload_per_s)}: this was no overload"
     if seen.collapsed_after_s() is not None:
         return "collapses", ""
-    return ("holds" if share >= HOLDS - seen.chance() else "sags"), ""
+    # Two standard deviations, for a server whose answers are as irregular as Poisson's.
+    chance = 2 / np.sqrt(max(seen.plan.capacity_per_s * seen.lengths[seen.settled].sum(), 1.0))
+    return ("holds" if share >= HOLDS - chance else "sags"), ""
 
 
-def _recovery(seen: "_Seen", gone_s: float | None, died: str, stopped: str, client: str) -> tuple[Recovery, str]:
+def _recovery(seen: "_Seen", died: str, stopped: str, client: str) -> tuple[Recovery, str]:
     """The grade, and why there is none, or what makes it sure."""
     if client or (stopped and not died):
         return "not known", client or stopped
     if died:
         return "does not come back", died
-    if unknown := _unknown(seen, gone_s):
+    if unknown := _unknown(seen):
         return "not known", unknown
-    if gone_s is None:
+    if seen.gone_s is None:
         return "does not come back", seen.behind()
-    if seen.answered_late() < ANSWERED:
-        return (
-            "does not come back",
-            f"late after the overload it answered {percent(seen.answered_late())} of what was due",
-        )
+    answered = float(seen.answered[seen.late].sum() / max(seen.due[seen.late].sum(), 1.0))
+    if answered < ANSWERED:
+        reason = f"late after the overload it answered {percent(answered)} of what was due"
+        return "does not come back", reason
     return ("stays slow" if seen.slow() else "recovers"), ""
 
 
-def _unknown(seen: "_Seen", gone_s: float | None) -> str:
+def _unknown(seen: "_Seen") -> str:
     """Why the slices do not show whether it recovered; empty when they do."""
-    if not seen.whole():
+    if not len(seen.ends_s) or seen.ends_s[-1] < seen.plan.seconds - 2 * seen.plan.slice_s:
         return "the load ended before its time"
-    if seen.response(seen.stage("before")).count == 0:
+    if seen.response(seen.before).count == 0:
         return "nothing was answered before the overload"
-    if gone_s is None and seen.late_per_s() >= HOLDS * seen.plan.capacity_per_s:
+    late_per_s = seen.answered[seen.late].sum() / max(seen.lengths[seen.late].sum(), 1e-9)
+    if seen.gone_s is None and late_per_s >= HOLDS * seen.plan.capacity_per_s:
         return f"it answered as much as it can until the load ended, and {seen.behind()}"
-    if gone_s is not None and np.count_nonzero(seen.late) < _BATCHES:
+    if seen.gone_s is not None and np.count_nonzero(seen.late) < _BATCHES:
         return "its backlog was gone only just before the load ended"
     return ""
 
@@ -204,86 +202,48 @@ def _quantile(response: Histogram, q: float) -> int | None:
     return response.quantile_ns(q) if response.count else None
 
 
-@dataclass(frozen=True)
 class _Seen:
-    """The slices of the load, all of which have a length, and its plan."""
+    """The slices of the load, all of which have a length, and its plan.
 
-    plan: OverloadPlan
-    slices: tuple[Slice, ...]
+    `before`, `overload` and `after` say which slices are of each stage, by their middles. `settled` are those of the
+    overload once it has set in. `gone_s` is how long after the overload the backlog was no more than it had been at
+    most before it; None when it stayed. `late` is the last third of the time after the overload; of that what is after
+    the backlog was gone, where it was.
+    """
 
-    @cached_property
-    def lengths(self) -> Floats:
-        return np.array([each.seconds for each in self.slices], dtype=np.float64)
-
-    @cached_property
-    def ends_s(self) -> Floats:
-        """When each slice ended, from the beginning of the measurement."""
-        return np.asarray(np.cumsum(self.lengths))
-
-    @cached_property
-    def due(self) -> Floats:
-        return np.array([each.due for each in self.slices], dtype=np.float64)
-
-    @cached_property
-    def answered(self) -> Floats:
-        return np.array([each.answered for each in self.slices], dtype=np.float64)
-
-    @cached_property
-    def errors(self) -> Floats:
-        return np.array([each.errors for each in self.slices], dtype=np.float64)
-
-    @cached_property
-    def backlog(self) -> Floats:
-        """At the end of each slice; what the warm-up left open would make it negative."""
+    def __init__(self, plan: OverloadPlan, slices: tuple[Slice, ...]) -> None:
+        self.plan, self.slices = plan, slices
+        self.lengths, self.due, self.answered, self.errors = (
+            np.array([getattr(each, name) for each in slices], dtype=np.float64)
+            for name in ("seconds", "due", "answered", "errors")
+        )
+        self.ends_s = np.cumsum(self.lengths)
+        middles, begin_s, self.end_s = self.ends_s - self.lengths / 2, plan.before_s, plan.before_s + plan.overload_s
+        self.before, self.after = middles < begin_s, middles >= self.end_s
+        self.overload = ~self.before & ~self.after
+        self.settled = self.overload & (self.ends_s > begin_s + _SETTLING * plan.overload_s)
         grown = np.cumsum(self.due - self.answered - self.errors)
-        return np.asarray(grown - min(float(grown.min(initial=0.0)), 0.0))
-
-    def stage(self, name: Stage) -> NDArray[np.bool_]:
-        """Which slices are of this stage, by their middles."""
-        middles = self.ends_s - self.lengths / 2
-        over, after = self.plan.before_s, self.plan.before_s + self.plan.overload_s
-        return {"before": middles < over, "overload": (middles >= over) & (middles < after), "after": middles >= after}[
-            name
-        ]
-
-    @cached_property
-    def late(self) -> NDArray[np.bool_]:
-        """The last third of the time after the overload; of that what is after the backlog was gone, where it was."""
-        gone_s = self.gone_s() or 0.0
-        from_s = max(self.plan.seconds - _LATE * self.plan.after_s, self.plan.before_s + self.plan.overload_s + gone_s)
-        return np.asarray(self.ends_s - self.lengths / 2 >= from_s)
-
-    def whole(self) -> bool:
-        """Whether the load came to its end."""
-        return bool(len(self.ends_s)) and bool(self.ends_s[-1] >= self.plan.seconds - 2 * self.plan.slice_s)
+        # At the end of each slice; what the warm-up left open would make it negative.
+        self.backlog = grown - min(float(grown.min(initial=0.0)), 0.0)
+        level = max(float(self.backlog[self.before].max(initial=0.0)), 1.0)
+        found = np.flatnonzero(self.after & (self.backlog <= level))
+        self.gone_s = max(0.0, float(self.ends_s[found[0]]) - self.end_s) if len(found) else None
+        self.late = middles >= max(plan.seconds - _LATE * plan.after_s, self.end_s + (self.gone_s or 0.0))
 
     def response(self, which: NDArray[np.bool_]) -> Histogram:
         """Of what ended in these slices."""
         return Histogram.merged(each.response for each, taken in zip(self.slices, which, strict=True) if taken)
 
-    def borne(self) -> bool:
-        """Whether it answered what fell due in overload."""
-        settled = self._settled()
-        return bool(self.answered[settled].sum() >= BORNE * self.due[settled].sum())
-
     def share_under_overload(self) -> float | None:
         """What it answered per second of its capacity, once the overload had set in; None when that was not seen."""
-        settled = self._settled()
-        if not settled.any() or self.plan.capacity_per_s <= 0:
+        if not self.settled.any() or self.plan.capacity_per_s <= 0:
             return None
-        return float(self.answered[settled].sum() / self.lengths[settled].sum() / self.plan.capacity_per_s)
-
-    def chance(self) -> float:
-        """Two standard deviations of that share, for a server whose answers are as irregular as Poisson's."""
-        return float(2 / np.sqrt(max(self.plan.capacity_per_s * self.lengths[self._settled()].sum(), 1.0)))
-
-    def _settled(self) -> NDArray[np.bool_]:
-        return self.stage("overload") & (self.ends_s > self.plan.before_s + _SETTLING * self.plan.overload_s)
+        answered_per_s = self.answered[self.settled].sum() / self.lengths[self.settled].sum()
+        return float(answered_per_s / self.plan.capacity_per_s)
 
     def collapsed_after_s(self) -> float | None:
         """Of overload, until it answered less than half of its capacity, where it still did so in the last quarter."""
-        over = self.stage("overload")
-        answered, lengths = self.answered[over], self.lengths[over]
+        answered, lengths = self.answered[self.overload], self.lengths[self.overload]
         last = max(1, len(answered) // 4)
         half = COLLAPSED * self.plan.capacity_per_s
         if not len(answered) or answered[-last:].sum() / lengths[-last:].sum() >= half:
@@ -296,28 +256,16 @@ class _Seen:
         # The window that is the first below half lies about the moment of the fall.
         return float(lengths[:first].sum() + lengths[first : first + width].sum() / 2) if first else 0.0
 
-    def gone_s(self) -> float | None:
-        """After the overload, until the backlog was no more than it had been at most before it; None when it stayed."""
-        before, after = self.stage("before"), self.stage("after")
-        level = max(float(self.backlog[before].max(initial=0.0)), 1.0)
-        end_s = self.plan.before_s + self.plan.overload_s
-        found = np.flatnonzero(after & (self.backlog <= level))
-        return max(0.0, float(self.ends_s[found[0]]) - end_s) if len(found) else None
-
     def back_s(self) -> float | None:
-        """The same until, with the backlog gone, p99 of one slice was at most `SLOWER` times that before."""
-        gone_s, before = self.gone_s(), self.response(self.stage("before"))
-        if gone_s is None or not before.count:
+        """After the overload, until the backlog was gone and p99 of one slice at most `SLOWER` times that before."""
+        before = self.response(self.before)
+        if self.gone_s is None or not before.count:
             return None
-        end_s, most_ns = self.plan.before_s + self.plan.overload_s, SLOWER * before.quantile_ns(0.99)
-        later = np.flatnonzero(self.ends_s >= end_s + gone_s - self.plan.slice_s / 2)
+        most_ns = SLOWER * before.quantile_ns(0.99)
+        later = np.flatnonzero(self.ends_s >= self.end_s + self.gone_s - self.plan.slice_s / 2)
         fast = (i for i in later if 0 < (_quantile(self.slices[i].response, 0.99) or 0) <= most_ns)
         first = next(fast, None)
-        return None if first is None else max(0.0, float(self.ends_s[first]) - end_s)
-
-    def late_per_s(self) -> float:
-        """Right answers per second, late after the overload."""
-        return float(self.answered[self.late].sum() / max(self.lengths[self.late].sum(), 1e-9))
+        return None if first is None else max(0.0, float(self.ends_s[first]) - self.end_s)
 
     def behind(self) -> str:
         """How much still waited in the end, and how that changed, for people."""
@@ -327,28 +275,22 @@ class _Seen:
         fewer = f"{rate(per_s)} fewer" if per_s > 0 else "no fewer"
         return f"{int(waiting[-1]) if len(waiting) else 0:,} requests still waited, {fewer} as time went by"
 
-    def answered_late(self) -> float:
-        """Right answers of what fell due, late after the overload."""
-        return float(self.answered[self.late].sum() / max(self.due[self.late].sum(), 1.0))
-
     def slow(self) -> bool:
         """Whether p99 is far above what it was before in at least half of the stretches of the late time.
 
         One long pause is in one stretch, and no lasting state.
         """
-        most_ns = SLOWER * self.response(self.stage("before")).quantile_ns(0.99)
+        most_ns = SLOWER * self.response(self.before).quantile_ns(0.99)
         stretches = np.array_split(np.flatnonzero(self.late), _BATCHES)
         parts = [Histogram.merged(self.slices[i].response for i in part) for part in stretches if len(part)]
         return 2 * sum(part.count == 0 or part.quantile_ns(0.99) > most_ns for part in parts) >= len(parts)
 
     def course(self) -> tuple[BeyondMoment, ...]:
         """The slices, as they are published."""
-        names: list[Stage] = ["before", "overload", "after"]
-        of = {int(i): name for name in names for i in np.flatnonzero(self.stage(name))}
         return tuple(
             BeyondMoment(
                 at_s=round(float(self.ends_s[i]), 6),
-                stage=of[i],
+                stage="before" if self.before[i] else "after" if self.after[i] else "overload",
                 asked_per_s=each.due / each.seconds,
                 answered_per_s=each.answered / each.seconds,
                 errors_per_s=each.errors / each.seconds,
