@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from redline.errors import DriveError
-from redline.model import Closed, Expected, Interval, Load, LoadStage, Open, Request, Think, Traffic
+from redline.model import Closed, Expected, Interval, Load, Open, Request, Traffic
 from redline.model.template import for_engine, placeholders
 from redline.ports import Drive
 
@@ -68,15 +68,8 @@ def _without_none(**keys: Any) -> dict[str, Any]:
 
 def _target(drive: Drive) -> dict[str, Any]:
     variant, endpoint = drive.cell.variant, drive.endpoint
-    tls = variant.tls
-    tls_job = tls and {
-        "ca_pem": tls.ca_pem or endpoint.ca_pem,
-        "insecure": tls.insecure,
-        "server_name": tls.server_name,
-        "versions": list(tls.versions),
-        "resumption": tls.resumption,
-    }
-    return _without_none(host=endpoint.host, port=endpoint.port, http=variant.http, tls=tls_job)
+    tls = variant.tls and variant.tls.model_dump(mode="json") | {"ca_pem": variant.tls.ca_pem or endpoint.ca_pem}
+    return _without_none(host=endpoint.host, port=endpoint.port, http=variant.http, tls=tls)
 
 
 def _request(request: Request) -> dict[str, Any]:
@@ -87,7 +80,7 @@ def _request(request: Request) -> dict[str, Any]:
         headers=[[name, for_engine(value)] for name, value in request.header_lines],
         **_body(request),
         expect=_expect(request.expect),
-        timestamp=request.timestamp and {"pointer": request.timestamp.pointer, "unit": request.timestamp.unit},
+        timestamp=request.timestamp and request.timestamp.model_dump(),
     )
 
 
@@ -112,40 +105,22 @@ def _expect(expect: Expected) -> dict[str, Any]:
     )
 
 
+_OF_SHAPE = {"users", "pace_per_s", "rate_per_s", "connections", "connections_at_start", "requests_per_connection"}
+
+
 def _load(load: Load) -> dict[str, Any]:
     shape = load.shape
-    return {"closed": _closed(shape)} if isinstance(shape, Closed) else {"open": _open(shape)}
-
-
-def _closed(shape: Closed) -> dict[str, Any]:
-    return _without_none(
-        users=shape.users,
-        depth=shape.depth,
-        think=shape.think and _think(shape.think),
-        pace_per_s=shape.pace_per_s,
-        requests_per_connection=shape.requests_per_connection,
-        stages=[_stage(stage, int(stage.to)) for stage in shape.stages] or None,
-    )
-
-
-def _open(shape: Open) -> dict[str, Any]:
-    return _without_none(
-        rate_per_s=shape.rate_per_s,
-        arrivals={"replayed_ns": list(shape.replayed_ns)} if shape.arrivals == "replayed" else shape.arrivals,
-        connections=shape.connections,
-        connections_at_start=shape.connections_at_start,
-        depth=shape.depth,
-        requests_per_connection=shape.requests_per_connection,
-        stages=[_stage(stage, stage.to) for stage in shape.stages] or None,
-    )
-
-
-def _think(think: Think) -> dict[str, int]:
-    return {"fixed_ns" if think.distribution == "fixed" else "exponential_ns": think.mean_ns}
-
-
-def _stage(stage: LoadStage, to: float) -> dict[str, Any]:
-    return {"to": to, "over_ns": stage.over_ns}
+    keys = {**shape.model_dump(include=_OF_SHAPE, exclude_none=True), "depth": shape.depth}
+    if shape.stages:
+        number = int if isinstance(shape, Closed) else float
+        keys["stages"] = [{"to": number(stage.to), "over_ns": stage.over_ns} for stage in shape.stages]
+    if isinstance(shape, Open):
+        replayed = {"replayed_ns": list(shape.replayed_ns)}
+        return {"open": {**keys, "arrivals": replayed if shape.arrivals == "replayed" else shape.arrivals}}
+    if shape.think:
+        distribution = "fixed_ns" if shape.think.distribution == "fixed" else "exponential_ns"
+        keys["think"] = {distribution: shape.think.mean_ns}
+    return {"closed": keys}
 
 
 class Transcript:
