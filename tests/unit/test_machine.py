@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.plugins import machine
+from redline.plugins.launchers.process import listens
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import Limits, read_limits
 from redline.plugins.linux.host import CpuTimes, Host
@@ -200,10 +202,9 @@ def test_a_file_that_is_in_no_checkout_has_no_commit(tmp_path: Path) -> None:
 
 
 def test_where_a_port_listens_and_who_holds_it() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) as listener, subprocess.Popen(["sleep", "60"]) as another:
         port = listener.getsockname()[1]
-        inodes = procfs.listening_inodes(port)
-        assert inodes == {str(os.fstat(listener.fileno()).st_ino)}
-        assert procfs.holds_socket(os.getpid(), inodes)
-        assert not procfs.holds_socket(os.getpid(), frozenset({"0"}))
-    assert procfs.listening_inodes(port) == frozenset()
+        assert listens(port, os.getpid())
+        assert not listens(port, another.pid)
+        another.kill()
+    assert listens(port, another.pid), "what nobody says is no reason for doubt"

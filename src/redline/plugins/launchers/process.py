@@ -4,9 +4,12 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
@@ -27,31 +30,6 @@ _ENOUGH = 1_000
 _TRIES = 200
 HOST = "127.0.0.1"
 _PORTS_TRIED = 4
-
-
-@dataclass(frozen=True)
-class Fillings:
-    """What the lab itself fills in at one start of a server; `java` is empty for a variant without a JDK."""
-
-    port: int
-    folder: str
-    cpus: int
-    scratch: str
-    java: str = ""
-
-
-def fill(variant: Variant, fillings: Fillings) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The command and the environment (only what the entry adds) of a variant.
-
-    The catalogue has made sure that every name is known and that the port is among them: a server on a port of its own
-    choice could not be distinguished from another one.
-    """
-    start = variant.catalogued.start
-    values = {name: option_text(value) for name, value in variant.options.items()}
-    values |= {name: str(value) for name, value in asdict(fillings).items()}
-    return tuple(filled(part, values) for part in start.command), {
-        name: filled(text, values) for name, text in start.env.items()
-    }
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
@@ -82,12 +60,16 @@ def listens(port: int, pid: int) -> bool:
 
     True as well when the kernel does not say.
     """
-    inodes = procfs.listening_inodes(port)
-    if not inodes:
-        return True
     group = cgroup.own_group_of(pid)
-    suspects = cgroup.processes(group) if group else ()
-    return any(procfs.holds_socket(each, inodes) for each in suspects or procfs.tree(pid))
+    for each in (cgroup.processes(group) if group else ()) or procfs.tree(pid):
+        with suppress(psutil.Error):
+            if _listener(port, psutil.Process(each).net_connections("tcp")):
+                return True
+    return not _listener(port, psutil.net_connections("tcp"))
+
+
+def _listener(port: int, connections: Iterable[Any]) -> bool:
+    return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in connections)
 
 
 def _bindable(port: int) -> int:
@@ -131,18 +113,19 @@ class _Attempt:
 
     def order(self) -> LaunchOrder:
         entry, cpus = self.variant.catalogued, self.placement.server_cpus
-        fillings = Fillings(
-            port=self.port,
-            folder=str(self.built.folder),
-            cpus=len(cpus) or len(os.sched_getaffinity(0)),
-            scratch=str(self.scratch),
-            java=str(self.jdk.java) if self.jdk else "",
-        )
-        command, env = fill(self.variant, fillings)
+        # The catalogue has made sure that every name is known and that the port is among them: a server on a port of
+        # its own choice could not be distinguished from another one.
+        values = {name: option_text(value) for name, value in self.variant.options.items()} | {
+            "port": str(self.port),
+            "folder": str(self.built.folder),
+            "cpus": str(len(cpus) or len(os.sched_getaffinity(0))),
+            "scratch": str(self.scratch),
+            "java": str(self.jdk.java) if self.jdk else "",
+        }
         return LaunchOrder(
-            command=command,
+            command=tuple(filled(part, values) for part in entry.start.command),
             folder=self.built.folder,
-            env={**os.environ, **env},
+            env={**os.environ, **{name: filled(text, values) for name, text in entry.start.env.items()}},
             cpus=cpus,
             grace_ns=entry.stop.within_ns,
             cgroup_parent=cgroup.parent_for_servers(),
@@ -209,18 +192,18 @@ class ProcessLauncher:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         built, jdk = self._builds.find(variant.catalogued), self._jdk(variant)
         for _ in range(_PORTS_TRIED):
-            with self._scratch_folder(variant) as scratch:
-                attempt = _Attempt(variant, built, jdk, placement, log, free_port(), scratch)
+            with ExitStack() as stack:
+                attempt = _Attempt(
+                    variant, built, jdk, placement, log, free_port(), self._scratch_folder(variant, stack)
+                )
                 order = attempt.order()
                 guard = _guard(variant.slug, order)
-                try:
-                    facts = attempt.bring_up(guard, order)
-                    if facts is not None:
-                        endpoint = Endpoint(HOST, attempt.port, _authorities(variant.catalogued, built))
-                        yield ProcessServer(endpoint, facts, variant.slug, guard, log, scratch)
-                        return
-                finally:
-                    guard.stop()
+                stack.callback(guard.stop)
+                facts = attempt.bring_up(guard, order)
+                if facts is not None:
+                    endpoint = Endpoint(HOST, attempt.port, _authorities(variant.catalogued, built))
+                    yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
+                    return
         raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
 
     def _jdk(self, variant: Variant) -> Jdk | None:
@@ -233,39 +216,28 @@ class ProcessLauncher:
         self, variants: dict[str, Variant], outcome: BuildOutcome, progress: Callable[[Building], None]
     ) -> BuildOutcome:
         """The outcome when each variant that was built has got its JDK too, so that no run stops to fetch one."""
-        failures: dict[str, BuildError] = {}
-        runtimes = dict(outcome.runtimes)
-        needed = [variants[slug] for slug in outcome.hashes if not variants[slug].misfit]
-        for variant in needed:
+        for slug in [slug for slug in outcome.hashes if not variants[slug].misfit]:
+            variant = variants[slug]
 
             def show(line: str, name: str = variant.catalogued.name) -> None:
                 progress(Building((name,), line))
 
             try:
-                jdk = self._jdks.provide(variant, show)
-                runtimes[variant.slug] = _runtime(variant, jdk, runtimes[variant.slug])
+                outcome.runtimes[slug] = _runtime(variant, self._jdks.provide(variant, show), outcome.runtimes[slug])
             except BuildError as error:
-                failures[variant.slug] = error
-        return replace(
-            outcome,
-            hashes={slug: content for slug, content in outcome.hashes.items() if slug not in failures},
-            failures={**outcome.failures, **failures},
-            runtimes={slug: runtime for slug, runtime in runtimes.items() if slug not in failures},
-        )
+                outcome.failures[slug] = error
+                del outcome.hashes[slug], outcome.runtimes[slug]
+        return outcome
 
-    @contextmanager
-    def _scratch_folder(self, variant: Variant) -> Iterator[Path]:
+    def _scratch_folder(self, variant: Variant, stack: ExitStack) -> Path:
         """A folder for one start. On the cache's disk, which a run directory on a slow share would not be."""
-        with ExitStack() as stack:
-            try:
-                folder = stack.enter_context(temporary_folder(self._scratch))
-            except OSError as error:
-                reason = f"{self._scratch}: {error.strerror}"
-                raise LaunchError(
-                    f"{variant.slug} could not be given a scratch folder: {reason}",
-                    hint="make room, and make that folder writable",
-                ) from error
-            yield folder
+        try:
+            return stack.enter_context(temporary_folder(self._scratch))
+        except OSError as error:
+            raise LaunchError(
+                f"{variant.slug} could not be given a scratch folder: {self._scratch}: {error.strerror}",
+                hint="make room, and make that folder writable",
+            ) from error
 
 
 def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:

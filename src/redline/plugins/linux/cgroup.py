@@ -7,8 +7,10 @@ killed at once. No controller is enabled in it and no limit set, so it does not 
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from redline.plugins.linux.procfs import read_bytes
 
@@ -39,19 +41,11 @@ def mount_points(kind: str, mountinfo: Path = Path("/proc/self/mountinfo")) -> t
 
 def group_of(pid: int | str = "self", proc: Path = Path("/proc")) -> Path | None:
     """The folder of a process's version 2 group, or None where there is none."""
-    mounts = mount_points("cgroup2", proc / "self/mountinfo")
-    if not mounts:
+    mounts, path = mount_points("cgroup2", proc / "self/mountinfo"), _paths(proc, str(pid)).get("")
+    if not mounts or path is None:
         return None
-    try:
-        lines = (proc / str(pid) / "cgroup").read_text().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        number, _, path = line.partition(":")
-        if number == "0":
-            folder = mounts[0][0] / path.removeprefix(":").lstrip("/")
-            return folder if folder.is_dir() else None
-    return None
+    folder = mounts[0][0] / path.lstrip("/")
+    return folder if folder.is_dir() else None
 
 
 def own_group_of(pid: int) -> Path | None:
@@ -71,7 +65,8 @@ def parent_for_servers() -> Path | None:
     for stale in folder.glob(f"{_MARK}*"):
         warden = stale.name.removeprefix(_MARK).partition("-")[0]
         if not Path("/proc", warden).exists():
-            _remove(stale)
+            with suppress(OSError):
+                stale.rmdir()
     return folder
 
 
@@ -85,19 +80,13 @@ def processes(folder: Path) -> tuple[int, ...]:
 
 def cpu_ns(folder: Path) -> int | None:
     """CPU time that the group has used since it was made, its ended processes too; None when it is gone."""
-    try:
-        first = (folder / "cpu.stat").read_text().partition("\n")[0]
-    except OSError:
-        return None
-    name, _, value = first.partition(" ")
-    return int(value) * 1000 if name == "usage_usec" else None
+    used_us = _cpu_stat(folder).get(b"usage_usec")
+    return None if used_us is None else used_us * 1000
 
 
-def _remove(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return
+def _cpu_stat(group: Path) -> dict[bytes, int]:
+    words = read_bytes(f"{group}/cpu.stat").split()
+    return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=False) if value.isdigit()}
 
 
 @dataclass(frozen=True)
@@ -111,31 +100,36 @@ class Limits:
 
 def read_limits(proc: Path = Path("/proc")) -> Limits:
     """The narrowest limits of this process's groups and all above them, as far as they can be seen from here."""
-    unified = mount_points("cgroup2", proc / "self/mountinfo")
-    divided = mount_points("cgroup", proc / "self/mountinfo")
-    paths = _paths(proc, "self")
-    memory: list[int] = []
-    for mount, _ in unified:
-        for folder in _upwards(mount, paths.get("", "/")):
-            memory += _bytes(_text(folder / "memory.max"))
-    for mount, options in divided:
-        for folder in _upwards(mount, paths.get("memory", "/")) if "memory" in options else ():
-            memory += _bytes(_text(folder / "memory.limit_in_bytes"))
+    unified, divided = (mount_points(kind, proc / "self/mountinfo") for kind in ("cgroup2", "cgroup"))
     layout = ("hybrid" if divided else "v2") if unified else ("v1" if divided else "")
+    memory = []
+    for folder, v1 in _groups("memory", "self", proc):
+        text = _text(folder / ("memory.limit_in_bytes" if v1 else "memory.max"))
+        if text.isdigit() and int(text) < _UNLIMITED_BYTES:
+            memory.append(int(text))
     return Limits(layout, min(quotas(proc=proc).values(), default=None), min(memory, default=None))
 
 
 def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, float]:
     """The groups of a process, and those above them, that have a quota of CPU time; each with how many cores it is."""
+    found = {}
+    for folder, v1 in _groups("cpu", pid, proc):
+        files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us") if v1 else (folder / "cpu.max",)
+        # Quota and period in microseconds; `max` and -1 mean no limit.
+        words = [word for file in files for word in _text(file).split()]
+        if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]) > 0:
+            found[folder] = int(words[0]) / int(words[1])
+    return found
+
+
+def _groups(controller: str, pid: int | str, proc: Path) -> Iterator[tuple[Path, bool]]:
+    """The groups of a process that a controller may limit, and those above them; each with whether it is version 1."""
     paths = _paths(proc, str(pid))
-    found: dict[Path, list[float]] = {}
     for mount, _ in mount_points("cgroup2", proc / "self/mountinfo"):
-        for folder in _upwards(mount, paths.get("", "/")):
-            found[folder] = _quota(_text(folder / "cpu.max").split())
+        yield from ((folder, False) for folder in _upwards(mount, paths.get("", "/")))
     for mount, options in mount_points("cgroup", proc / "self/mountinfo"):
-        for folder in _upwards(mount, paths.get("cpu", "/")) if "cpu" in options else ():
-            found[folder] = _quota([_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")])
-    return {folder: cores[0] for folder, cores in found.items() if cores}
+        if controller in options:
+            yield from ((folder, True) for folder in _upwards(mount, paths.get(controller, "/")))
 
 
 def _paths(proc: Path, pid: str) -> dict[str, str]:
@@ -158,17 +152,6 @@ def _upwards(mount: Path, path: str) -> Iterator[Path]:
     yield mount
 
 
-def _quota(words: list[str]) -> list[float]:
-    """Quota and period in microseconds as a number of cores; `max` and -1 mean no limit."""
-    if len(words) == 2 and all(re.fullmatch(r"\d+", word) for word in words) and int(words[1]) > 0:
-        return [int(words[0]) / int(words[1])]
-    return []
-
-
-def _bytes(text: str) -> list[int]:
-    return [int(text)] if re.fullmatch(r"\d+", text) and int(text) < _UNLIMITED_BYTES else []
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text().strip()
@@ -176,8 +159,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class Throttling:
+class Throttling(NamedTuple):
     """Since the groups were made: periods that had work in them, those of which the quota ran out, and for how long.
 
     The time counts once for each core on which something had to wait for the next period.
@@ -189,22 +171,13 @@ class Throttling:
 
 
 def throttling(groups: Iterable[Path]) -> Throttling | None:
-    """The sum over these groups, of version 1 or 2; None when none of them has counters."""
-    found = [counts for group in groups if (counts := _read(group)) is not None]
-    if not found:
-        return None
-    return Throttling(
-        sum(one.periods for one in found), sum(one.throttled for one in found), sum(one.throttled_ns for one in found)
-    )
+    """The sum over these groups, of version 1 or 2; None when none of them has counters.
 
-
-def _read(group: Path) -> Throttling | None:
-    """Version 1 counts nanoseconds (`throttled_time`), version 2 microseconds (`throttled_usec`)."""
-    words = read_bytes(f"{group}/cpu.stat").split()
-    stat = dict(zip(words[::2], words[1::2], strict=False))
-    try:
-        v2 = b"throttled_usec" in stat
-        time_ns = int(stat[b"throttled_usec"]) * 1000 if v2 else int(stat[b"throttled_time"])
-        return Throttling(int(stat[b"nr_periods"]), int(stat[b"nr_throttled"]), time_ns)
-    except (KeyError, ValueError):
-        return None
+    Version 1 counts nanoseconds (`throttled_time`), version 2 microseconds (`throttled_usec`).
+    """
+    found = []
+    for stat in map(_cpu_stat, groups):
+        time_ns = stat.get(b"throttled_time", stat.get(b"throttled_usec", 0) * 1000)
+        if b"nr_periods" in stat and b"nr_throttled" in stat:
+            found.append((stat[b"nr_periods"], stat[b"nr_throttled"], time_ns))
+    return Throttling(*map(sum, zip(*found, strict=True))) if found else None

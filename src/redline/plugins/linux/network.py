@@ -1,20 +1,17 @@
 """TCP counters of a network namespace, and the link by which a host is reached. What is not known is None."""
 
-import fcntl
 import os
 import re
 import socket
-import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from redline.plugins.linux.procfs import read_bytes
 
 _TIME_WAIT = re.compile(rb"^TCP:.* tw (\d+)", re.MULTILINE)
-_SIOCGIFADDR = 0x8915
-_IFREQ = "16s24x"
-_ADDRESS = slice(20, 24)
 _ANY_PORT = 9
 
 
@@ -141,15 +138,7 @@ def _device_towards(host: str) -> str | None:
     with suppress(OSError, TypeError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, _ANY_PORT))
         own, peer = probe.getsockname()[0], probe.getpeername()[0]
-        if own == peer or own.startswith("127."):
-            return None
-        return next((name for _, name in socket.if_nameindex() if _address(probe, name) == own), None)
+        if own != peer and not own.startswith("127."):
+            devices = psutil.net_if_addrs().items()
+            return next((name for name, addresses in devices if own in (each.address for each in addresses)), None)
     return None
-
-
-def _address(probe: socket.socket, device: str) -> str | None:
-    try:
-        answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack(_IFREQ, device.encode()))
-    except OSError:
-        return None
-    return socket.inet_ntoa(answer[_ADDRESS])

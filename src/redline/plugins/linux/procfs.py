@@ -1,9 +1,7 @@
 """Reads /proc for processes. Every reader gives None or nothing for a process that has ended."""
 
 import os
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -75,35 +73,3 @@ def threads_of(pid: int) -> list[int]:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
     except OSError:
         return []
-
-
-def listening_inodes(port: int) -> frozenset[str]:
-    """The inodes of the TCP sockets that listen on this port, at any address; empty when the kernel does not say."""
-    pattern = re.compile(rb"^ *\d+: [0-9A-F]+:%04X [0-9A-F]+:0000 0A(?: +\S+){5} +(\d+)" % port, re.MULTILINE)
-    return frozenset(
-        match[1].decode() for table in ("tcp", "tcp6") for match in pattern.finditer(_whole(f"/proc/net/{table}"))
-    )
-
-
-def holds_socket(pid: int, inodes: frozenset[str]) -> bool:
-    """Whether one of the process's descriptors is one of these sockets."""
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    folder = f"/proc/{pid}/fd"
-    try:
-        names = os.listdir(folder)  # noqa: PTH208
-    except OSError:
-        return False
-    for name in names:
-        try:
-            if os.readlink(f"{folder}/{name}") in wanted:  # noqa: PTH115
-                return True
-        except OSError:
-            continue
-    return False
-
-
-def _whole(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""
