@@ -86,7 +86,7 @@ def test_the_network_of_a_process_elsewhere_is_its_own() -> None:
         assert not namespace.ours
         counts = namespace.tcp()
         assert counts is not None
-        assert counts.segments_sent == 0, "nothing was ever sent in a new one"
+        assert counts.tcp_segments_sent == 0, "nothing was ever sent in a new one"
         assert all("local_ports" not in one for one in Surroundings.of(Host(), child, None).constants())
 
 
@@ -117,7 +117,7 @@ def test_what_is_sent_is_counted() -> None:
     after = Namespace("self").tcp()
     assert before is not None
     assert after is not None
-    assert after.segments_sent - before.segments_sent >= 20
+    assert after.tcp_segments_sent - before.tcp_segments_sent >= 20
 
 
 def test_a_connection_that_its_closer_leaves_rests() -> None:

@@ -83,11 +83,11 @@ def test_a_tree_counts_the_processes_that_took_the_place_of_others(worker: Worke
     tree.look_around()
     first = tree.size()
     assert first is not None
-    assert (first.started, first.ended, first.replaced) == (0, 0, 0)
+    assert (first.processes_started, first.processes_ended, first.processes_replaced) == (0, 0, 0)
     end(procfs.tree(worker.pid)[-1])
     worker.do("fork 1")
     then = looked(tree)
-    assert (then.started, then.ended, then.replaced, then.processes) == (1, 1, 1, 3)
+    assert (then.processes_started, then.processes_ended, then.processes_replaced, then.processes) == (1, 1, 1, 3)
 
 
 def test_helpers_that_come_and_go_take_nobodys_place(worker: Worker) -> None:
@@ -101,11 +101,13 @@ def test_helpers_that_come_and_go_take_nobodys_place(worker: Worker) -> None:
         looked(tree)
         end(procfs.tree(worker.pid)[-1])
     then = looked(tree)
-    assert (then.started, then.ended, then.replaced) == (3, 3, 0)
+    assert (then.processes_started, then.processes_ended, then.processes_replaced) == (3, 3, 0)
     end(procfs.tree(worker.pid)[1])
     worker.do("linger 1")
     gone = looked(tree)
-    assert (gone.ended, gone.replaced) == (4, 0), "its worker ended, and what began is another program"
+    assert (gone.processes_ended, gone.processes_replaced) == (4, 0), (
+        "its worker ended, and what began is another program"
+    )
 
 
 def end(pid: int) -> None:
@@ -134,7 +136,7 @@ def test_voluntary_switches_are_those_of_the_process(worker: Worker) -> None:
     after = tree.scheduling()
     assert before is not None
     assert after is not None
-    assert after.voluntary - before.voluntary >= 100
+    assert after.context_switches_voluntary - before.context_switches_voluntary >= 100
     assert after.run_delay_ns >= before.run_delay_ns
 
 

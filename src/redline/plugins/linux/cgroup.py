@@ -160,13 +160,13 @@ def _text(path: Path) -> str:
 
 
 class Throttling(NamedTuple):
-    """Since the groups were made: periods that had work in them, those of which the quota ran out, and for how long.
+    """Since the groups were made, by series: periods with work in them, those in which the quota ran out, for how long.
 
     The time counts once for each core on which something had to wait for the next period.
     """
 
-    periods: int
-    throttled: int
+    quota_periods: int
+    throttled_periods: int
     throttled_ns: int
 
 

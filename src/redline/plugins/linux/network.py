@@ -6,6 +6,7 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -15,17 +16,16 @@ _TIME_WAIT = re.compile(rb"^TCP:.* tw (\d+)", re.MULTILINE)
 _ANY_PORT = 9
 
 
-@dataclass(frozen=True)
-class TcpCounts:
-    """Since the namespace was made, of all its sockets.
+class TcpCounts(NamedTuple):
+    """Since the namespace was made, of all its sockets: by series.
 
     `listen_drops`: attempts to connect that a listener dropped; those are among them whose connection was complete, but
     found the queue of those to be accepted full (`listen_overflows`). `syn_cookies`: attempts that were answered by a
     cookie, because the queue of half-open connections was full. A retransmitted segment is not among those sent.
     """
 
-    segments_sent: int
-    segments_retransmitted: int
+    tcp_segments_sent: int
+    tcp_segments_retransmitted: int
     listen_overflows: int
     listen_drops: int
     syn_cookies: int
@@ -61,13 +61,7 @@ class Namespace:
             )
         except (IndexError, ValueError):
             return None
-        return TcpCounts(
-            segments_sent=sent,
-            segments_retransmitted=again,
-            listen_overflows=overflows,
-            listen_drops=drops,
-            syn_cookies=cookies,
-        )
+        return TcpCounts(sent, again, overflows, drops, cookies)
 
     def time_wait(self) -> int | None:
         """How many sockets are in TIME_WAIT now."""

@@ -13,41 +13,9 @@ from redline.plugins.linux.scheduling import give_way
 from redline.plugins.probes.surroundings import MachineShare, Surroundings, Values
 from redline.plugins.probes.tree import ProcessTree
 
-COUNTERS = {
-    "cpu_ns": "ns",
-    "context_switches_voluntary": "1",
-    "context_switches_involuntary": "1",
-    "preemptions": "1",
-    "run_delay_ns": "ns",
-    "processes_started": "1",
-    "processes_ended": "1",
-    "cores_busy_ns": "ns",
-    "cores_interrupts_ns": "ns",
-    "quota_periods": "1",
-    "throttled_periods": "1",
-    "throttled_ns": "ns",
-    "busy_ns": "ns",
-    "steal_ns": "ns",
-    "interrupts_ns": "ns",
-    "cpu_pressure_ns": "ns",
-    "tcp_segments_sent": "1",
-    "tcp_segments_retransmitted": "1",
-    "listen_overflows": "1",
-    "listen_drops": "1",
-    "syn_cookies": "1",
-    "link_sent_bytes": "B",
-    "link_received_bytes": "B",
-}
-GAUGES = {
-    "rss_bytes": "B",
-    "threads": "1",
-    "processes": "1",
-    "processes_replaced": "1",
-    "time_wait": "1",
-    "local_ports": "1",
-    "link_bits_per_s": "bit/s",
-}
-
+_GAUGES = {"rss_bytes", "threads", "processes", "processes_replaced", "time_wait", "local_ports", "link_bits_per_s"}
+_UNITS = {"_ns": "ns", "_bytes": "B", "_bits_per_s": "bit/s"}
+"""By the end of a series' name; all others are numbers."""
 
 # Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
 # threads or on a machine of many processes, is done less often than at every sample.
@@ -184,26 +152,13 @@ class ProcessTreeProbe:
         if last or watched.search.is_due():
             with watched.search.spending():
                 tree.look_around()
-        size = tree.size()
-        if size is not None:
-            self._keep(subject, now, rss_bytes=size.rss_bytes, threads=size.threads, processes=size.processes)
-            self._keep(subject, now, processes_started=size.started, processes_ended=size.ended)
-            self._keep(subject, now, processes_replaced=size.replaced)
+        if (size := tree.size()) is not None:
+            self._keep(subject, now, **size._asdict())
         if last or watched.threads.is_due():
             with watched.threads.spending():
-                self._sample_scheduling(subject, tree)
-
-    def _sample_scheduling(self, subject: Subject, tree: ProcessTree) -> None:
-        now, seen = time.time_ns(), tree.scheduling()
-        if seen is not None:
-            self._keep(
-                subject,
-                now,
-                context_switches_voluntary=seen.voluntary,
-                context_switches_involuntary=seen.involuntary,
-                preemptions=seen.preemptions,
-                run_delay_ns=seen.run_delay_ns,
-            )
+                now, scheduling = time.time_ns(), tree.scheduling()
+            if scheduling is not None:
+                self._keep(subject, now, **scheduling._asdict())
 
     def _keep(self, subject: Subject, now: int, **values: int) -> None:
         for name, value in values.items():
@@ -224,9 +179,9 @@ def _timed(read: Callable[[], T]) -> tuple[int, T]:
 def _series(subject: Subject, name: str, kept: _Kept) -> Series:
     return Series(
         name=name,
-        unit=COUNTERS[name] if name in COUNTERS else GAUGES[name],
+        unit=next((unit for end, unit in _UNITS.items() if name.endswith(end)), "1"),
         subject=subject,
-        kind="counter" if name in COUNTERS else "gauge",
+        kind="gauge" if name in _GAUGES else "counter",
         times_unix_ns=tuple(kept.times_unix_ns),
         values=tuple(kept.values),
     )

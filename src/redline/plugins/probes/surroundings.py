@@ -39,13 +39,7 @@ class MachineShare:
         if interrupts:
             values["cores_interrupts_ns"] = sum(interrupts)
         quota = throttling(self.groups) if self.groups else None
-        if quota is not None:
-            values |= {
-                "quota_periods": quota.periods,
-                "throttled_periods": quota.throttled,
-                "throttled_ns": quota.throttled_ns,
-            }
-        return values
+        return values | (quota._asdict() if quota is not None else {})
 
 
 @dataclass(frozen=True)
@@ -78,16 +72,9 @@ class Surroundings:
         pressure = self.host.cpu_pressure_ns()
         if pressure is not None:
             yield {"cpu_pressure_ns": pressure}
-        tcp, waiting = self.namespace.tcp(), self.namespace.time_wait()
-        if tcp is not None:
-            yield {
-                "tcp_segments_sent": tcp.segments_sent,
-                "tcp_segments_retransmitted": tcp.segments_retransmitted,
-                "listen_overflows": tcp.listen_overflows,
-                "listen_drops": tcp.listen_drops,
-                "syn_cookies": tcp.syn_cookies,
-            }
-        if waiting is not None:
+        if (tcp := self.namespace.tcp()) is not None:
+            yield tcp._asdict()
+        if (waiting := self.namespace.time_wait()) is not None:
             yield {"time_wait": waiting}
         counted = self.link.counted() if self.link else None
         if counted is not None:

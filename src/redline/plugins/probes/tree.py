@@ -4,7 +4,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.scheduling import gives_way
@@ -31,31 +31,29 @@ class Tally:
         return self._ended + sum(now.values())
 
 
-@dataclass(frozen=True)
-class Size:
-    """How big the tree is now, and how many of its processes began and ended since it was first looked at.
+class Size(NamedTuple):
+    """How big the tree is now, and how many of its processes began and ended since it was first looked at: by series.
 
-    Those that began and ended between two looks are not among them. `replaced` are those that were there at the first
-    look and have ended, as far as there are now so many of the same command's name that were not there then.
+    Those that began and ended between two looks are not among them. `processes_replaced` are those that were there at
+    the first look and have ended, as far as there are now so many of the same command's name that were not there then.
     """
 
     rss_bytes: int
     threads: int
     processes: int
-    started: int
-    ended: int
-    replaced: int
+    processes_started: int
+    processes_ended: int
+    processes_replaced: int
 
 
-@dataclass(frozen=True)
-class Scheduling:
-    """How its threads were scheduled, summed since they began.
+class Scheduling(NamedTuple):
+    """How its threads were scheduled, summed since they began: by series.
 
     `preemptions` and `run_delay_ns` are those of threads that do not give way to others (SCHED_IDLE).
     """
 
-    voluntary: int
-    involuntary: int
+    context_switches_voluntary: int
+    context_switches_involuntary: int
     preemptions: int
     run_delay_ns: int
 
@@ -70,8 +68,8 @@ class ProcessTree:
         self._root = root
         self._group = cgroup.own_group_of(root)
         self._members = procfs.tree(root)
-        self._cpu, self._voluntary, self._involuntary = Tally(), Tally(), Tally()
-        self._preemptions, self._delay = Tally(), Tally()
+        self._cpu = Tally()
+        self._scheduling = (Tally(), Tally(), Tally(), Tally())
         self._first: Mapping[int, bytes] | None = None
         self._alive: frozenset[int] = frozenset()
         self._started = self._ended = 0
@@ -116,7 +114,8 @@ class ProcessTree:
         What an ended thread counted after it was last seen is lost. A thread of SCHED_IDLE waits by design, as the
         engine's main thread does, so its waiting is not counted. Costs two small reads for each thread.
         """
-        voluntary, involuntary, preempted, delay = {}, {}, {}, {}
+        counts: tuple[dict[int, int], ...] = ({}, {}, {}, {})
+        voluntary, involuntary, preempted, delay = counts
         for pid in self._members:
             for thread in procfs.threads_of(pid):
                 switches = _SWITCHES.search(procfs.read_bytes(f"/proc/{pid}/task/{thread}/status"))
@@ -128,12 +127,7 @@ class ProcessTree:
                     delay[thread], preempted[thread] = int(waited[1]), int(switches[2])
         if not voluntary:
             return None
-        return Scheduling(
-            self._voluntary.total(voluntary),
-            self._involuntary.total(involuntary),
-            self._preemptions.total(preempted),
-            self._delay.total(delay),
-        )
+        return Scheduling(*(tally.total(parts) for tally, parts in zip(self._scheduling, counts, strict=True)))
 
 
 def process_cpu_ns(pid: int) -> int | None:
