@@ -47,8 +47,10 @@ lint-engine: build
 	cd engine/fuzz && cargo fmt --check
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 
-# With epoll, `make test` runs what drives sockets most; test-all runs everything.
+# With epoll, `make test` runs what drives sockets most; test-all runs everything. Most tests wait for a load to end, so
+# more of them run at a time than there are cores.
 EPOLL_TESTS = answers pipelines pools streams
+test-engine: export RUST_TEST_THREADS = 4
 test-engine: build ## The engine's own tests
 	cd engine && cargo test --locked --quiet
 	cd engine && REDLINE_TEST_BACKEND=epoll cargo test --locked --quiet --package redline-engine --test engine -- $(EPOLL_TESTS)

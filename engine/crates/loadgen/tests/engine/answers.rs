@@ -217,7 +217,7 @@ fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
 #[test]
 fn a_proxy_that_closes_what_it_accepts_makes_no_storm() {
     let proxy = Server::start(|_, _| Ok(()));
-    let job = with(job(proxy.port), "/load/closed/users", json!(64));
+    let job = with(job(proxy.port), "/load/closed", json!({"users": 64}));
     let output = run(&job);
     if output.code == Some(0) {
         assert_eq!(output.result().outcome("ok"), 0);

@@ -49,10 +49,8 @@ fn beginning(output: &EngineOutput) -> u64 {
 #[test]
 fn the_measurement_begins_for_all_workers_at_one_instant() {
     let server = Server::answering(HELLO);
-    // Paced, so that the cores have time left: the engine outputs intervals only then, and the command waits for three.
-    let paced = with(job(server.port), "/load/closed", json!({"users": 6, "pace_per_s": 50}));
     for workers in [1, 3] {
-        let job = with(heeding(paced.clone()), "/workers", json!(workers));
+        let job = with(heeding(with(job(server.port), "/load/closed/users", json!(6))), "/workers", json!(workers));
         let output = measured(start(&job));
         beginning(&output);
         output.result().are_all("ok");
@@ -97,7 +95,7 @@ fn many_processes_begin_at_one_instant() {
 }
 
 #[test]
-fn nothing_said_is_the_whole_warm_up() {
+fn without_a_command_the_warm_up_lasts_as_planned() {
     let server = Server::answering(HELLO);
     let short = with(heeding(job(server.port)), "/warmup_ns", json!(50_000_000));
     // Standard input ends with the job, or holds what is no command, or a command that comes when it is over.
@@ -114,7 +112,7 @@ fn nothing_said_is_the_whole_warm_up() {
 }
 
 #[test]
-fn it_may_be_told_before_it_starts() {
+fn a_command_may_come_before_the_load_starts() {
     let server = Server::answering(HELLO);
     let job = heeding(job(server.port));
     let engine = Engine::start_heeding(&format!("{job}\n{{\"command\":\"measure\"}}\n"), |_| {});
@@ -125,7 +123,7 @@ fn it_may_be_told_before_it_starts() {
 }
 
 #[test]
-fn an_interrupt_in_the_warm_up_ends_it_as_ever() {
+fn an_interrupt_ends_a_warm_up_that_waits_for_a_command() {
     let server = Server::answering(HELLO);
     let mut engine = start(&heeding(job(server.port)));
     engine.wait_until(|event| event["event"] == "interval");

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::server::{HELLO, Server};
-use crate::support::{Engine, complete, job, open_job, run, with};
+use crate::support::{Engine, complete, crowd_job, job, open_job, run, with};
 use serde_json::json;
 
 const LONG: u64 = 50_000_000_000;
@@ -227,6 +227,6 @@ fn a_host_that_is_not_known_is_an_error() {
 #[test]
 fn many_connections_are_opened() {
     let server = Server::answering(HELLO);
-    let result = complete(&with(job(server.port), "/load/closed/users", json!(300)));
+    let result = complete(&crowd_job(server.port, 300));
     assert_eq!(result.outcome("ok"), result.total());
 }

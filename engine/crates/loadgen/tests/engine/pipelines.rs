@@ -307,7 +307,7 @@ fn a_stalled_pipeline_times_out_together() {
 #[test]
 fn a_server_that_dies_in_the_middle_loses_nothing() {
     for load in [
-        json!({"closed": {"users": 3, "depth": 16}}),
+        json!({"closed": {"users": 3, "depth": 16, "think": {"fixed_ns": 1_000_000}}}),
         json!({"open": {"rate_per_s": 2000, "arrivals": "poisson", "connections": 2, "depth": 16}}),
     ] {
         let server = Server::answering(HELLO);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::engine::limit_open_files;
 use crate::support::server::{HELLO, Server};
-use crate::support::{Engine, EngineOutput, job, open_job, with};
+use crate::support::{Engine, EngineOutput, crowd_job, job, open_job, with};
 
 /// So few descriptors that 100 connections take three processes.
 const FEW: u64 = 60;
@@ -56,7 +56,7 @@ fn signal(pid: libc::pid_t, signal: i32) {
 #[test]
 fn users_are_spread_over_processes_and_told_as_one() {
     let server = Server::answering(HELLO);
-    let output = start(&with(job(server.port), "/load/closed/users", json!(100))).finish();
+    let output = start(&crowd_job(server.port, 100)).finish();
     assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
     assert_eq!((processes(&output), &output.events[0]["connections"]), (3, &json!(100)));
     assert_eq!(output.events[0]["engine"]["workers"], 3);
@@ -119,7 +119,7 @@ fn a_signal_ends_all_processes_with_one_result() {
 #[test]
 fn the_deadline_cuts_all_processes() {
     let server = Server::answering(HELLO);
-    let output = start(&with(long_job(server.port), "/deadline_ns", json!(10_000_000_000_u64))).finish();
+    let output = start(&with(long_job(server.port), "/deadline_ns", json!(5_000_000_000_u64))).finish();
     assert_eq!(output.code, Some(124), "{:#?}\n{}", output.events.last(), output.log);
     assert_eq!(output.result().event["ended"], "deadline");
 }

@@ -400,7 +400,8 @@ fn a_server_that_dies_leaves_no_request_uncounted() {
             peer.say_bytes(&ok(stream))?;
         }
     });
-    let job = with(counted(server.port, 16, 1_000_000_000), "/load/closed/users", json!(3));
+    let load = json!({"users": 3, "depth": 16, "think": {"fixed_ns": 1_000_000}});
+    let job = with(counted(server.port, 16, 1_000_000_000), "/load/closed", load);
     let mut engine = Engine::start(&job.to_string());
     engine.wait_for_measured("/outcomes/ok");
     server.kill();

@@ -16,13 +16,16 @@ pub fn backend() -> String {
     std::env::var("REDLINE_TEST_BACKEND").unwrap_or_else(|_| "auto".to_owned())
 }
 
-/// A job of 50 ms warm-up and 300 ms measurement: two users who ask for `/`.
+/// A job of 50 ms warm-up and 300 ms measurement: two users who request `/` and think for a millisecond in between.
+///
+/// Users who do not think take all CPU time. The main thread of the engine then waits until its events are due for output, and
+/// with it each test that waits for an event. A test whose subject is such a load overrides `/load`.
 pub fn job(port: u16) -> Value {
     json!({
         "format": "redline.job/1",
         "target": {"host": "127.0.0.1", "port": port},
         "requests": [{"method": "GET", "path": "/", "expect": {"status": 200}}],
-        "load": {"closed": {"users": 2}},
+        "load": {"closed": {"users": 2, "think": {"fixed_ns": 1_000_000}}},
         "warmup_ns": 50_000_000_u64,
         "measure_ns": 300_000_000_u64,
         "drain_ns": 1_000_000_000_u64,
@@ -34,6 +37,11 @@ pub fn job(port: u16) -> Value {
         "cpus": [],
         "backend": backend(),
     })
+}
+
+/// Many users, who think for so long that they leave the machine CPU time.
+pub fn crowd_job(port: u16, users: u32) -> Value {
+    with(job(port), "/load/closed", json!({"users": users, "think": {"fixed_ns": 20_000_000}}))
 }
 
 /// A job whose requests fall due at a rate, with uniform arrivals.
