@@ -92,3 +92,17 @@ class DriveError(RedlineError):
 
 class StoreError(RedlineError):
     """The run directory could not be read or written."""
+
+
+class WrongValueError(ValueError):
+    """A value that cannot be used: what is wrong with it, and what to write instead.
+
+    `field` is the key that is wrong, where a mapping is wrong as a whole. The message does not name it: a suite
+    prints the place of the key, the command line its flag.
+    """
+
+    def __init__(self, message: str, hint: str, *, field: str | None = None) -> None:
+        super().__init__(f"{message}; {hint}")
+        self.message = message
+        self.hint = hint
+        self.field = field

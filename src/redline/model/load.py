@@ -1,9 +1,11 @@
 """Loads: closed or open, constant or in stages."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from redline.errors import WrongValueError
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Metric
 
@@ -34,6 +36,16 @@ class LoadStage(Frozen):
     over_ns: int = Field(ge=0)
 
 
+def check_sends_something(field: str, first: float, stages: Iterable[LoadStage]) -> None:
+    """Raises WrongValueError for `users` or a `rate` of 0 that no stage leads away from."""
+    if first > 0 or any(stage.to > 0 for stage in stages):
+        return
+    if field == "users":
+        raise WrongValueError("a load without users sends nothing", "give at least 1, or a stage to more", field=field)
+    hint = "give a rate above 0, such as 5000/s, or a stage to one"
+    raise WrongValueError("a rate of 0 sends nothing", hint, field=field)
+
+
 class Closed(Frozen):
     """`users` users, each with one connection and `depth` requests in flight on it.
 
@@ -52,11 +64,12 @@ class Closed(Frozen):
     @model_validator(mode="after")
     def _possible(self) -> "Closed":
         if self.think is not None and self.pace_per_s is not None:
-            raise ValueError("a load has think times or a pace, not both")
+            hint = "leave out the think time or the pace"
+            raise WrongValueError("users have a think time or a pace, not both", hint, field="pace")
         if self.pace_per_s is not None and self.depth > 1:
-            raise ValueError("with a pace, the depth has to be 1")
-        if self.most_users == 0:
-            raise ValueError("a load needs at least one user")
+            hint = "leave out the depth or the pace"
+            raise WrongValueError("users with a pace have one request in flight", hint, field="depth")
+        check_sends_something("users", self.users, self.stages)
         return self
 
     @property
@@ -100,22 +113,30 @@ class Open(Frozen):
 
     @model_validator(mode="after")
     def _possible(self) -> "Open":
-        replayed = self.arrivals == "replayed"
-        if self.share is not None:
-            if replayed or self.stages:
-                raise ValueError("a share of a capacity is a constant rate")
-            return self
-        if replayed != bool(self.replayed_ns) or replayed != (self.rate_per_s is None):
-            raise ValueError("arrivals need either recorded times or a rate, not both")
-        if replayed and self.stages:
-            raise ValueError("replayed arrivals have no stages")
-        if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
-            raise ValueError("replayed times decrease")
-        if not replayed and self.most_per_s == 0:
-            raise ValueError("a rate of 0 needs stages")
         if self.connections_at_start is not None and self.connections_at_start > self.connections:
-            raise ValueError("connections_at_start exceeds connections")
+            message = f"must be at most the number of connections, {self.connections}"
+            raise WrongValueError(message, "give fewer, or leave it out", field="connections_at_start")
+        if self.arrivals == "replayed":
+            self._check_replayed()
+        elif self.share is not None:
+            if self.stages:
+                hint = "leave out what changes it, or write the rate as a number"
+                raise WrongValueError("a share of a capacity is a constant rate", hint, field="rate")
+        elif self.rate_per_s is None:
+            raise WrongValueError("`rate` is missing", "add it, such as `rate: 5000`")
+        else:
+            check_sends_something("rate", self.rate_per_s, self.stages)
         return self
+
+    def _check_replayed(self) -> None:
+        if self.rate_per_s is not None or self.share is not None or self.stages:
+            field = "stages" if self.stages and self.rate_per_s is None and self.share is None else "rate"
+            hint = "leave out the rate and its stages"
+            raise WrongValueError("replayed arrivals have times, and no rate", hint, field=field)
+        if not self.replayed_ns:
+            raise WrongValueError("there are no times to replay", "give at least one")
+        if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
+            raise WrongValueError("the times to replay decrease", "sort them")
 
     @property
     def most_per_s(self) -> float:

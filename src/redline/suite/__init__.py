@@ -17,7 +17,6 @@ from redline.suite.planning import (
 )
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.schema.units import (
-    WrongValueError,
     parse_duration,
     parse_objectives,
     parse_rate,

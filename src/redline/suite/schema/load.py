@@ -1,22 +1,26 @@
 """Loads of a suite: closed or open, constant or in stages, and when they end."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Discriminator,
-    Field,
-    GetJsonSchemaHandler,
-    Tag,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from redline.errors import WrongValueError
 from redline.model import Closed, Load, LoadStage, Open, Share, Think
-from redline.suite.schema.types import AnyRate, Duration, LoadLength, Rate, RateOrShare, Schema, ThinkTime
-from redline.suite.schema.units import WrongValueError
+from redline.model.load import check_sends_something
+from redline.suite.schema.types import (
+    BY_FORM,
+    MAPPING,
+    PLAIN,
+    AnyRate,
+    Duration,
+    LoadLength,
+    Rate,
+    RateOrShare,
+    Schema,
+    ThinkTime,
+)
 
 MOST_CONNECTIONS = 1_000_000
 DEFAULT_CONNECTIONS = 64
@@ -55,37 +59,47 @@ class ReplaySchema(Schema):
     )
 
 
-def _think_kind(value: Any) -> str:
-    return "<exponential>" if isinstance(value, (dict, ThinkSchema)) else "<fixed>"
+ThinkItem = Annotated[Annotated[ThinkTime, PLAIN] | Annotated[ThinkSchema, MAPPING], BY_FORM]
+ArrivalsItem = Annotated[Annotated[Literal["poisson", "uniform"], PLAIN] | Annotated[ReplaySchema, MAPPING], BY_FORM]
 
 
-def _arrivals_kind(value: Any) -> str:
-    return "<replay>" if isinstance(value, (dict, ReplaySchema)) else "<random>"
+class ShapeSchema(Schema):
+    """What closed and open loads have in common: a ramp or stages change them. The model has the other rules."""
+
+    ramp: Any
+    stages: Any
+
+    @field_validator("users", "rate", check_fields=False)
+    @classmethod
+    def _sends_something(cls, first: object, info: ValidationInfo) -> object:
+        if isinstance(first, (int, float)) and {"ramp", "stages"} <= info.data.keys():
+            steps = _model_stages(info.data["ramp"], info.data["stages"])
+            check_sends_something(info.field_name or "", first, steps)
+        return first
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.ramp and self.stages:
+            hint = "write the ramp as the first of the stages"
+            raise WrongValueError("a load has a ramp or stages, not both", hint, field="stages")
+        self.shape(replayed_ns=(0,))  # the times are read later
+        return self
+
+    @property
+    def steps(self) -> tuple[LoadStage, ...]:
+        """The ramp or the stages."""
+        return _model_stages(self.ramp, self.stages)
+
+    def shape(self, replayed_ns: tuple[int, ...]) -> Closed | Open:
+        """The load's shape in the model, with the due times of its replay file, if it has one."""
+        raise NotImplementedError
 
 
-ThinkItem = Annotated[
-    Annotated[ThinkTime, Tag("<fixed>")] | Annotated[ThinkSchema, Tag("<exponential>")], Discriminator(_think_kind)
-]
-ArrivalsItem = Annotated[
-    Annotated[Literal["poisson", "uniform"], Tag("<random>")] | Annotated[ReplaySchema, Tag("<replay>")],
-    Discriminator(_arrivals_kind),
-]
+def _model_stages(ramp: Any, stages: Any) -> tuple[LoadStage, ...]:
+    return tuple(LoadStage(to=stage.to, over_ns=stage.over) for stage in ([ramp] if ramp else stages))
 
 
-def _one_way_to_change(ramp: object, stages: list[Any]) -> None:
-    if ramp and stages:
-        hint = "write the ramp as the first of the stages"
-        raise WrongValueError("a load has a ramp or stages, not both", hint, field="stages")
-
-
-def _sends_something(first: float, validated: dict[str, Any]) -> bool:
-    """Whether the load starts above 0, or a ramp or a stage leads away from 0."""
-    if first > 0 or "ramp" not in validated or "stages" not in validated:  # a wrong ramp is a problem of its own
-        return True
-    return any(stage.to > 0 for stage in (validated["ramp"], *validated["stages"]) if stage)
-
-
-class ClosedSchema(Schema):
+class ClosedSchema(ShapeSchema):
     """Users, each with a connection: the next request follows the answer."""
 
     ramp: UserStageSchema | None = Field(
@@ -112,51 +126,30 @@ class ClosedSchema(Schema):
         default=None, description="replace a connection after this many requests", examples=[100]
     )
 
-    @field_validator("users")
-    @classmethod
-    def _some_users(cls, users: int, info: ValidationInfo) -> int:
-        if not _sends_something(users, info.data):
-            raise WrongValueError("a load without users sends nothing", "give at least 1, or a stage to more")
-        return users
-
-    @model_validator(mode="after")
-    def _possible(self) -> "ClosedSchema":
-        _one_way_to_change(self.ramp, self.stages)
-        if self.think is not None and self.pace is not None:
-            hint = "leave out the think time or the pace"
-            raise WrongValueError("users have a think time or a pace, not both", hint, field="pace")
-        if self.pace is not None and self.depth > 1:
-            hint = "leave out the depth or the pace"
-            raise WrongValueError("users with a pace have one request in flight", hint, field="depth")
-        return self
-
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         json_schema = handler.resolve_ref_schema(handler(schema))
         some = {"properties": {"users": {"minimum": 1}}}
         return json_schema | {"anyOf": [some, {"required": ["ramp"]}, {"required": ["stages"]}]}
 
-    @property
-    def steps(self) -> list[UserStageSchema]:
-        """The ramp or the stages."""
-        return [self.ramp] if self.ramp else self.stages
-
-    def shape(self) -> Closed:
+    def shape(self, replayed_ns: tuple[int, ...] = ()) -> Closed:  # noqa: ARG002 - for open loads
         """The load's shape in the model."""
-        think = self.think
         return Closed(
             users=self.users,
             depth=self.depth,
-            think=Think(distribution="exponential", mean_ns=think.exponential)
-            if isinstance(think, ThinkSchema)
-            else think and Think(mean_ns=think),
+            think=self._think(),
             pace_per_s=self.pace,
             requests_per_connection=self.requests_per_connection,
-            stages=tuple(LoadStage(to=stage.to, over_ns=stage.over) for stage in self.steps),
+            stages=self.steps,
         )
 
+    def _think(self) -> Think | None:
+        if isinstance(self.think, ThinkSchema):
+            return Think(distribution="exponential", mean_ns=self.think.exponential)
+        return None if self.think is None else Think(mean_ns=self.think)
 
-class OpenSchema(Schema):
+
+class OpenSchema(ShapeSchema):
     """Requests that are due whatever the server does."""
 
     ramp: RateStageSchema | None = Field(
@@ -189,37 +182,6 @@ class OpenSchema(Schema):
         default=None, description="replace a connection after this many requests", examples=[100]
     )
 
-    @field_validator("rate")
-    @classmethod
-    def _some_rate(cls, rate: float | Share | None, info: ValidationInfo) -> float | Share | None:
-        if isinstance(rate, float) and not _sends_something(rate, info.data):
-            hint = "give a rate above 0, such as 5000/s, or a stage to one"
-            raise WrongValueError("a rate of 0 sends nothing", hint)
-        return rate
-
-    @model_validator(mode="after")
-    def _possible(self) -> "OpenSchema":
-        _one_way_to_change(self.ramp, self.stages)
-        if self.connections_at_start is not None and self.connections_at_start > self.connections:
-            message = f"must be at most the number of connections, {self.connections}"
-            raise WrongValueError(message, "give fewer, or leave it out", field="connections_at_start")
-        if isinstance(self.arrivals, ReplaySchema):
-            if self.rate is not None or self.steps:
-                field = "stages" if self.rate is None else "rate"
-                hint = "leave out the rate and its stages"
-                raise WrongValueError("replayed arrivals have times, and no rate", hint, field=field)
-        elif self.rate is None:
-            raise WrongValueError("`rate` is missing", "add it, such as `rate: 5000`")
-        elif isinstance(self.rate, Share) and self.steps:
-            hint = "leave out what changes it, or write the rate as a number"
-            raise WrongValueError("a share of a capacity is a constant rate", hint, field="rate")
-        return self
-
-    @property
-    def steps(self) -> list[RateStageSchema]:
-        """The ramp or the stages."""
-        return [self.ramp] if self.ramp else self.stages
-
     @property
     def replayed(self) -> str | None:
         """The file of due times to replay."""
@@ -231,11 +193,11 @@ class OpenSchema(Schema):
             rate_per_s=None if isinstance(self.rate, Share) else self.rate,
             arrivals="replayed" if isinstance(self.arrivals, ReplaySchema) else self.arrivals,
             connections=self.connections,
-            replayed_ns=replayed_ns,
+            replayed_ns=replayed_ns if self.replayed else (),
             connections_at_start=self.connections_at_start,
             depth=self.depth,
             requests_per_connection=self.requests_per_connection,
-            stages=tuple(LoadStage(to=stage.to, over_ns=stage.over) for stage in self.steps),
+            stages=self.steps,
             share=self.rate if isinstance(self.rate, Share) else None,
         )
 
@@ -259,8 +221,7 @@ class LoadSchema(Schema):
         if (self.closed is None) == (self.open is None):
             kind = "neither closed nor open" if self.closed is None else "both closed and open"
             raise WrongValueError(f"this load is {kind}", "write `closed: {users: 64}` or `open: {rate: 5000}`")
-        steps = self.closed.steps if self.closed else self.open.steps if self.open else []
-        stages_ns = sum(stage.over for stage in steps)
+        stages_ns = sum(stage.over_ns for stage in self.written.steps)
         if stages_ns > self.duration:
             message = f"the stages take {stages_ns / 1e9:g}s, longer than the measurement"
             raise WrongValueError(message, f"measure for {stages_ns / 1e9:g}s or longer", field="for")
@@ -271,8 +232,13 @@ class LoadSchema(Schema):
         json_schema = handler.resolve_ref_schema(handler(schema))
         return json_schema | {"oneOf": [{"required": ["closed"]}, {"required": ["open"]}]}
 
+    @property
+    def written(self) -> ClosedSchema | OpenSchema:
+        """Whichever of the two is written."""
+        found = self.closed or self.open
+        assert found, "validated"
+        return found
+
     def load(self, name: str, replayed_ns: tuple[int, ...] = ()) -> Load:
         """The load in the model."""
-        assert self.closed or self.open, "validated"
-        shape = self.closed.shape() if self.closed else self.open.shape(replayed_ns) if self.open else None
-        return Load.model_validate({"name": name, "shape": shape, "duration_ns": self.duration, "count": self.count})
+        return Load(name=name, shape=self.written.shape(replayed_ns), duration_ns=self.duration, count=self.count)

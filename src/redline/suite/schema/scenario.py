@@ -2,26 +2,25 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
-    Discriminator,
     Field,
     GetJsonSchemaHandler,
     JsonValue,
-    Tag,
     WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from redline.errors import WrongValueError
 from redline.model import Body, Expected, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
 from redline.model.template import malformed
-from redline.suite.schema.types import Scalar, Schema, Size
-from redline.suite.schema.units import WrongValueError, clip
+from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size
+from redline.suite.schema.units import clip
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _LARGEST_BODY = 64 * 1024 * 1024
@@ -82,13 +81,7 @@ HeaderText = Annotated[str, AfterValidator(check_header_text)]
 HeaderTexts = Annotated[list[HeaderText], Field(min_length=1)]
 
 
-def _header_kind(value: Any) -> str:
-    return "<several>" if isinstance(value, list) else "<one>"
-
-
-HeaderItem = Annotated[
-    Annotated[HeaderText, Tag("<one>")] | Annotated[HeaderTexts, Tag("<several>")], Discriminator(_header_kind)
-]
+HeaderItem = Annotated[Annotated[HeaderText, PLAIN] | Annotated[HeaderTexts, LIST], BY_FORM]
 Headers = dict[Annotated[str, AfterValidator(_header_name)], HeaderItem]
 PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
 
@@ -107,14 +100,8 @@ class BodySchema(Schema):
         return self
 
 
-def _body_kind(value: Any) -> str:
-    return "<made>" if isinstance(value, (dict, BodySchema)) else "<text>"
-
-
 BodyText = Annotated[str, AfterValidator(check_placeholders)]
-BodyItem = Annotated[
-    Annotated[BodyText, Tag("<text>")] | Annotated[BodySchema, Tag("<made>")], Discriminator(_body_kind)
-]
+BodyItem = Annotated[Annotated[BodyText, PLAIN] | Annotated[BodySchema, MAPPING], BY_FORM]
 
 
 class ExpectedSchema(Schema):

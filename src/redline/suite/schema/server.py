@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from redline.errors import WrongValueError
 from redline.model.catalogue import FILLED_BY_THE_LAB
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
-from redline.suite.schema.units import WrongValueError, clip
+from redline.suite.schema.units import clip
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
 OPTION_NAME = r"^[a-z][a-z0-9_-]*$"

@@ -2,17 +2,21 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import DictSchema
 
+from redline.errors import WrongValueError
 from redline.model import Backend, EngineMode
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
 from redline.suite.schema.server import OPTION_NAME, FamilySchema, ServerName
 from redline.suite.schema.types import (
+    BY_FORM,
+    MAPPING,
+    PLAIN,
     Choices,
     DetectionBudget,
     Duration,
@@ -24,7 +28,6 @@ from redline.suite.schema.types import (
     Timeout,
     TlsEdition,
 )
-from redline.suite.schema.units import WrongValueError
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_TRIALS = 1_000
@@ -145,14 +148,7 @@ class AutoSchema(Schema):
     )
 
 
-def _trials_kind(value: Any) -> str:
-    return "<auto>" if isinstance(value, dict) else "<number>"
-
-
-TrialsItem = Annotated[
-    Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS)], Tag("<number>")] | Annotated[AutoSchema, Tag("<auto>")],
-    Discriminator(_trials_kind),
-]
+TrialsItem = Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS), PLAIN] | Annotated[AutoSchema, MAPPING], BY_FORM]
 
 
 class OwnScenarioSchema(ScenarioSchema):
@@ -161,23 +157,9 @@ class OwnScenarioSchema(ScenarioSchema):
     name: str = Field(pattern=NAME, description="a letter, then letters, digits, - and _", examples=["Mine"])
 
 
-def _scenario_kind(value: Any) -> str:
-    return "<name>" if isinstance(value, str) else "<own>"
-
-
-ScenarioItem = Annotated[
-    Annotated[str, Tag("<name>")] | Annotated[OwnScenarioSchema, Tag("<own>")], Discriminator(_scenario_kind)
-]
-
-
-def _baseline_kind(value: Any) -> str:
-    return "<each>" if isinstance(value, dict) else "<all>"
-
-
-BaselineItem = Annotated[
-    Annotated[str, Tag("<all>")] | Annotated[Annotated[dict[str, str], Field(min_length=1)], Tag("<each>")],
-    Discriminator(_baseline_kind),
-]
+ScenarioItem = Annotated[Annotated[str, PLAIN] | Annotated[OwnScenarioSchema, MAPPING], BY_FORM]
+Baselines = Annotated[dict[str, str], Field(min_length=1)]
+BaselineItem = Annotated[Annotated[str, PLAIN] | Annotated[Baselines, MAPPING], BY_FORM]
 
 
 class DetectionSchema(Schema):
@@ -199,13 +181,7 @@ class WarmUpSchema(Schema):
     )
 
 
-def _warm_up_kind(value: Any) -> str:
-    return "<detected>" if isinstance(value, dict) else "<fixed>"
-
-
-WarmUpItem = Annotated[
-    Annotated[Duration, Tag("<fixed>")] | Annotated[WarmUpSchema, Tag("<detected>")], Discriminator(_warm_up_kind)
-]
+WarmUpItem = Annotated[Annotated[Duration, PLAIN] | Annotated[WarmUpSchema, MAPPING], BY_FORM]
 
 
 def _no_default(schema: JsonDict) -> None:

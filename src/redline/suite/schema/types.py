@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, WithJsonSchema
 
+from redline.errors import WrongValueError
 from redline.model import HttpVersion, Objective, OptionValue, Share, TlsVersion
 from redline.suite.schema.units import (
-    WrongValueError,
     parse_any_rate,
     parse_duration,
     parse_objectives,
@@ -32,6 +32,15 @@ class Schema(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, model_title_generator=_title
     )
+
+
+def _form(value: object) -> str:
+    return "<mapping>" if isinstance(value, (dict, BaseModel)) else "<list>" if isinstance(value, list) else "<plain>"
+
+
+BY_FORM = Discriminator(_form)
+"""Between what is written as a plain value, as a mapping and as a list. Errors do not show these tags."""
+PLAIN, MAPPING, LIST = Tag("<plain>"), Tag("<mapping>"), Tag("<list>")
 
 
 def _from_text(parse: Callable[[Any], Any], example: str, kinds: tuple[type, ...] = (str,)) -> BeforeValidator:

@@ -4,22 +4,8 @@ import re
 from decimal import Decimal
 from difflib import get_close_matches
 
+from redline.errors import WrongValueError
 from redline.model import Objective, Share
-
-
-class WrongValueError(ValueError):
-    """A value that cannot be used: what is wrong with it, and what to write instead.
-
-    `field` is the key that is wrong, where a mapping is wrong as a whole. The message does not name it: a suite
-    prints the place of the key, the command line its flag.
-    """
-
-    def __init__(self, message: str, hint: str, *, field: str | None = None) -> None:
-        super().__init__(f"{message}; {hint}")
-        self.message = message
-        self.hint = hint
-        self.field = field
-
 
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _QUANTITY = re.compile(rf"({_NUMBER})(?![0-9.])\s*([A-Za-zµμ]*)\s*")

@@ -9,9 +9,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from redline.errors import Problem, UsageError
+from redline.errors import Problem, UsageError, WrongValueError
 from redline.suite.schema.document import Document, Path, dotted
-from redline.suite.schema.units import WrongValueError, clip, did_you_mean
+from redline.suite.schema.units import clip, did_you_mean
 
 T = TypeVar("T")
 
@@ -108,8 +108,11 @@ def first_mistake(error: ValidationError, root: type[BaseModel], at: Path = ()) 
 def explain(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> Mistake:
     """An error of pydantic in plain words, with a hint from the declaration of its field."""
     cause = detail.get("ctx", {}).get("error")
+    while isinstance(cause, ValidationError):  # of the model's value, which the schema made
+        cause = cause.errors()[0].get("ctx", {}).get("error")
     if isinstance(cause, WrongValueError):
-        return Mistake((*path, cause.field) if cause.field else path, cause.message, cause.hint)
+        is_inside = cause.field is not None and path[-1:] != (cause.field,)
+        return Mistake((*path, cause.field or "") if is_inside else path, cause.message, cause.hint)
     return Mistake(path, _message(detail), _hint(detail, path, root))
 
 

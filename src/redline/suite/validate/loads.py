@@ -52,7 +52,7 @@ def check_quick(sheet: Sheet) -> None:
     for path in sheet.items(("loads",)):
         load = sheet.sound(LoadSchema, path)
         shape = load and (load.closed or load.open)
-        stages_ns = sum(stage.over for stage in shape.steps) if shape else 0
+        stages_ns = sum(stage.over_ns for stage in shape.steps) if shape else 0
         if stages_ns > quick.duration:
             message = f"the stages of the load `{path[-1]}` take {stages_ns / 1e9:g}s, longer than that"
             hint = "write a longer `for`, or leave it out: then `quick` has less warm-up and fewer trials"

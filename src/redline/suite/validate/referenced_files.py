@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from redline.errors import Location, Problem, UsageError
+from redline.errors import Location, Problem, UsageError, WrongValueError
 from redline.model import Request
 from redline.model.template import Pick, placeholders
 from redline.suite.schema.document import Path
-from redline.suite.schema.units import WrongValueError, clip, parse_duration
+from redline.suite.schema.units import clip, parse_duration
 from redline.suite.validate.checking import Sheet
 
 Files = Callable[[str], str]

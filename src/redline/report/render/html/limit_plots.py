@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import TypedDict
 
+from redline.errors import WrongValueError
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, CurvePoint, LimitAnswer
-from redline.suite import WrongValueError, parse_objectives
+from redline.suite import parse_objectives
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _FIELDS = ("p50_ns", "p90_ns", "p99_ns", "p999_ns")
