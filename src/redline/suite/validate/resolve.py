@@ -8,13 +8,12 @@ from redline.errors import Problem
 from redline.model import AutoTrials, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.scenario import http2_forbids
 from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
-from redline.suite.validate.loads import check_quick, check_shares, check_warm_up, read_warm_up
+from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
 from redline.suite.validate.referenced_files import Files, named_file, no_files, picks_of, times_of
@@ -31,12 +30,9 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     schema = sheet.read(SuiteSchema)
     variants = _variants(sheet, catalogue, files)
     scenarios = _scenarios(sheet, catalogue, variants, files)
-    replayed = _replayed(sheet, files)
-    check_shares(sheet)
+    replayed = _replayed(sheet, check_loads(sheet), files)
     ceiling = _ceiling(sheet, catalogue, files)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
-    check_quick(sheet)
-    check_warm_up(sheet)
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     warmup_ns, warmup_detect = read_warm_up(schema.warmup)
@@ -146,15 +142,13 @@ def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, fi
     )
 
 
-def _replayed(sheet: Sheet, files: Files) -> dict[str, tuple[int, ...]]:
+def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
     """The due times of every load whose arrivals are replayed, by the load's name."""
-    found = {}
-    for path in sheet.items(("loads",)):
-        written = sheet.sound(LoadSchema, path)
-        if written and written.open and written.open.replayed:
-            where = (*path, "open", "arrivals", "replay")
-            found[str(path[-1])] = times_of(sheet, where, written.open.replayed, files)
-    return found
+    return {
+        name: times_of(sheet, ("loads", name, "open", "arrivals", "replay"), load.open.replayed, files)
+        for name, load in loads.items()
+        if load and load.open and load.open.replayed
+    }
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], files: Files) -> list[Scenario]:
