@@ -10,19 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from redline.errors import Problem, UsageError
-from redline.model import Build, Frozen, Option, OptionValue, Ready, Scenario, ServedTls, ServerEntry, Start, Stop, Tool
+from redline.model import Frozen, Option, OptionValue, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, names_in_braces
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import ScenariosSchema
-from redline.suite.schema.server import (
-    EntrySchema,
-    FamilySchema,
-    OptionSchema,
-    ServedTlsSchema,
-    SharedSchema,
-    ToolSchema,
-)
-from redline.suite.schema.types import Schema
+from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
 from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import Files, no_files, picks_of
@@ -118,71 +110,37 @@ class _Family:
     def entry(self, path: Path, written: EntrySchema) -> ServerEntry | None:
         """A server with what it takes from its family; None after noting what is wrong."""
         known_before = len(self.sheet.problems)
-        build = _merged(self.shared.build, written.build)
-        runtime = written.runtime or self.shared.runtime
-        options = _options({**self.shared.options, **written.options})
-        http = tuple(written.http or self.shared.http or ["1.1"])
-        self._check_required(path, build, runtime)
-        self._check_readiness(path, written, http)
+        values = _with_shared(written, self.shared)
+        options = {name: Option.model_validate(option) for name, option in values["options"].items()}
+        self._check_required(path, values)
+        self._check_readiness(path, written, values.get("http", ["1.1"]))
         _check_defaults(self.sheet, path, options, written)
         _check_placeholders(self.sheet, path, written, options)
         if len(self.sheet.problems) > known_before:
             return None
-        return ServerEntry(
-            name=f"{PurePosixPath(self.folder).name}.{path[-1]}",
-            about=written.about,
-            runtime=str(runtime),
-            family_folder=self.folder,
-            build=Build.model_validate({**build, "needs": _tools(build.get("needs", []))}),
-            start=Start(command=tuple(written.start.command), env=written.start.env, needs=_tools(written.start.needs)),
-            ready=Ready.model_validate(_renamed(_merged(self.shared.ready, written.ready))),
-            stop=Stop.model_validate(_renamed(_merged(self.shared.stop, written.stop))),
-            options=options,
-            http=http,
-            tls=_served_tls(written.tls or self.shared.tls),
-        )
+        name = f"{PurePosixPath(self.folder).name}.{path[-1]}"
+        return ServerEntry.model_validate({**values, "name": name, "family_folder": self.folder})
 
-    def _check_required(self, path: Path, build: Mapping[str, Any], runtime: str | None) -> None:
-        missing = {f"build.{key}": text for key, text in _REQUIRED_OF_A_BUILD.items() if key not in build}
-        if runtime is None:
+    def _check_required(self, path: Path, values: Mapping[str, Any]) -> None:
+        missing = {f"build.{key}": text for key, text in _REQUIRED_OF_A_BUILD.items() if key not in values["build"]}
+        if "runtime" not in values:
             missing["runtime"] = "native"
         for key, example in missing.items():
             hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
             self.sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
 
-    def _check_readiness(self, path: Path, written: EntrySchema, http: tuple[str, ...]) -> None:
-        where = (*path, "http") if written.http else ("http",)
-        if "1.1" not in http and all(
-            problem.place != self.sheet.document.place(where) for problem in self.sheet.problems
-        ):
+    def _check_readiness(self, path: Path, written: EntrySchema, http: list[str]) -> None:
+        if "1.1" not in http:
             message = "readiness is checked over HTTP/1.1, which this server does not support"
-            self.sheet.wrong(where, message, "let it support 1.1 as well: [1.1, 2]")
+            where = (*path, "http") if written.http else ("http",)
+            self.sheet.wrong(where, message, "let it support 1.1 as well: [1.1, 2]", once=True)
 
 
-def _served_tls(written: ServedTlsSchema | None) -> ServedTls | None:
-    return ServedTls(ca=written.ca, server_name=written.server_name) if written else None
-
-
-def _options(written: Mapping[str, OptionSchema]) -> dict[str, Option]:
-    return {
-        name: Option(about=option.about, values=tuple(option.values), default=option.default)
-        for name, option in written.items()
-    }
-
-
-def _merged(shared: Schema | None, own: Schema | None) -> dict[str, Any]:
-    """The keys that are said, a server's own before its family's."""
-    parts = [part for part in (shared, own) if part is not None]
-    return {key: value for part in parts for key, value in part if value is not None}
-
-
-def _renamed(written: dict[str, Any]) -> dict[str, Any]:
-    """The model has the unit in the name."""
-    return {("within_ns" if key == "within" else key): value for key, value in written.items()}
-
-
-def _tools(written: list[ToolSchema]) -> tuple[Tool, ...]:
-    return tuple(Tool(command=tool.command, version=tuple(tool.version), hint=tool.hint) for tool in written)
+def _with_shared(own: EntrySchema, shared: SharedSchema) -> dict[str, Any]:
+    """What is written of a server, its own keys before its family's."""
+    values, top = own.model_dump(exclude_none=True), shared.model_dump(exclude_none=True)
+    merged = {key: top.get(key, {}) | values.get(key, {}) for key in ("build", "ready", "stop", "options")}
+    return {**top, **values, **merged}
 
 
 def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], written: EntrySchema) -> None:
@@ -191,8 +149,7 @@ def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], writte
             where = (*path, "options", name, "default") if name in written.options else ("options", name, "default")
             values = ", ".join(map(plain, option.values))
             message = f"the default `{plain(option.default)}` is not among the values"
-            if all(problem.place != sheet.document.place(where) for problem in sheet.problems):
-                sheet.wrong(where, message, f"choose one of: {values}")
+            sheet.wrong(where, message, f"choose one of: {values}", once=True)
 
 
 def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options: dict[str, Option]) -> None:
@@ -236,10 +193,11 @@ def _check_jdk(
     for index, value in enumerate(option.values):
         if value != ON_PATH and (not isinstance(value, int) or isinstance(value, bool)):
             where = (*path, "options") if JDK in written.options else ("options",)
-            place = sheet.document.place((*where, JDK, "values", index))
-            if all(problem.place != place for problem in sheet.problems):
-                message = f"`{plain(value)}` is no feature release of Java"
-                sheet.problems.append(Problem(message, f"write whole numbers, such as 21, or `{ON_PATH}`", place))
+            message, hint = (
+                f"`{plain(value)}` is no feature release of Java",
+                f"write whole numbers, such as 21, or `{ON_PATH}`",
+            )
+            sheet.wrong((*where, JDK, "values", index), message, hint, once=True)
 
 
 def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:

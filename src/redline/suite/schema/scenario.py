@@ -99,6 +99,10 @@ class BodySchema(Schema):
             raise WrongValueError("a body has at most 64 MiB", "send less")
         return self
 
+    def made(self) -> Body:
+        """The value of the model."""
+        return Body(size=self.size, fill=self.fill, seed=self.seed)
+
 
 BodyText = Annotated[str, AfterValidator(check_placeholders)]
 BodyItem = Annotated[Annotated[BodyText, PLAIN] | Annotated[BodySchema, MAPPING], BY_FORM]
@@ -140,14 +144,8 @@ class ExpectedSchema(Schema):
 
     def expected(self) -> Expected:
         """The value of the model."""
-        return Expected(
-            status=self.status,
-            body=self.body,
-            length=self.length,
-            sha256=self.sha256,
-            json_values=self.json_values,
-            under_load=self.under_load or ("hash" if self.sha256 else "length"),
-        )
+        under_load = self.under_load or ("hash" if self.sha256 else "length")
+        return Expected.model_validate({**self.model_dump(), "under_load": under_load})
 
 
 class TimestampSchema(Schema):
@@ -205,15 +203,10 @@ class RequestSchema(Schema):
             method=method.upper(),
             path=getattr(self, method),
             headers={name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
-            body=self._request_body(),
+            body=Body(text=self.body) if isinstance(self.body, str) else self.body and self.body.made(),
             expect=self.expect.expected(),
             timestamp=self.timestamp and self.timestamp.timestamp(),
         )
-
-    def _request_body(self) -> Body | None:
-        if isinstance(self.body, BodySchema):
-            return Body(size=self.body.size, fill=self.body.fill, seed=self.body.seed)
-        return Body(text=self.body) if self.body is not None else None
 
 
 class WeightedSchema(RequestSchema):

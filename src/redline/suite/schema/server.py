@@ -80,13 +80,15 @@ class ReadySchema(Schema):
         default=None, description="a path", examples=["/path0"]
     )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(default=None, description="100 to 599", examples=[200])
-    within: Wait | None = Field(default=None, description="how long it may take; default: 10s", examples=["10s"])
+    within_ns: Wait | None = Field(
+        default=None, alias="within", description="how long it may take; default: 10s", examples=["10s"]
+    )
 
 
 class StopSchema(Schema):
     """How long a server has after SIGTERM, before SIGKILL."""
 
-    within: Wait | None = Field(default=None, description="default: 5s", examples=["5s"])
+    within_ns: Wait | None = Field(default=None, alias="within", description="default: 5s", examples=["5s"])
 
 
 def _option_values(values: list[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import DictSchema
 
 from redline.errors import WrongValueError
-from redline.model import Backend, EngineMode
+from redline.model import Backend
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
 from redline.suite.schema.server import OPTION_NAME, FamilySchema, ServerName
@@ -90,10 +90,6 @@ class EngineSchema(Schema):
         description="workers poll instead of sleeping, for machines where each has a core of its own",
         examples=[True],
     )
-
-    def mode(self) -> EngineMode:
-        """The value of the model."""
-        return EngineMode(backend=self.backend, spin=self.spin)
 
 
 class QuickSchema(Schema):

@@ -51,9 +51,11 @@ class Sheet:
             return [(*path, key) for key in container]
         return [(*path, index) for index in range(len(container))] if isinstance(container, list) else []
 
-    def wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
-        """Note a problem at a value, or at its key."""
-        self.problems.append(Problem(message, hint, self.document.place(path, key=key)))
+    def wrong(self, path: Path, message: str, hint: str, *, key: bool = False, once: bool = False) -> None:
+        """Note a problem at a value, or at its key; with `once`, only where none is noted yet."""
+        place = self.document.place(path, key=key)
+        if not once or all(problem.place != place for problem in self.problems):
+            self.problems.append(Problem(message, hint, place))
 
     def is_sound(self, path: Path) -> bool:
         """Whether nothing is wrong at `path` or within it, so far."""

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import AutoTrials, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.model import AutoTrials, EngineMode, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import http2_forbids
@@ -54,7 +54,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         threshold=schema.threshold,
         objectives=tuple(dict.fromkeys(each for one in schema.objective.values() for each in one)),
         objective_sets={name: one for name, one in schema.objective.items() if name},
-        engine=schema.engine.mode(),
+        engine=EngineMode.model_validate(schema.engine.model_dump()),
     )
     if overrides.quick:
         suite = quickened(suite, schema.quick)
