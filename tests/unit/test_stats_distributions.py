@@ -42,15 +42,19 @@ def test_the_ranks_around_a_quantile_are_those_of_the_binomial(q: float) -> None
 
 
 def test_tails_and_quantiles_are_those_of_scipy() -> None:
-    for freedom in (1, 2, 3.7, 14, 126):
-        assert t_quantile(0.975, freedom) == stats.t.ppf(0.975, freedom)
-        for value in (-3.0, 0.0, 0.5, 40.0):
-            assert t_tail(value, freedom) == pytest.approx(stats.t.sf(value, freedom), rel=1e-13)
-    for count, mean in ((0, 10.0), (5, 10.0), (900, 1000.0), (5100, 5000.5)):
+    for freedom in (1, 2, 3.7, 14, 126, 980):
+        assert t_quantile(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-13)
+        for value in (-3.0, 0.0, 1e-4, 0.5, 1.0, 2.1, 40.0):
+            assert t_tail(value, freedom) == pytest.approx(stats.t.sf(value, freedom), rel=1e-12)
+    for count, mean in ((0, 0.1), (0, 10.0), (5, 10.0), (900, 1000.0), (5100, 5000.5), (2_003_000, 2e6)):
         expected = 2 * min(stats.poisson.cdf(count, mean), stats.poisson.sf(count - 1, mean))
         assert poisson_two_sided(count, mean) == pytest.approx(expected, rel=1e-12)
-    assert chi2_tails(12.0, 10) == pytest.approx((stats.chi2.cdf(12.0, 10), stats.chi2.sf(12.0, 10)), rel=1e-13)
-    assert beta_below(0.3, 5.0, 6.0) == pytest.approx(stats.beta.cdf(0.3, 5.0, 6.0), rel=1e-13)
+    for freedom in (1, 2, 9, 10, 301):
+        for value in (0.0, 0.7 * freedom, 1.2 * freedom, 5.0 * freedom):
+            tails = stats.chi2.cdf(value, freedom), stats.chi2.sf(value, freedom)
+            assert chi2_tails(value, freedom) == pytest.approx(tails, rel=1e-12)
+    for value, a, b in ((0.0, 1.0, 2.0), (0.3, 5.0, 6.0), (0.6, 5.0, 6.0), (0.4, 40.5, 40.5), (1.0, 2.0, 1.0)):
+        assert beta_below(value, a, b) == pytest.approx(stats.beta.cdf(value, a, b), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,7 +13,7 @@ from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
 from redline.running.record import Tools
 
-_NEEDED_TO_JUDGE = ("redline.findings", "scipy.special", "scipy.stats")
+_NEEDED_TO_JUDGE = ("redline.findings", "scipy.stats")
 """Imported before the first load, which should not feel it; commands that load nothing start without them."""
 
 
