@@ -6,7 +6,7 @@ from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.effects import effects
-from redline.analysis.judged import JudgedCell, judge_run
+from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.precision import precision
 from redline.analysis.ranking import rankings
@@ -16,8 +16,9 @@ from redline.model import Report, Run, RunReport
 def build_report(run: Run) -> Report:
     """Everything that is shown of a run."""
     plan = run.manifest.plan
-    judged = judge_run(run)
-    cells = tuple(cell_report(one, plan.suite) for one in judged.values())
+    found = {cell_id: (one, cell_report(one, plan.suite)) for cell_id, one in judged_cells(run)}
+    judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
+    cells = tuple(found[cell_id][1] for cell_id in plan.cells)
     comparisons = compare_with_baseline(judged, plan.suite)
     return Report(
         run=_run_report(run, judged),

@@ -30,13 +30,11 @@ _DEEPEST = 9
 
 
 def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
-    """What is shown of one cell. Frees what is decoded of its histograms."""
+    """What is shown of one cell."""
     cell = judged.cell
     used = [trial.traffic for trial in judged.used if trial.traffic]
     counts = summed([traffic.counts for traffic in used])
     response = Histogram.merged(traffic.response for traffic in used)
-    estimates = _estimates(judged, response.count)
-    judged.release()
     return CellReport(
         cell_id=cell.id,
         slug=cell.slug,
@@ -51,7 +49,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         valid=judged.valid,
         trials_planned=judged.planned,
         trials=tuple(trial.report for trial in judged.trials),
-        estimates=estimates,
+        estimates=_estimates(judged, response.count),
         counts=counts,
         response=response,
         response_percentiles=percentiles(response),

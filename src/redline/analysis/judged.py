@@ -29,6 +29,11 @@ class JudgedTrial:
         grave = (finding.kind for finding in self.findings if finding.grade is Grade.INVALID)
         return tuple(kind for kind in grave if kind in SERVERS_DOING)
 
+    def release(self) -> None:
+        """Free what is decoded of its histograms."""
+        if self.numbers.traffic:
+            self.numbers.traffic.compress()
+
 
 @dataclass(frozen=True)
 class JudgedCell:
@@ -79,12 +84,21 @@ class JudgedCell:
         """Free what is decoded of its histograms, which is large; what was computed from them stays."""
         for merged in self._merged:
             merged.release()
+        for trial in self.trials:
+            trial.release()
 
 
 def judge_run(run: Run) -> dict[str, JudgedCell]:
-    """Every cell of the plan by its id, in the plan's order; those without a recording too.
+    """Every cell of the plan by its id, in the plan's order; those without a recording too."""
+    judged = dict(judged_cells(run))
+    return {cell_id: judged[cell_id] for cell_id in run.manifest.plan.cells}
 
-    The recordings of one cell at a time are in memory: a large run does not fit there.
+
+def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
+    """Every cell of the plan after its id, ceilings first; those without a recording too.
+
+    The recordings of one cell at a time are in memory: a large run does not fit there. What is decoded of a cell's
+    histograms is freed when the next cell is asked for, so take its estimates before.
     """
     plan = run.manifest.plan
     planned = dict.fromkeys(plan.cells, 0)
@@ -92,16 +106,16 @@ def judge_run(run: Run) -> dict[str, JudgedCell]:
         if trial.cell_id in planned:
             planned[trial.cell_id] += 1
     places = run.by_cell()
-    judged: dict[str, JudgedCell] = {}
     ceilings: dict[tuple[str, str], float] = {}
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
         trials = [Trial(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
-        judged[cell_id] = one = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
+        one = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
         rate = _rate_per_s(one)
         if cell.role == "ceiling" and rate:
             ceilings[key] = rate
-    return {cell_id: judged[cell_id] for cell_id in plan.cells}
+        yield cell_id, one
+        one.release()
 
 
 class GrowingRun:
@@ -120,7 +134,8 @@ class GrowingRun:
         for cell_id, cell in run.manifest.plan.cells.items():
             for place in places[cell_id]:
                 if positions[place] not in self._trials:
-                    self._trials[positions[place]] = _judge_trial(cell, Trial(run.recordings[place]))
+                    self._trials[positions[place]] = one = _judge_trial(cell, Trial(run.recordings[place]))
+                    one.release()
             trials = tuple(self._trials[positions[place]] for place in places[cell_id])
             judged[cell_id] = JudgedCell(
                 cell=cell,

@@ -4,7 +4,7 @@ Source: http://hdrhistogram.org; the V2 encoding is that of `org.HdrHistogram.Ab
 and `ZigZagEncoding` (LEB128). The tests hold it to the library `hdrhistogram`, both ways.
 """
 
-import base64
+import binascii
 import struct
 import zlib
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def ranks(qs: NDArray[np.float64], total: NDArray[np.float64] | float) -> NDArra
 def unpack(text: str) -> bytes:
     """The compressed payload of an encoded histogram, checked as far as that is cheap. Raises ValueError."""
     try:
-        raw = base64.b64decode(text, validate=True)
+        raw = binascii.a2b_base64(text, strict_mode=True)
         cookie, length = _OUTER.unpack_from(raw)
     except (ValueError, struct.error) as error:
         raise ValueError(f"not a V2 compressed base64 HdrHistogram: {error}") from None
@@ -123,7 +123,7 @@ def _stream(payload: bytes) -> bytes:
 
 def pack(payload: bytes) -> str:
     """The V2 compressed base64 text of a compressed payload."""
-    return base64.b64encode(_OUTER.pack(_COMPRESSED_COOKIE, len(payload)) + payload).decode("ascii")
+    return binascii.b2a_base64(_OUTER.pack(_COMPRESSED_COOKIE, len(payload)) + payload, newline=False).decode("ascii")
 
 
 def write(slots: Ints, counts: Ints) -> bytes:

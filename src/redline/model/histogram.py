@@ -17,68 +17,68 @@ from redline.model.hdr import DIGITS, HIGHEST_NS, LOWEST_NS, Ints
 
 __all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram", "HistogramTable"]
 
+Filled = tuple[Ints, Ints]
+"""The non-empty slots, ascending, and their counts."""
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
+
 
 class Histogram:
     """A distribution of durations in nanoseconds, from 1 ns to one hour, to three significant digits.
 
     In JSON it is its V2 compressed base64 text. Treat it as a value: `merged` makes a new one. What is parsed from JSON
-    is decoded when it is first asked for a number: most histograms of a long run never are. `HistogramTable` is the
-    faster way to the numbers of many.
+    is decoded when it is first asked for a number: most histograms of a long run never are. `decode_together` is the
+    faster way for many, and `compress` gives the memory back.
     """
 
     __slots__ = ("_known", "_payload")
 
-    def __init__(self) -> None:
-        self._known: tuple[Ints, Ints] | None = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        self._payload: bytes | None = None
+    def __init__(self, known: Filled | None = (_NONE, _NONE), payload: bytes | None = None) -> None:
+        self._known = known
+        self._payload = payload
 
     @classmethod
     def of(cls, values_ns: Iterable[float]) -> Self:
         """The histogram of these durations; what lies past the range saturates, and is counted."""
         listed = values_ns if isinstance(values_ns, np.ndarray | Sequence) else list(values_ns)
         values = np.asarray(listed, dtype=np.float64)
-        slots = hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64))
-        return cls._from(*np.unique_counts(slots))
+        found = np.unique_counts(hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64)))
+        return cls((found.values, found.counts))
 
     @classmethod
     def decode(cls, text: str) -> Self:
         """Read V2 compressed base64. Raises ValueError on anything else."""
         slots, counts, _ = hdr.read([hdr.unpack(text)])
-        return cls._from(slots, counts)
+        return cls((slots, counts))
 
     @classmethod
     def _decode_later(cls, text: str) -> Self:
         """As `decode`, but checks no more of the text than its encoding, its header and its length."""
-        return cls._packed(hdr.unpack(text))
+        return cls(None, hdr.unpack(text))
 
-    @classmethod
-    def _packed(cls, payload: bytes) -> Self:
-        histogram = cls()
-        histogram._known, histogram._payload = None, payload
-        return histogram
+    @staticmethod
+    def decode_together(parts: Iterable["Histogram"]) -> None:
+        """Decode in one pass whatever of these is not decoded yet."""
+        packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
+        slots, counts, ends = hdr.read([part._payload or b"" for part in packed])  # noqa: SLF001
+        for part, (start, end) in zip(packed, pairwise(ends.tolist()), strict=True):
+            part._known = slots[start:end], counts[start:end]  # noqa: SLF001
+
+    def compress(self) -> None:
+        """Forget what was decoded, where it was read so; it is decoded again when it is needed."""
+        if self._payload is not None:
+            self._known = None
 
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> Self:
         """The sum of the parts' counts: associative, commutative, and it loses nothing."""
-        slots, counts = HistogramTable(list(parts)).summed()
-        return cls._from(slots, counts)
+        return cls(HistogramTable(list(parts)).summed())
 
-    def packed(self) -> Self:
-        """An equal histogram that holds its counts compressed, where it was read so; they are decoded when needed."""
-        return self if self._payload is None else self._packed(self._payload)
-
-    @classmethod
-    def _from(cls, slots: Ints, counts: Ints) -> Self:
-        histogram = cls()
-        histogram._known = slots, counts
-        return histogram
-
-    def _filled(self) -> tuple[Ints, Ints]:
+    def _filled(self) -> Filled:
         """The non-empty slots, ascending, and their counts."""
         if self._known is None:
-            slots, counts, _ = hdr.read([self._payload or b""])
-            self._known = slots, counts
-        return self._known
+            self.decode_together((self,))
+        return self._known or (_NONE, _NONE)
 
     def encode(self) -> str:
         """V2 compressed base64."""
@@ -148,19 +148,16 @@ class Histogram:
 
 
 class HistogramTable:
-    """Several histograms side by side, for numbers of each: decoded in one pass, and kept nowhere else."""
+    """Several histograms side by side, decoded in one pass, for numbers of each."""
 
     __slots__ = ("_cumulative", "_ends", "_slots")
 
     def __init__(self, parts: Sequence[Histogram]) -> None:
-        known = [part._known for part in parts]  # noqa: SLF001 - of our own module
-        slots, counts, ends = hdr.read([part._payload or b"" for part in parts if part._known is None])  # noqa: SLF001
-        if any(known):
-            read = ((slots[a:b], counts[a:b]) for a, b in pairwise(ends))
-            filled = [each or next(read) for each in known]
-            slots, counts = (np.concatenate(each) for each in zip(*filled, strict=True))
-            ends = np.cumsum([0, *(len(each) for each, _ in filled)])
-        self._slots, self._ends = slots, ends
+        Histogram.decode_together(parts)
+        filled = [part._filled() for part in parts] or [(_NONE, _NONE)]  # noqa: SLF001 - of our own module
+        slots, counts = (np.concatenate(each) for each in zip(*filled, strict=True))
+        self._slots = slots
+        self._ends: Ints = np.cumsum([0, *(len(each) for each, _ in filled[: len(parts)])])
         self._cumulative: Ints = np.concatenate((_ZERO, np.cumsum(counts)))
 
     def __len__(self) -> int:

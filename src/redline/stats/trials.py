@@ -47,8 +47,11 @@ class Trial:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.traffic = recording.traffic
+        self.traffic = traffic = recording.traffic
         self._increases: dict[tuple[str, Subject], float | None] = {}
+        if traffic is not None:
+            responses = [interval.response for interval in traffic.intervals]
+            Histogram.decode_together([traffic.response, traffic.service, traffic.lateness, *responses])
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """By how much that counter grew over the measurement window; None when it is not known."""
@@ -63,14 +66,10 @@ class Trial:
         return self.traffic.intervals if self.traffic else ()
 
     @cached_property
-    def _quantiles_ns(self) -> list[tuple[int, int]]:
-        table = HistogramTable([interval.response for interval in self.intervals])
-        return [(int(p50), int(p99)) for p50, p99 in table.quantiles_ns((0.5, 0.99))]
-
-    @property
     def interval_quantiles_ns(self) -> list[tuple[int, int]]:
         """Of each interval, the p50 and p99 of the response time; 0 where there was no request."""
-        return self._quantiles_ns
+        table = HistogramTable([interval.response for interval in self.intervals])
+        return [(p50, p99) for p50, p99 in table.quantiles_ns((0.5, 0.99)).tolist()]
 
     @cached_property
     def server_cpu_ns(self) -> float | None:
@@ -128,15 +127,20 @@ class MeasuredTraffic:
         return cls(
             counts=traffic.counts,
             seconds=traffic.seconds,
-            response=traffic.response.packed(),
-            service=traffic.service.packed(),
+            response=traffic.response,
+            service=traffic.service,
             handshakes=traffic.all_handshakes,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
             answered=tuple(each.counts.completed for each in measured),
             lasted_s=tuple((each.end_ns - each.start_ns) / 1e9 for each in measured),
-            responses=tuple(response.packed() for response in responses),
+            responses=tuple(responses),
         )
+
+    def compress(self) -> None:
+        """Forget what was decoded of the histograms, which is large."""
+        for histogram in (self.response, self.service, *self.responses):
+            histogram.compress()
 
     @property
     def rate_per_s(self) -> float:
