@@ -147,6 +147,7 @@ def trial(rng: random.Random, round_: int, rate: float, response: Histogram, cpu
 
 
 def timeline(rng: random.Random, position: int, rate: float, response: Histogram) -> list[Moment]:
+    p50_ns, p99_ns = response.quantiles_ns((0.5, 0.99))
     moments = []
     for step in range(26):
         at_s = step * 0.1 + 0.05
@@ -158,8 +159,8 @@ def timeline(rng: random.Random, position: int, rate: float, response: Histogram
                 phase=phase,
                 at_s=at_s,
                 rate_per_s=rate * (1 - 0.6 * cold) * rng.gauss(1, 0.015),
-                p50_ns=int(response.quantile_ns(0.5) * (1 + cold) * rng.gauss(1, 0.02)),
-                p99_ns=int(response.quantile_ns(0.99) * (1 + 3 * cold) * rng.lognormvariate(0, 0.12)),
+                p50_ns=int(p50_ns * (1 + cold) * rng.gauss(1, 0.02)),
+                p99_ns=int(p99_ns * (1 + 3 * cold) * rng.lognormvariate(0, 0.12)),
             )
         )
     return moments

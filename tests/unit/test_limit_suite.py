@@ -1,6 +1,8 @@
 """`redline limit SUITE` from flags to the directory, with fakes behind the ports; nothing is started."""
 
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -65,10 +67,44 @@ class Bench:
         assert found is not None
         return found
 
+    def copy(self, finished: "Finished") -> None:
+        """Have in its own directory what another search has found."""
+        shutil.copytree(finished.folder, self.run_folder)
+
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(tmp_path, monkeypatch)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A search that several tests read, and none changes."""
+
+    result: Result
+    folder: Path
+    report: LimitReport
+    loads: int
+    """So many it drove, warm-ups included."""
+
+
+def finish(folder: Path, *flags: str) -> Finished:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        bench = Bench(folder, monkeypatch)
+        result = bench.begin(*flags)
+        return Finished(result, bench.run_folder, bench.report, len(bench.driver.drives))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Of both servers."""
+    return finish(tmp_path_factory.mktemp("both"))
+
+
+@pytest.fixture(scope="module")
+def finished_one(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Of one server."""
+    return finish(tmp_path_factory.mktemp("one"), "-s", "good.one")
 
 
 def interrupt_at(number: int) -> Callable[[int], None]:
@@ -79,11 +115,9 @@ def interrupt_at(number: int) -> Callable[[int], None]:
     return interrupt
 
 
-def test_every_cell_is_searched_and_kept(bench: Bench) -> None:
-    done = bench.begin("--json")
-    assert done.exit_code == 0, done.stderr
-    report = LimitReport.model_validate_json(done.stdout)
-    assert report == bench.report
+def test_every_cell_is_searched_and_kept(finished: Finished) -> None:
+    assert finished.result.exit_code == 0, finished.result.stderr
+    report, folder = finished.report, finished.folder
     assert [cell.slug for cell in report.cells] == ["good.one.SimpleGet.probe", "good.two.SimpleGet.probe"]
     for cell in report.cells:
         (limit,) = cell.limits
@@ -93,33 +127,30 @@ def test_every_cell_is_searched_and_kept(bench: Bench) -> None:
         assert limit.passed_per_s <= CAPACITY <= limit.failed_per_s
         assert cell.build == "abc"
         assert sum(probe.phase == "confirm" for probe in cell.probes) == 4
-    assert {file.name for file in bench.run_folder.iterdir()} >= {"limit.json", "limit.html", "limit.md", "suite.yaml"}
-    assert LimitReport.model_validate_json((bench.run_folder / "limit.json").read_text()) == report
+    assert {file.name for file in folder.iterdir()} >= {"limit.json", "limit.html", "limit.md", "suite.yaml"}
+    assert LimitReport.model_validate_json((folder / "limit.json").read_text()) == report
     for probe in (probe for cell in report.cells for probe in cell.probes):
-        recording = ProbeRecording.model_validate_json((bench.run_folder / probe.recording).read_text()).recording
+        recording = ProbeRecording.model_validate_json((folder / probe.recording).read_text()).recording
         assert recording.traffic is not None
-    assert (bench.run_folder / "logs" / "good.one.SimpleGet.probe" / "start-2").is_dir()
+    assert (folder / "logs" / "good.one.SimpleGet.probe" / "start-2").is_dir()
 
 
-def test_the_plan_is_told_before_and_what_is_closed_once(bench: Bench) -> None:
-    told = " ".join(bench.begin().stderr.split())
-    assert told.count("not searched, since it is closed: saturate") == 1
-    assert "2 cells, each at most 19 probes on 3 starts of its server: at most about" in told
-    assert "open, poisson, 64 connections, 1.00 s after 1.00 s" in told
+def test_the_plan_is_printed_first_and_names_a_closed_load_once(finished: Finished) -> None:
+    printed = " ".join(finished.result.stderr.split())
+    assert printed.count("not searched, since it is closed: saturate") == 1
+    assert "2 cells, each at most 19 probes on 3 starts of its server: at most about" in printed
+    assert "open, poisson, 64 connections, 1.00 s after 1.00 s" in printed
 
 
-def test_the_answer_is_told_by_cell(bench: Bench) -> None:
-    told = bench.begin().stdout
-    assert "good.one.SimpleGet.probe" in told
-    assert "p99 < 20ms: met up to" in told
+def test_the_answer_is_printed_for_each_cell(finished: Finished) -> None:
+    assert "good.one.SimpleGet.probe" in finished.result.stdout
+    assert "p99 < 20ms: met up to" in finished.result.stdout
 
 
-def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
+def test_ctrl_c_keeps_what_is_known_and_resume_continues(bench: Bench, finished: Finished) -> None:
     """The second cell is interrupted after two probes: those stay, and what is left is done on a fresh start."""
-    bench.begin()
-    loads, (_, uninterrupted) = len(bench.driver.drives), bench.report.cells
+    loads, (_, uninterrupted) = finished.loads, finished.report.cells
     again = bench.folder / "again"
-    bench.driver.drives.clear()
     bench.driver.on_drive = interrupt_at(loads // 2 + 5)
     done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond", "--json")
     assert done.exit_code == 130
@@ -144,7 +175,7 @@ def test_ctrl_c_keeps_what_is_known_and_resume_goes_on(bench: Bench) -> None:
     assert len(interrupted.starts) * warm_up == 2
 
 
-def test_ctrl_c_before_the_first_probe_can_be_gone_on_with(bench: Bench) -> None:
+def test_a_search_that_ctrl_c_ended_before_its_first_probe_can_be_resumed(bench: Bench) -> None:
     bench.driver.on_drive = interrupt_at(1)
     done = bench.begin("-s", "good.one")
     assert done.exit_code == 130
@@ -154,13 +185,11 @@ def test_ctrl_c_before_the_first_probe_can_be_gone_on_with(bench: Bench) -> None
     assert [cell.ended for cell in bench.report.cells] == ["converged"]
 
 
-def test_a_cell_that_has_its_end_is_kept_before_the_next_one_begins(bench: Bench) -> None:
+def test_a_cell_that_has_ended_is_kept_before_the_next_one_begins(bench: Bench, finished_one: Finished) -> None:
     """What ends the command without a word, such as a full disk, costs the cell that it hit."""
-    bench.begin("-s", "good.one")
-    loads = len(bench.driver.drives)
 
     def fail(drive: int) -> None:
-        if drive == loads + loads + 1:
+        if drive == finished_one.loads + 1:
             raise StoreError("no room", hint="none")
 
     bench.driver.on_drive, again = fail, bench.folder / "again"
@@ -188,7 +217,7 @@ def test_objectives_and_selection_may_come_from_flags(bench: Bench) -> None:
 
 def test_named_sets_of_the_suite_are_searched_for(bench: Bench) -> None:
     bench.suite.write_text(SUITE.replace("p99 < 20ms", "{good: p99 < 20ms, fine: p99 < 1s}"))
-    bench.begin("-s", "good.one")
+    bench.begin("-s", "good.one", "--probes", "2")
     assert [limit.name for limit in bench.report.cells[0].limits] == ["good", "fine"]
 
 
@@ -226,8 +255,8 @@ def test_a_url_takes_no_flags_of_suites(bench: Bench, flags: tuple[str, ...]) ->
     assert f"takes no {flags[0]}" in str(done.exception)
 
 
-def test_a_directory_holds_one_search(bench: Bench) -> None:
-    bench.begin("-s", "good.one")
+def test_a_directory_holds_one_search(bench: Bench, finished_one: Finished) -> None:
+    bench.copy(finished_one)
     done = bench.begin("-s", "good.one")
     assert isinstance(done.exception, StoreError)
     assert "limit --resume" in done.exception.hint
@@ -237,8 +266,10 @@ def test_a_directory_holds_one_search(bench: Bench) -> None:
         RunStore(bench.run_folder).check_free()
 
 
-def test_a_search_is_not_gone_on_with_on_another_build(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.begin("-s", "good.one")
+def test_a_search_is_not_resumed_on_another_build(
+    bench: Bench, finished_one: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.copy(finished_one)
     monkeypatch.setattr(FakeLauncher, "build", other_build)
     done = bench("--resume", bench.run_folder)
     assert isinstance(done.exception, RedlineError)
@@ -249,8 +280,8 @@ def other_build(_self: FakeLauncher, variants: object, progress: object) -> obje
     return BuildOutcome(hashes={"good.one": "another"})
 
 
-def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench) -> None:
-    bench.begin("-s", "good.one")
+def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench, finished_one: Finished) -> None:
+    bench.copy(finished_one)
     shown = CliRunner().invoke(app, ["report", str(bench.run_folder)])
     assert shown.exit_code == 0
     assert "met up to" in shown.stdout
@@ -265,9 +296,9 @@ def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench) -> None
     assert "holds a search" in str(compared.exception)
 
 
-def test_a_search_is_judged_again_by_todays_rules(bench: Bench) -> None:
+def test_a_search_is_judged_again_by_todays_rules(bench: Bench, finished_one: Finished) -> None:
     """A stored answer that today's rules would not give is shown beside today's; `--write` renews the views."""
-    bench.begin("-s", "good.one")
+    bench.copy(finished_one)
 
     def judge(*flags: str) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["judge", str(bench.run_folder), *flags])
