@@ -14,7 +14,7 @@ import numpy as np
 
 from redline.model import Histogram
 from redline.model.limits import CurvePoint, Knee, LimitProbe
-from redline.search.evidence import Floats
+from redline.search.evidence import Floats, by_rate
 
 FEWEST_BEYOND = 10
 """Responses that have to lie beyond a percentile before it is reported."""
@@ -29,7 +29,6 @@ SHARES = (0.25, 0.5, 0.75)
 """Of the highest rate that it kept up with: where the curve wants points."""
 
 _NEAR = 1.25
-_SAME_RATE = 1.005
 _STEPS = 2000
 
 
@@ -46,13 +45,11 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
     Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
     """
     usable = [each for each in probes if not each.client and each.seconds > 0 and each.response.count]
-    groups: list[list[LimitProbe]] = []
-    for each in sorted(usable, key=lambda one: (one.overloaded, one.rate_per_s)):
-        last = groups[-1][0] if groups else None
-        if last and last.overloaded == each.overloaded and each.rate_per_s <= last.rate_per_s * _SAME_RATE:
-            groups[-1].append(each)
-        else:
-            groups.append([each])
+    groups = [
+        group
+        for overloaded in (False, True)
+        for group in by_rate((each for each in usable if each.overloaded == overloaded), lambda one: one.rate_per_s)
+    ]
     return tuple(sorted(map(_point, groups), key=lambda point: (point.rate_per_s, point.overloaded)))
 
 
@@ -83,7 +80,10 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
     if len(kept_up) < FEWEST_POINTS:
         return f"the server kept up at {len(kept_up)} of the rates that were tried: a knee takes {FEWEST_POINTS}"
     rates = np.array([each.answered_per_s for each in kept_up])
-    speeds = _falling(1e9 / np.array([each.mean_ns for each in kept_up]), _weights(kept_up))
+    # Weights of 1 / mean of a queue observed for so long: its variance is 4 rate / seconds, wherever it is. The
+    # relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
+    weights = np.array([each.seconds / each.answered_per_s for each in kept_up])
+    speeds = _falling(1e9 / np.array([each.mean_ns for each in kept_up]), weights)
     past = max((each.answered_per_s for each in points if each.overloaded), default=None)
     if past is not None:
         rates = np.append(rates, max(past, float(rates[-1]) * (1 + 1e-6)))
@@ -113,14 +113,6 @@ def _highest(rates: Floats, speeds: Floats, past: float | None) -> Knee | str:
         mean_ns=1e9 / float(speed[top]),
         share=None if past is None else min(1.0, float(fine[top] / rates[-1])),
     )
-
-
-def _weights(points: Sequence[CurvePoint]) -> Floats:
-    """Weights of 1 / mean of a queue observed for so long: its variance is 4 rate / seconds, wherever it is.
-
-    The relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
-    """
-    return np.array([each.seconds / each.answered_per_s for each in points])
 
 
 def _falling(values: Floats, weights: Floats) -> Floats:

@@ -1,9 +1,10 @@
 """What one probe showed, in slices of time: enough to know how uncertain it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from redline.model import Histogram
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
+SAME_RATE = 1.005
 _TOLERANCE = 0.005
 _PER_OVERLOAD = 0.02
 _BATCHES = 10
@@ -112,6 +115,17 @@ class Evidence:
         return np.asarray(np.cumsum(self.counted("due") - self.counted("ended")))
 
 
+def by_rate(items: Iterable[T], rate_of: Callable[[T], float]) -> list[list[T]]:
+    """Those of about one rate in one group each, by ascending rate: within half a percent of the lowest of it."""
+    groups: list[list[T]] = []
+    for each in sorted(items, key=rate_of):
+        if groups and rate_of(each) <= rate_of(groups[-1][0]) * SAME_RATE:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
 @dataclass(frozen=True)
 class Capacity:
     """What a server answered per second while it was overloaded, with two standard deviations.
@@ -194,7 +208,9 @@ def _grows(slices: Sequence[Slice]) -> bool:
     if len(slices) < FEWEST:
         return False
     found = growth(slices)
-    return found.errors >= SURE and found.share >= LEAST_SHARE and bool((_quarters(slices) > 0).all())
+    steps = np.array([each.due - each.ended for each in slices], dtype=np.float64)
+    each_quarter = all(part.sum() > 0 for part in np.array_split(steps, _QUARTERS))
+    return found.errors >= SURE and found.share >= LEAST_SHARE and each_quarter
 
 
 def answering(slices: Sequence[Slice]) -> Sequence[Slice]:
@@ -210,24 +226,15 @@ def answering(slices: Sequence[Slice]) -> Sequence[Slice]:
         return since
     long_s, passed_s = seen.quantile_ns(_LONG) / 1e9, np.cumsum([each.seconds for each in since])
     rest = since[int(np.searchsorted(passed_s, long_s)) + 1 :]
-    flat = len(rest) < FEWEST <= len(since) and growth(since).share >= _MUCH_LEFT and not _rises(since)
-    return since if flat else rest
-
-
-def _rises(slices: Sequence[Slice]) -> bool:
-    """Whether more ends in the later half, by more than one standard deviation of a count."""
-    ended = [each.ended for each in slices]
-    half = len(ended) // 2
+    if len(since) < FEWEST or len(rest) >= FEWEST or growth(since).share < _MUCH_LEFT:
+        return rest
+    half, ended = len(since) // 2, [each.ended for each in since]
     before, after = sum(ended[:half]), sum(ended[-half:])
-    return after - before > float(np.sqrt(before + after))
+    more_ends = after - before > float(np.sqrt(before + after))  # by more than one standard deviation of a count
+    return rest if more_ends else since
 
 
 @lru_cache(maxsize=256)
 def overloaded(evidence: Evidence) -> bool:
     """Whether the backlog of a probe grew without bound, or the probe was ended early for that."""
     return evidence.hopeless or hopeless(evidence.timed)
-
-
-def _quarters(slices: Sequence[Slice]) -> Floats:
-    steps = np.array([each.due - each.ended for each in slices], dtype=np.float64)
-    return np.array([part.sum() for part in np.array_split(steps, _QUARTERS)])

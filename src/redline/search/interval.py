@@ -80,13 +80,6 @@ class Bounds:
     steps: tuple[TriedRate, ...]
     starts_differ: bool = False
 
-    @property
-    def half_width(self) -> float:
-        """Relative to the middle; infinite while one side is open."""
-        if self.low_per_s is None or self.high_per_s is None:
-            return float("inf")
-        return (self.high_per_s - self.low_per_s) / (self.high_per_s + self.low_per_s)
-
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
     """Of one objective, with two-sided confidence."""
@@ -204,9 +197,7 @@ def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float
 
 def high_of(known: Bounds) -> float:
     """The lowest rate that failed; infinite where none is known."""
-    if known.high_per_s is not None:
-        return known.high_per_s
-    return float("inf")
+    return float("inf") if known.high_per_s is None else known.high_per_s
 
 
 def implies(strict: Objective, loose: Objective) -> bool:
@@ -222,16 +213,14 @@ def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bou
     What passed a stricter condition passed this one, and what failed a looser one failed this one. Bounds that
     contradict each other stay as they are, and so do those that come from single rates: there that is so already.
     """
-    return {condition.text: _allowed(condition, bounds, found) for condition, bounds in found}
-
-
-def _allowed(condition: Objective, bounds: Bounds, found: Sequence[tuple[Objective, Bounds]]) -> Bounds:
     modelled = [(other, each) for other, each in found if each.modelled]
-    lows = [each.low_per_s for other, each in modelled if implies(other, condition) and each.low_per_s is not None]
-    highs = [each.high_per_s for other, each in modelled if implies(condition, other) and each.high_per_s is not None]
-    if not bounds.modelled or max(lows) >= min(highs):
-        return bounds
-    return replace(bounds, low_per_s=max(lows), high_per_s=min(highs))
+    allowed = {}
+    for condition, own in found:
+        lows = [each.low_per_s or 0.0 for other, each in modelled if implies(other, condition)]
+        highs = [high_of(each) for other, each in modelled if implies(condition, other)]
+        tightened = own.modelled and max(lows) < min(highs)
+        allowed[condition.text] = replace(own, low_per_s=max(lows), high_per_s=min(highs)) if tightened else own
+    return allowed
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:

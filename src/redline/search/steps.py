@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from redline.model import Histogram, Objective
-from redline.search.evidence import Evidence, Floats, answering, batch_means, growth, overloaded
+from redline.search.evidence import Evidence, Floats, answering, batch_means, by_rate, growth, overloaded
 
 Verdict = Literal["passed", "failed", "unclear"]
 
@@ -18,7 +18,6 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 _BATCHES = 8
 _SURE = 0.995
 _GROWING = 3.0
-_SAME_RATE = 1.005
 _FAR = 4.0
 
 
@@ -33,12 +32,7 @@ class TriedRate:
 
 def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[TriedRate, ...]:
     """The rates that were tried, ascending, each with the verdict of those probes that the client did not limit."""
-    groups: list[list[Evidence]] = []
-    for each in sorted((one for one in evidence if not one.client), key=lambda one: one.rate_per_s):
-        if groups and each.rate_per_s <= groups[-1][0].rate_per_s * _SAME_RATE:
-            groups[-1].append(each)
-        else:
-            groups.append([each])
+    groups = by_rate((each for each in evidence if not each.client), lambda each: each.rate_per_s)
     return tuple(TriedRate(group[0].rate_per_s, verdict(tuple(group), objective), len(group)) for group in groups)
 
 
