@@ -100,6 +100,17 @@ def test_output_that_cannot_be_written_is_one_message(args: list[str]) -> None:
     )
 
 
+@pytest.mark.parametrize("args", [["--version"], ["list"], ["list", "--json"], ["doctor", "--json"]])
+def test_an_output_that_is_closed_is_one_message(args: list[str]) -> None:
+    command = [sys.executable, "-c", "from redline.cli.main import main; main()", *args]
+    closing = ["bash", "-c", 'exec "$@" >&-', "bash", *command]
+    done = subprocess.run(closing, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "redline: the output could not be written: Bad file descriptor\n  hint: see where stdout goes\n"
+    )
+
+
 def test_a_reader_who_leaves_is_no_error() -> None:
     command = f"{sys.executable} -c 'from redline.cli.main import main; main()' list | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)

@@ -20,6 +20,7 @@ _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF
 
 def main() -> NoReturn:
     """Run the command line and exit. Ctrl-C ends it with 130 even while modules are still being imported."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign loses the sign, not the summary
@@ -40,6 +41,17 @@ def main() -> NoReturn:
         code = exits.COULD_NOT_RUN
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again when it exits
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Put /dev/null where a stream is closed (`>&-`), or the next file that is opened would pass for it.
+
+    Stdout cannot be written then either, as the shell wanted it: that becomes the message of a full disk.
+    """
+    for name, access in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
 
 
 def _run() -> int:
