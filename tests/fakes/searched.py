@@ -123,10 +123,10 @@ class Bench:
         return self
 
 
-def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False) -> SearchPlan:
+def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False, url: str = "") -> SearchPlan:
     """What is asked of one cell."""
     manifest = simulated_run().manifest
-    rounds = tuple(PlannedTrial(cell_id=cell.id, round=each, position=each, seed=7) for each in range(trials))
+    rounds = tuple(PlannedTrial(cell_id=cell.id, round=each, position=each, seed=7) for each in range(max(trials, 1)))
     planned = Plan(suite=manifest.plan.suite, cells={cell.id: cell}, trials=rounds)
     return SearchPlan(
         manifest=manifest.model_copy(update={"plan": planned}),
@@ -136,14 +136,15 @@ def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False) -> SearchPlan:
         precision=0.03,
         trials=trials,
         beyond=beyond,
+        url=url,
     )
 
 
-def bench_in(folder: Path, *, beyond: bool = False, **changes: object) -> Bench:
+def bench_in(folder: Path, *, beyond: bool = False, url: str = "", **changes: object) -> Bench:
     """A search in that folder, on a cell with these changes."""
     driver, server, listener = Driver(), FakeServer(), Seen()
     tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), Placement((0,), (1,)))
     cell = CELL.model_copy(update=changes)
-    plan, store = plan_of(cell, beyond=beyond), SearchStore(folder)
+    plan, store = plan_of(cell, trials=0 if url else 2, beyond=beyond, url=url), SearchStore(folder)
     store.create(plan)
     return Bench(CellSearch(tools, search_state(plan, cell, ()), store, listener), driver, server, listener)

@@ -244,6 +244,22 @@ def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Be
     assert seeds == list(range(7, 7 + len(seeds)))
 
 
+def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path, url="http://127.0.0.1:8080/")
+
+    def interrupt(number: int) -> None:
+        if number == 5:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bench.made.run()
+    bench.driver.on_drive = lambda _number: None
+    assert isinstance(bench.again().made.run(), Converged)
+    assert {each.start for each in bench.state.probes} == {0}
+    assert bench.state.limit().starts == (LimitStart(warmed_ns=20 * SECOND),)
+
+
 def test_a_server_that_could_not_be_searched_is_not_searched_again(bench: Bench) -> None:
     bench.driver.wrong = "GET /path0: status 500, not 200"
     with pytest.raises(DriveError):

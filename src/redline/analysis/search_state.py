@@ -243,6 +243,8 @@ class SearchState:
 
     def _add_warm_up(self, made: ProbeRecording) -> None:
         traffic, cell = made.recording.traffic, self.cell
+        if self.plan.url:  # resumed, it is warmed up again, and is still the same start
+            self.starts.clear()
         if not cell.warmup_detect:
             self.starts.append(LimitStart(warmed_ns=cell.warmup_ns))
         elif traffic is not None:

@@ -119,7 +119,8 @@ class CellSearch:
 
     def _start_fresh(self) -> Prober:
         """Start a server and verify it. Raises LaunchError and DriveError, also stored."""
-        number, self._cold = self.state.next_start, True
+        # A server that somebody else runs is the same one when its search is resumed.
+        number, self._cold = 0 if self.state.plan.url else self.state.next_start, True
         self.listener.started(number)
         logs = self.store.folder / "logs" / self.cell.slug / f"start-{number}"
         with as_store_error(logs):
