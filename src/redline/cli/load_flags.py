@@ -11,7 +11,7 @@ from redline.cli.command_line import Arrivals, LimitFlags, LoadFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Load, Request, Scenario, Tls, Variant
-from redline.model.template import Pick, for_each_literal, placeholders
+from redline.model.template import for_each_literal, picked
 from redline.ports import Endpoint
 from redline.suite import read_body, read_data, read_entries, read_times
 from redline.suite.schema.load import LoadSchema
@@ -173,7 +173,7 @@ def read_request(
 
 def read_picks(request: Request) -> dict[str, tuple[str, ...]]:
     """The entries of the files that the request picks from. Raises UsageError."""
-    named = {part.name for text in request.texts for part in placeholders(text) if isinstance(part, Pick)}
+    named = {name for text in request.texts for name in picked(text)}
     picks = {name: read_entries(read_data(Path(name)), name) for name in sorted(named)}
     if (wrong := wrong_entry(request, picks)) is not None:
         raise UsageError(wrong.message, hint=wrong.hint)

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.template import Pick, placeholders
+from redline.model.template import picked
 
 POINTER = r"^(/([^~]|~[01])*)?$"
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -134,7 +134,7 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":
-        named = {part.name for one in self.requests for text in one.texts for part in _picks(text)}
+        named = {name for one in self.requests for text in one.texts for name in picked(text)}
         for name in sorted(named):
             if not self.picks.get(name):
                 raise ValueError(f"there is nothing to pick from {name}")
@@ -150,7 +150,3 @@ class Scenario(Frozen):
         """The coarsest resolution of the timestamps in answers; None without timestamps."""
         resolutions = [one.timestamp.resolution_ns for one in self.requests if one.timestamp]
         return max(resolutions, default=None)
-
-
-def _picks(text: str) -> tuple[Pick, ...]:
-    return tuple(part for part in placeholders(text) if isinstance(part, Pick))

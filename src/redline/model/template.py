@@ -14,26 +14,17 @@ _MEANT = re.compile(r"\{(?:rand|pick)\b[^{}]*\}?")
 
 
 @dataclass(frozen=True)
-class Seq:
-    """A number from 0 that no two requests share."""
+class Placeholder:
+    """A placeholder as it is written.
 
+    `{seq}` is a number from 0 that no two requests share, `{rand:low..high}` a whole number from `low` to `high`, both
+    included, and `{pick:file}` an entry of the picks of that name.
+    """
 
-@dataclass(frozen=True)
-class Rand:
-    """A whole number from `low` to `high`, both included."""
-
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
-class Pick:
-    """An entry of the picks of that name."""
-
-    name: str
-
-
-Placeholder = Seq | Rand | Pick
+    text: str
+    low: int = 0
+    high: int | None = None
+    pick: str | None = None
 
 
 def parts(text: str) -> Iterator[str | Placeholder]:
@@ -48,18 +39,24 @@ def parts(text: str) -> Iterator[str | Placeholder]:
         yield text[at:]
 
 
-def placeholders(text: str) -> tuple[Placeholder, ...]:
-    """The placeholders of a text, in order."""
-    return tuple(part for part in parts(text) if not isinstance(part, str))
+def has_placeholders(text: str) -> bool:
+    """Whether requests of the text differ."""
+    return any(not isinstance(part, str) for part in parts(text))
+
+
+def picked(text: str) -> tuple[str, ...]:
+    """The files that a text picks from, in order."""
+    return tuple(part.pick for part in parts(text) if isinstance(part, Placeholder) and part.pick)
 
 
 def malformed(text: str) -> str | None:
     """The first text that looks like a placeholder but is none, or cannot be filled; None if there is none."""
     for part in parts(text):
-        if isinstance(part, str) and not _PART.fullmatch(f"{{{part}}}") and (found := _MEANT.search(part)):
+        if isinstance(part, Placeholder):
+            if part.high is not None and part.low > part.high:
+                return part.text
+        elif not _PART.fullmatch(f"{{{part}}}") and (found := _MEANT.search(part)):
             return found[0]
-        if isinstance(part, Rand) and part.low > part.high:
-            return f"{{rand:{part.low}..{part.high}}}"
     return None
 
 
@@ -70,40 +67,16 @@ def for_engine(text: str) -> str:
 
 def for_each_literal(text: str, change: Callable[[str], str]) -> str:
     """The text with all but its placeholders changed."""
-    return _built(text, change, _written)
+    return "".join(change(part) if isinstance(part, str) else part.text for part in parts(text))
 
 
 def first_of(text: str, picks: Mapping[str, tuple[str, ...]]) -> str:
     """The text of one possible request: with the first number, the lowest value, the first entry."""
-
-    def value(placeholder: Placeholder) -> str:
-        match placeholder:
-            case Seq():
-                return "0"
-            case Rand(low, _):
-                return str(low)
-            case Pick(name):
-                return picks[name][0]
-
-    return _built(text, lambda literal: literal, value)
-
-
-def _built(text: str, literal: Callable[[str], str], value: Callable[[Placeholder], str]) -> str:
-    return "".join(literal(part) if isinstance(part, str) else value(part) for part in parts(text))
+    return "".join(
+        part if isinstance(part, str) else picks[part.pick][0] if part.pick else str(part.low) for part in parts(text)
+    )
 
 
 def _placeholder(match: "re.Match[str]") -> Placeholder:
-    low, high, name = match.groups()[3:]
-    if name is not None:
-        return Pick(name)
-    return Seq() if low is None else Rand(int(low), int(high))
-
-
-def _written(placeholder: Placeholder) -> str:
-    match placeholder:
-        case Seq():
-            return "{seq}"
-        case Rand(low, high):
-            return f"{{rand:{low}..{high}}}"
-        case Pick(name):
-            return f"{{pick:{name}}}"
+    low, high, pick = match.groups()[3:]
+    return Placeholder(match[0], int(low or 0), None if high is None else int(high), pick)

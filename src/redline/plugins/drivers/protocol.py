@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from redline.errors import DriveError
 from redline.model import Closed, Expected, Interval, Load, Open, Request, Traffic
-from redline.model.template import for_engine, placeholders
+from redline.model.template import for_engine, has_placeholders
 from redline.ports import Drive
 
 JOB_FORMAT = "redline.job/1"
@@ -89,7 +89,7 @@ def _body(request: Request) -> dict[str, str]:
     body = request.body
     if body is None:
         return {}
-    if body.text is not None and placeholders(body.text):
+    if body.text is not None and has_placeholders(body.text):
         return {"body_text": for_engine(body.text)}
     return {"body_base64": base64.b64encode(body.content()).decode()}
 

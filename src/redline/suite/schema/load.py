@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Closed, Load, LoadStage, Open, Share, Think
@@ -102,6 +100,12 @@ def _model_stages(ramp: Any, stages: Any) -> tuple[LoadStage, ...]:
 class ClosedSchema(ShapeSchema):
     """Users, each with a connection: the next request follows the answer."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"properties": {"users": {"minimum": 1}}}, {"required": ["ramp"]}, {"required": ["stages"]}]
+        }
+    )
+
     ramp: UserStageSchema | None = Field(
         default=None, description="the only stage", examples=[{"to": 1000, "over": "30s"}]
     )
@@ -125,12 +129,6 @@ class ClosedSchema(ShapeSchema):
     requests_per_connection: PerConnection | None = Field(
         default=None, description="replace a connection after this many requests", examples=[100]
     )
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler.resolve_ref_schema(handler(schema))
-        some = {"properties": {"users": {"minimum": 1}}}
-        return json_schema | {"anyOf": [some, {"required": ["ramp"]}, {"required": ["stages"]}]}
 
     def shape(self, replayed_ns: tuple[int, ...] = ()) -> Closed:  # noqa: ARG002 - for open loads
         """The load's shape in the model."""
@@ -205,6 +203,8 @@ class OpenSchema(ShapeSchema):
 class LoadSchema(Schema):
     """A load: closed or open, and how long to measure."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["closed"]}, {"required": ["open"]}]})
+
     closed: ClosedSchema | None = Field(default=None, description="a closed loop", examples=[{"users": 64}])
     open: OpenSchema | None = Field(default=None, description="an open loop", examples=[{"rate": 5000}])
     duration: LoadLength = Field(alias="for", description="how long to measure", examples=["1s"])
@@ -226,11 +226,6 @@ class LoadSchema(Schema):
             message = f"the stages take {stages_ns / 1e9:g}s, longer than the measurement"
             raise WrongValueError(message, f"measure for {stages_ns / 1e9:g}s or longer", field="for")
         return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler.resolve_ref_schema(handler(schema))
-        return json_schema | {"oneOf": [{"required": ["closed"]}, {"required": ["open"]}]}
 
     @property
     def written(self) -> ClosedSchema | OpenSchema:

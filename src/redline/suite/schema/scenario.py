@@ -6,14 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Field,
-    GetJsonSchemaHandler,
     JsonValue,
     WithJsonSchema,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from redline.errors import WrongValueError
 from redline.model import Body, Expected, Request, Scenario, Timestamp
@@ -212,6 +210,8 @@ class RequestSchema(Schema):
 class WeightedSchema(RequestSchema):
     """One of the requests of a scenario."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [method]} for method in METHODS]})
+
     weight: int = Field(
         default=1, ge=1, le=1_000_000, description="how often it is drawn, relative to the other weights"
     )
@@ -225,14 +225,11 @@ class WeightedSchema(RequestSchema):
             )
         return self
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler.resolve_ref_schema(handler(schema))
-        return json_schema | {"oneOf": [{"required": [method]} for method in METHODS]}
-
 
 class ScenarioSchema(RequestSchema):
     """A scenario: one request, or `requests` that are drawn by weight."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*METHODS, "requests")]})
 
     about: str = Field(default="", description="one line for the reports")
     requests: list[WeightedSchema] = Field(
@@ -259,11 +256,6 @@ class ScenarioSchema(RequestSchema):
         if self.requests and (outside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
             raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it within each of them")
         return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler.resolve_ref_schema(handler(schema))
-        return json_schema | {"oneOf": [{"required": [key]} for key in (*METHODS, "requests")]}
 
     def all_requests(self) -> tuple[Request, ...]:
         """The values of the model."""

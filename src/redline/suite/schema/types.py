@@ -54,28 +54,17 @@ def _from_text(parse: Callable[[Any], Any], example: str, kinds: tuple[type, ...
     return BeforeValidator(read)
 
 
+def _check(holds: Callable[[Any], bool], message: str, hint: str) -> AfterValidator:
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise WrongValueError(message, hint)
+        return value
+
+    return AfterValidator(check)
+
+
 def _at_least(least: int, text: str, why: str) -> AfterValidator:
-    def check(value: int) -> int:
-        if value < least:
-            raise WrongValueError(f"must be at least {text}", why)
-        return value
-
-    return AfterValidator(check)
-
-
-def _at_most(most: int, text: str, why: str) -> AfterValidator:
-    def check(value: int) -> int:
-        if value > most:
-            raise WrongValueError(f"must be at most {text}", why)
-        return value
-
-    return AfterValidator(check)
-
-
-def _whole_threshold(value: float) -> float:
-    if not 0 < value < 1:
-        raise WrongValueError("must be more than 0% and less than 100%", "write the least that matters: 2%")
-    return value
+    return _check(lambda value: value >= least, f"must be at least {text}", why)
 
 
 def _objectives(value: object) -> tuple[Objective, ...]:
@@ -136,7 +125,11 @@ Timeout = Annotated[
     int,
     _duration,
     _at_least(1, "1ns", "with a timeout of nothing no answer is in time"),
-    _at_most(LONGEST_TIMEOUT_NS, "1h", "longer waits are past the range of the histograms"),
+    _check(
+        lambda value: value <= LONGEST_TIMEOUT_NS,
+        "must be at most 1h",
+        "longer waits are past the range of the histograms",
+    ),
     _duration_schema,
 ]
 _rate_schema = _schema(
@@ -158,7 +151,10 @@ RateOrShare = Annotated[
 ThinkTime = Annotated[int, _duration, _at_least(1, "1ns", "leave it out, and users do not think"), _duration_schema]
 _share_schema = _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*%?\s*$", "2%", 0.02)
 Threshold = Annotated[
-    float, _from_text(parse_share, "2%", (str, int, float)), AfterValidator(_whole_threshold), _share_schema
+    float,
+    _from_text(parse_share, "2%", (str, int, float)),
+    _check(lambda value: 0 < value < 1, "must be more than 0% and less than 100%", "write the least that matters: 2%"),
+    _share_schema,
 ]
 Size = Annotated[
     int,

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 from redline.errors import Location, Problem, UsageError, WrongValueError
 from redline.model import Request
-from redline.model.template import Pick, placeholders
+from redline.model.template import picked
 from redline.suite.schema.document import Path
 from redline.suite.schema.units import clip, parse_duration
 from redline.suite.validate.checking import Sheet
@@ -88,7 +88,7 @@ def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files
     known_before = len(sheet.problems)
     for request in requests:
         for text in request.texts:
-            for name in [part.name for part in placeholders(text) if isinstance(part, Pick)]:
+            for name in picked(text):
                 entries = found.get(name) or _entries(sheet, path, name, files)
                 if entries is None:
                     return None
@@ -101,7 +101,7 @@ def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files
 def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> WrongValueError | None:
     """The first entry that cannot be sent where the request picks it; None when there is none."""
     for allowed, where, text in _uses(request):
-        for name in [part.name for part in placeholders(text) if isinstance(part, Pick)]:
+        for name in picked(text):
             wrong = next((entry for entry in picks[name] if allowed and not allowed.fullmatch(entry)), None)
             if wrong is not None:
                 message = f"`{clip(wrong)}` of {name} cannot be part of {where}"
