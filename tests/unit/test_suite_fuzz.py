@@ -1,7 +1,7 @@
 """Whatever stands in a file, the answer is a suite or a UsageError with places and hints; never a stack trace."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -177,6 +177,14 @@ def assert_suite_or_usage_error(read: Callable[[], Suite]) -> None:
         make_plan(suite)
 
 
+def assert_entries_or_usage_error(read: Callable[[], Mapping[str, object]]) -> None:
+    try:
+        found: object = read()
+    except UsageError as error:
+        found = error.problems
+    assert found
+
+
 def splice(text: str, start: int, length: int, new: str) -> str:
     """A text with a part of it replaced."""
     at = start % (len(text) + 1)
@@ -254,18 +262,14 @@ def test_any_slip_in_a_catalogue(slips: list[tuple[int, int, str]]) -> None:
     family, scenarios = FAMILY, SCENARIOS
     for start, length, new in slips:
         family, scenarios = splice(family, start, length, new), splice(scenarios, start, length, new)
-    entries, problems = read_family(family, "f.yaml", "/c/fam")
-    assert entries or problems
-    found, problems = read_scenarios(scenarios, "f.yaml")
-    assert found or problems
+    assert_entries_or_usage_error(lambda: read_family(family, "f.yaml", "/c/fam"))
+    assert_entries_or_usage_error(lambda: read_scenarios(scenarios, "f.yaml"))
 
 
 @given(trees)
 def test_any_tree_as_a_catalogue(tree: object) -> None:
-    entries, problems = read_family(json.dumps(tree), "f.yaml", "/c/fam")
-    assert entries or problems
-    found, problems = read_scenarios(json.dumps(tree), "f.yaml")
-    assert found or problems
+    assert_entries_or_usage_error(lambda: read_family(json.dumps(tree), "f.yaml", "/c/fam"))
+    assert_entries_or_usage_error(lambda: read_scenarios(json.dumps(tree), "f.yaml"))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

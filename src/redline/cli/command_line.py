@@ -53,6 +53,14 @@ class Flags:
         """The declaration of each field for typer; inherited ones first."""
         return {name: getattr(cls, name) for name in get_type_hints(cls)}
 
+    def written(self) -> dict[str, str]:
+        """Each flag with its value, as users write it, by its field."""
+        return {
+            name: f"{each.param_decls[0]} {getattr(self, name)}"
+            for name, each in self.declared().items()
+            if each.param_decls
+        }
+
     def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:
         """The flags that differ from their defaults, as users write them: of those fields, or of all but those."""
         return tuple(

@@ -5,6 +5,7 @@ The values are those of a suite, and the suite's schemas check them.
 
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from redline.cli.command_line import Arrivals, LimitFlags, LoadFlags
@@ -51,19 +52,13 @@ def read_load(flags: LoadFlags) -> Load:
         kind, colon, mean = (flags.think or "").partition(":")
         think = {"exponential": mean} if colon and kind == "exp" else flags.think
         shape |= {"users": flags.connections, "think": think, "pace": flags.pace}
-    connections = f"-c {flags.connections}"
-    given: dict[str | int, str] = {
-        "users": connections,
-        "connections": connections,
-        "for": f"-d {flags.duration}",
-        "rate": f"-R {flags.rate}",
-        "arrivals": f"--replay {flags.replay}",
-        "depth": f"--depth {flags.depth}",
-        "think": f"--think {flags.think}",
-        "pace": f"--pace {flags.pace}",
+    written = flags.written()
+    given: dict[Any, str] = {
+        **written,
+        "users": written["connections"],
+        "for": written["duration"],
+        "arrivals": written["replay"],
         "stages": f"--stage {' --stage '.join(flags.stages)}",
-        "requests_per_connection": f"--requests-per-connection {flags.requests_per_connection}",
-        "count": f"--count {flags.count}",
         **{index: f"--stage {text}" for index, text in enumerate(flags.stages)},
     }
     values = {"open" if is_open else "closed": shape, "for": flags.duration, "count": flags.count}

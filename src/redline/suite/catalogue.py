@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from redline.errors import Problem, UsageError
 from redline.model import Frozen, Option, OptionValue, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, names_in_braces
 from redline.suite.schema.document import Path, parse_document
@@ -35,15 +34,12 @@ class Catalogue(Frozen):
     scenarios: dict[str, Scenario] = {}
 
 
-def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, ServerEntry], list[Problem]]:
-    """The servers of one `server.yaml`, by full name; and everything that is wrong with the file.
+def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEntry]:
+    """The servers of one `server.yaml`, by full name. Raises UsageError with everything that is wrong with the file.
 
     `family_folder` is the folder that holds the file; its last part is the family's name.
     """
-    try:
-        sheet = Sheet(parse_document(text, file), FamilySchema, _REFERENCE)
-    except UsageError as error:
-        return {}, list(error.problems)
+    sheet = Sheet(parse_document(text, file), FamilySchema, _REFERENCE)
     sheet.read(FamilySchema)
     family_name = PurePosixPath(family_folder).name
     if not _FAMILY_NAME.fullmatch(family_name):
@@ -57,15 +53,13 @@ def read_family(text: str, file: str, family_folder: str) -> tuple[dict[str, Ser
         entry = _Family(sheet, family_folder, shared).entry(path, written) if shared and written else None
         if entry:
             entries[entry.name] = entry
-    return entries, sheet.problems
+    sheet.raise_problems()
+    return entries
 
 
-def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[str, Scenario], list[Problem]]:
-    """The scenarios of `scenarios.yaml`, by name; and everything that is wrong with the file."""
-    try:
-        sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE)
-    except UsageError as error:
-        return {}, list(error.problems)
+def read_scenarios(text: str, file: str, files: Files = no_files) -> dict[str, Scenario]:
+    """The scenarios of `scenarios.yaml`, by name. Raises UsageError with everything that is wrong with the file."""
+    sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE)
     schema = sheet.read(ScenariosSchema)
     found = {}
     for name, written in schema.scenarios.items() if schema else ():
@@ -73,7 +67,8 @@ def read_scenarios(text: str, file: str, files: Files = no_files) -> tuple[dict[
         check_against(sheet, ("scenarios", name), name, written.against, tuple(schema.scenarios) if schema else ())
         if picks is not None:
             found[name] = written.scenario(name, picks)
-    return found, sheet.problems
+    sheet.raise_problems()
+    return found
 
 
 def check_against(sheet: Sheet, path: Path, name: str, against: str | None, known: tuple[str, ...]) -> None:

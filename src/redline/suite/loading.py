@@ -1,5 +1,7 @@
 """Suites and catalogues from the disk. The only module of `redline.suite` that reads a file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISREG
 
@@ -43,20 +45,22 @@ def load_catalogue(folder: Path) -> Catalogue:
     scenarios: dict[str, Scenario] = {}
     problems: list[Problem] = []
     for file in files:
-        try:
-            entries, found = read_family(read_text(file), str(file), str(file.parent.resolve()))
-        except UsageError as error:
-            entries, found = {}, list(error.problems)
-        servers |= entries
-        problems += found
+        with _collected(problems):
+            servers |= read_family(read_text(file), str(file), str(file.parent.resolve()))
     if (file := folder / "scenarios.yaml").exists():
-        try:
-            scenarios, found = read_scenarios(read_text(file), str(file), referenced_files(file))
-        except UsageError as error:
-            found = list(error.problems)
-        problems += found
+        with _collected(problems):
+            scenarios = read_scenarios(read_text(file), str(file), referenced_files(file))
     raise_all(problems)
     return Catalogue(servers=servers, scenarios=scenarios)
+
+
+@contextmanager
+def _collected(problems: list[Problem]) -> Iterator[None]:
+    """Adds to the problems what is wrong within."""
+    try:
+        yield
+    except UsageError as error:
+        problems += error.problems
 
 
 def read_text(path: Path) -> str:

@@ -72,7 +72,7 @@ class Sheet:
         path = self._in_file(raw)
         kind = detail["type"]
         if kind == "extra_forbidden":
-            known = tuple(known_keys(self.root, path[:-1]))
+            known = tuple(keys_at(self.root, path[:-1]))
             hint = did_you_mean(str(path[-1]), known) or f"known here: {', '.join(known)}"
             return Problem(f"unknown key `{clip(str(path[-1]))}`", hint, self.document.place(path, key=True))
         if kind == "missing":
@@ -144,31 +144,24 @@ def raise_all(problems: list[Problem]) -> None:
         raise UsageError.of(tuple(ordered))
 
 
-def known_keys(root: type[BaseModel], path: Path) -> list[str]:
-    """The keys that the mapping at `path` may have."""
-    model = _model(_annotation_at(root, path))
-    return [info.alias or name for name, info in model.model_fields.items()] if model else []
+def keys_at(root: type[BaseModel], path: Path) -> dict[str, FieldInfo]:
+    """The keys that the mapping at `path` may have, with their declarations; none where no mapping is declared."""
+    annotation: Any = root
+    for step in path:
+        model = _model(annotation)
+        declared = _keys(model).get(str(step)) if model else None
+        annotation = declared.annotation if declared else None if model else _element(annotation)
+    model = _model(annotation)
+    return _keys(model) if model else {}
 
 
 def field_at(root: type[BaseModel], path: Path) -> FieldInfo | None:
     """The declaration of the key at `path`."""
-    if not path:
-        return None
-    model = _model(_annotation_at(root, path[:-1]))
-    fields = {info.alias or name: info for name, info in model.model_fields.items()} if model else {}
-    return fields.get(str(path[-1]))
+    return keys_at(root, path[:-1]).get(str(path[-1])) if path else None
 
 
-def _annotation_at(root: type[BaseModel], path: Path) -> Any:
-    annotation: Any = root
-    for step in path:
-        model = _model(annotation)
-        if model:
-            fields = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
-            annotation = fields.get(str(step))
-        else:
-            annotation = _element(annotation)
-    return annotation
+def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
