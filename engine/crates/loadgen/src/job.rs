@@ -1,5 +1,6 @@
 //! The job, read from standard input and validated completely before anything is done.
 
+mod duet;
 mod load;
 mod requests;
 mod target;
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::shards::child::is_shard;
 
+pub use duet::Duet;
 pub use load::{Load, Shape};
 pub use requests::Request;
 pub use target::{Http, Target};
@@ -51,6 +53,8 @@ struct RawJob {
     shard: Option<Shard>,
     #[serde(default)]
     commands: bool,
+    #[serde(default)]
+    duet: Option<duet::RawDuet>,
 }
 
 /// How sockets are driven.
@@ -99,6 +103,8 @@ pub struct Job {
     pub spin: bool,
     /// A command may start the measurement before the warm-up ends.
     pub commands: bool,
+    /// Several targets in turn, in place of one.
+    pub duet: Option<Duet>,
 }
 
 /// A `bad_job` that names the field.
@@ -113,6 +119,14 @@ impl Job {
     /// # Errors
     /// A `bad_job` that names the first field that is wrong.
     pub fn parse(text: &str) -> Result<Self, EngineError> {
+        Self::parse_for(text, 0)
+    }
+
+    /// Parse and validate a duet for one of its targets: 0 is the job's own.
+    ///
+    /// # Errors
+    /// A `bad_job` that names the first field that is wrong.
+    pub fn parse_for(text: &str, target: usize) -> Result<Self, EngineError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let raw: RawJob = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let path = error.path().to_string();
@@ -120,7 +134,7 @@ impl Job {
             bad(field, &error.inner().to_string(), "see the job's format in docs/reference/engine-protocol.md")
         })?;
         json.end().map_err(|error| bad("", &error.to_string(), "write one JSON object and nothing after it"))?;
-        raw.check()
+        raw.check(target)
     }
 
     /// The number of a worker of this process among those of all processes.
@@ -136,14 +150,19 @@ impl Job {
 }
 
 impl RawJob {
-    fn check(self) -> Result<Job, EngineError> {
+    fn check(self, number: usize) -> Result<Job, EngineError> {
         if self.format != JOB_FORMAT {
             let message = format!("this engine reads {JOB_FORMAT:?}, not {:?}", self.format);
             return Err(bad("format", &message, "use the engine that belongs to your version of the lab"));
         }
         self.check_durations()?;
         let shard = self.check_workers()?;
-        let target = self.target.check()?;
+        self.check_duet()?;
+        let (duet, others) = self.duet.map(duet::RawDuet::check).transpose()?.unzip();
+        let target = match others.into_iter().flatten().nth(number.wrapping_sub(1)) {
+            Some(other) => other.check(&format!("duet.targets[{}]", number - 1))?,
+            None => self.target.check("target")?,
+        };
         if self.commands && self.load.changes_over_time() {
             let message = "the load changes from the beginning of the measurement on, so that has to be known before";
             return Err(bad("commands", message, "leave out `commands`, or the stages or replayed arrivals"));
@@ -173,7 +192,26 @@ impl RawJob {
             backend: self.backend,
             spin: self.spin,
             commands: self.commands,
+            duet,
         })
+    }
+
+    /// What a job with a duet cannot have.
+    fn check_duet(&self) -> Result<(), EngineError> {
+        if self.duet.is_none() {
+            return Ok(());
+        }
+        let hint = "leave it out, or the duet";
+        if self.load.changes_over_time() {
+            return Err(bad("duet", "the load changes over time, and slices of it would differ", hint));
+        }
+        if self.commands {
+            return Err(bad("commands", "all slices of a duet are output", hint));
+        }
+        if self.count.is_some() {
+            return Err(bad("count", "a duet ends by time", hint));
+        }
+        Ok(())
     }
 
     fn check_workers(&self) -> Result<Shard, EngineError> {

@@ -6,6 +6,7 @@
 mod client;
 mod conductor;
 mod demand;
+mod duet;
 mod failure_log;
 mod ids;
 mod io;
@@ -28,7 +29,7 @@ use std::time::Duration;
 
 use redline_traffic::{Ended, EngineError, ErrorKind, Event};
 
-use crate::job::{Backend, Http, Job, bad};
+use crate::job::{Backend, Duet, Http, Job, bad};
 use crate::measure_start::MeasureStart;
 use crate::protocol::{emit, read_job};
 use crate::shards::Plan;
@@ -111,7 +112,9 @@ fn run(started_ns: u64) -> Result<u8, EngineError> {
         let target = resolve(&job)?;
         check_sources(&job, target)?;
         let plan = plan(&job, target)?;
-        if plan.processes == 1 {
+        if let Some(duet) = &job.duet {
+            run_duet(&text, &job, target, duet, &stop)?
+        } else if plan.processes == 1 {
             run_workers(&job, target, &stop, None)?
         } else {
             let sharded = shards::ShardedJob { text: &text, job: &job, target, plan, deadline_at_ns };
@@ -124,6 +127,24 @@ fn run(started_ns: u64) -> Result<u8, EngineError> {
         Some(Ended::Deadline) => CUT_BY_DEADLINE,
         None => stop.code().unwrap_or_default(),
     })
+}
+
+/// Run a duet of the job's target and the others.
+fn run_duet(
+    text: &str,
+    job: &Arc<Job>,
+    target: SocketAddr,
+    duet: &Duet,
+    stop: &Arc<Stop>,
+) -> Result<Option<Ended>, EngineError> {
+    let mut targets = vec![(Arc::clone(job), target)];
+    for number in 1..duet.targets {
+        let other = Arc::new(Job::parse_for(text, number)?);
+        let address = resolve(&other)?;
+        check_sources(&other, address)?;
+        targets.push((other, address));
+    }
+    duet::run(&targets, duet, stop)
 }
 
 /// Do a job with the worker threads of this process.

@@ -85,6 +85,8 @@ pub struct Tally {
     lent: usize,
     cpu_ns: u64,
     sender: IntervalSender,
+    /// The measurement ends when this worker notices that its end has passed, instead of at its planned end.
+    ends_when_noticed: bool,
 }
 
 impl Tally {
@@ -105,7 +107,21 @@ impl Tally {
             lent: 0,
             cpu_ns: thread_cpu_ns(),
             sender,
+            ends_when_noticed: false,
         }
+    }
+
+    /// Start again, after [`Self::finish`], with a window whose measurement ends when this worker notices that its end has
+    /// passed: what kept the worker from running then is part of the measurement's time, as the answers that it finds are of
+    /// its count.
+    pub fn restart_noticing_end(&mut self, window: Window) {
+        self.window = window;
+        self.phase = window.phase(window.epoch_ns);
+        self.number = 0;
+        self.start_ns = window.epoch_ns;
+        self.end_ns = self.next_end_ns(window.epoch_ns);
+        self.cpu_ns = thread_cpu_ns();
+        self.ends_when_noticed = true;
     }
 
     /// The warm-up may end sooner than the window says: look here whenever an interval of it ends.
@@ -128,6 +144,9 @@ impl Tally {
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
         while now_ns >= self.end_ns {
+            if self.ends_when_noticed && self.phase == Phase::Measure && self.end_ns == self.window.end_ns {
+                (self.window.end_ns, self.end_ns) = (now_ns, now_ns);
+            }
             self.end_interval();
         }
     }

@@ -16,6 +16,7 @@ use crate::demand::DueEvent;
 use crate::io::{Event, Io};
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
+use crate::tally::Tally;
 
 pub struct Worker<I> {
     load: WorkerLoad,
@@ -26,12 +27,14 @@ pub struct Worker<I> {
     /// Poll for events without sleeping.
     spin: bool,
     now_ns: u64,
+    /// Requests without an answer when the load was over.
+    unanswered: u64,
 }
 
 impl<I: Io> Worker<I> {
     /// `activity` is that of connecting before the load.
     pub fn new(load: WorkerLoad, client: Client<I>, activity: Activity, stop: Arc<Stop>, spin: bool) -> Self {
-        Self { load, client, activity, stop, spin, now_ns: now_ns() }
+        Self { load, client, activity, stop, spin, now_ns: now_ns(), unanswered: 0 }
     }
 
     /// Run the whole load. Returns when its measurement ended, if that was before its time.
@@ -61,10 +64,16 @@ impl<I: Io> Worker<I> {
                 self.handle(event);
             }
         }
+        self.unanswered = self.client.in_flight() as u64 + self.load.waiting();
         self.client.abandon(Outcome::InFlight, &mut self.activity);
         self.apply();
         self.load.finish(self.now_ns);
         Ok(self.load.cut_ns())
+    }
+
+    /// After the load: how many requests had no answer when it was over, its tally, and the client, both to be used again.
+    pub fn into_parts(self) -> (u64, Tally, Client<I>) {
+        (self.unanswered, self.load.into_tally(), self.client)
     }
 
     /// Read the clock.

@@ -109,26 +109,26 @@ impl Workers {
         let ended = if cut_ns.is_some() { self.stop.ended() } else { Ended::Complete };
         Measured { ended, start_ns: start_ns.min(end_ns), end_ns }
     }
+}
 
-    /// That no connection could be opened, where some are needed at the start.
-    fn not_connected(&self, why: Option<&OpenError>) -> Option<EngineError> {
-        let needs_some = match &self.job.load.shape {
-            Shape::Closed { users, .. } => users.start() >= 1.0,
-            Shape::Open { .. } => true,
-        };
-        let hint = match why {
-            Some(OpenError::Tls(_)) => {
-                "check that the port speaks TLS, and the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
-            }
-            _ => "check that the server is running and listens on that address and port",
-        };
-        let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
-        needs_some.then(|| EngineError {
-            kind: ErrorKind::Connect,
-            message: format!("not one connection to {} could be opened: {why}", self.target),
-            hint: hint.to_owned(),
-        })
-    }
+/// That no connection could be opened, where some are needed at the start.
+pub fn not_connected(job: &Job, target: SocketAddr, why: Option<&OpenError>) -> Option<EngineError> {
+    let needs_some = match &job.load.shape {
+        Shape::Closed { users, .. } => users.start() >= 1.0,
+        Shape::Open { .. } => true,
+    };
+    let hint = match why {
+        Some(OpenError::Tls(_)) => {
+            "check that the port speaks TLS, and the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
+        }
+        _ => "check that the server is running and listens on that address and port",
+    };
+    let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
+    needs_some.then(|| EngineError {
+        kind: ErrorKind::Connect,
+        message: format!("not one connection to {target} could be opened: {why}"),
+        hint: hint.to_owned(),
+    })
 }
 
 impl Members for Workers {
@@ -159,7 +159,7 @@ impl Members for Workers {
             }
         }
         if all.connections == 0 {
-            all.error = self.not_connected(why.as_ref());
+            all.error = not_connected(&self.job, self.target, why.as_ref());
         }
         Ok(stop.code().is_none().then_some(all))
     }
@@ -197,7 +197,7 @@ impl Members for Workers {
     }
 }
 
-fn internal(error: &io::Error) -> EngineError {
+pub fn internal(error: &io::Error) -> EngineError {
     EngineError {
         kind: ErrorKind::Internal,
         message: format!("a system call failed that should not: {error}"),

@@ -19,6 +19,10 @@ pub enum Event<'a> {
     Interval(Interval<&'a Slice>),
     /// The measurement has ended.
     Result(Summary<&'a Slice>),
+    /// A block of a duet has ended.
+    Block(DuetBlock),
+    /// A duet has ended.
+    Duet(DuetResult<'a>),
     /// It could not be made.
     Error(&'a EngineError),
 }
@@ -181,4 +185,49 @@ pub struct EngineError {
     pub message: String,
     /// What to do about it.
     pub hint: String,
+}
+
+/// Two slices of each target of a duet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DuetBlock {
+    /// From 0.
+    pub index: u64,
+    /// Of the warm-up, or measured.
+    pub phase: Phase,
+    /// In the order in which they ran.
+    pub slices: Vec<DuetSlice>,
+}
+
+/// One slice of one target of a duet, summed over the workers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DuetSlice {
+    /// Which target: 0 is the job's own, then those of the duet.
+    pub target: u32,
+    /// Nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// When all was answered, in nanoseconds since the epoch.
+    pub end_ns: u64,
+    /// How long a worker measured, on average: from the end of the guard to when it noticed the end of the slice.
+    pub measured_ns: u64,
+    /// Right answers in that time.
+    pub measured: u64,
+    /// Right answers in the whole slice.
+    pub completed: u64,
+    /// Requests that ended otherwise.
+    pub failed: u64,
+    /// CPU time that each target's processes used from before the slice to its end; empty when no processes were given.
+    pub cpu_ns: Vec<Option<u64>>,
+    /// CPU time of the engine's workers.
+    pub engine_cpu_ns: u64,
+    /// CPU time that the hypervisor took from this machine meanwhile, in ticks of the kernel; none where it is not known.
+    pub steal_ns: Option<u64>,
+}
+
+/// The end of a duet.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DuetResult<'a> {
+    /// How it ended.
+    pub ended: Ended,
+    /// What was measured of each target, in all its measured slices.
+    pub targets: &'a [Slice],
 }

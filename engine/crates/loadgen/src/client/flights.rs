@@ -71,6 +71,10 @@ impl Flights {
         self.length == 0
     }
 
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
     /// The one that was written first of all.
     pub fn oldest(&self) -> Option<FlightId> {
         (self.oldest != NONE).then_some(self.oldest)

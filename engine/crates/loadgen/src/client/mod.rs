@@ -170,6 +170,11 @@ impl<I: Io> Client<I> {
         Some((connection, self.pool.room(connection)))
     }
 
+    /// Requests that were written and have not ended.
+    pub fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
     pub fn is_idle(&self) -> bool {
         self.flights.is_empty()
     }

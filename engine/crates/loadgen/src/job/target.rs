@@ -72,29 +72,34 @@ pub struct Tls {
 }
 
 impl RawTarget {
-    pub fn check(self) -> Result<Target, EngineError> {
+    /// `field` is the target's place in the job.
+    pub fn check(self, field: &str) -> Result<Target, EngineError> {
         // An IPv6 address may be in brackets, as in URLs; they are removed here.
         let inner = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let host = inner.unwrap_or(&self.host).to_owned();
         if host.is_empty() || host.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'/') {
-            return Err(bad("target.host", "is not a host", "give a name or an address, without scheme or port"));
+            return Err(bad(
+                &format!("{field}.host"),
+                "is not a host",
+                "give a name or an address, without scheme or port",
+            ));
         }
         if self.port == 0 {
-            return Err(bad("target.port", "0 is not a port", "give the port that the server listens on"));
+            return Err(bad(&format!("{field}.port"), "0 is not a port", "give the port that the server listens on"));
         }
-        let tls = self.tls.map(|tls| tls.check(&host, self.http)).transpose()?;
+        let tls = self.tls.map(|tls| tls.check(&host, self.http, field)).transpose()?;
         Ok(Target { host, port: self.port, http: self.http, tls, sources: self.sources })
     }
 }
 
 impl RawTls {
-    fn check(self, host: &str, http: Http) -> Result<Tls, EngineError> {
+    fn check(self, host: &str, http: Http, field: &str) -> Result<Tls, EngineError> {
         let versions = self.versions.iter().enumerate().map(|(i, version)| match version.as_str() {
             "1.2" => Ok(Version::V1_2),
             "1.3" => Ok(Version::V1_3),
             other => {
                 let message = format!("{other:?} is not a version of TLS that this engine supports");
-                Err(bad(&format!("target.tls.versions[{i}]"), &message, "give \"1.2\", \"1.3\" or both"))
+                Err(bad(&format!("{field}.tls.versions[{i}]"), &message, "give \"1.2\", \"1.3\" or both"))
             }
         });
         let settings = Settings {
@@ -106,7 +111,7 @@ impl RawTls {
             resumption: self.resumption,
         };
         let client =
-            Client::new(&settings).map_err(|why| bad(&format!("target.tls.{}", why.field), &why.problem, why.hint))?;
+            Client::new(&settings).map_err(|why| bad(&format!("{field}.tls.{}", why.field), &why.problem, why.hint))?;
         Ok(Tls { client, insecure: self.insecure })
     }
 }

@@ -1,7 +1,9 @@
 //! Clocks and a timer, in nanoseconds.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use super::checked;
 
@@ -24,6 +26,40 @@ pub fn thread_cpu_ns() -> u64 {
 /// CPU time of the whole process, user and system.
 pub fn process_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of another process, user and system, of all its threads; `None` when there is no such process.
+pub fn process_cpu_of(pid: u32) -> Option<u64> {
+    // As `clock_getcpuclockid` composes it: the negated pid, and CPUCLOCK_SCHED.
+    let clock = (!pid.cast_signed() << 3) | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writes.
+    let read = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (read == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The CPU time that the hypervisor took from all cores.
+pub struct Steal {
+    file: Option<File>,
+    tick_ns: u64,
+}
+
+impl Steal {
+    pub fn open() -> Self {
+        // SAFETY: no memory is passed.
+        let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        Self { file: File::open("/proc/stat").ok(), tick_ns: 1_000_000_000 / ticks_per_s.max(1) as u64 }
+    }
+
+    /// Until now; `None` where it is not known.
+    pub fn ns(&self) -> Option<u64> {
+        let mut text = [0; 256];
+        let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
+        let line = text[..length].split(|byte| *byte == b'\n').next()?;
+        // cpu user nice system idle iowait irq softirq steal …
+        let steal = std::str::from_utf8(line).ok()?.split_ascii_whitespace().nth(8)?;
+        Some(steal.parse::<u64>().ok()? * self.tick_ns)
+    }
 }
 
 #[inline]

@@ -263,6 +263,11 @@ impl WorkerLoad {
         }
     }
 
+    /// The tally, to be used for another load.
+    pub fn into_tally(self) -> Tally {
+        self.tally
+    }
+
     /// End what waits, at its age, and the last interval. With a pace, each that ends makes another fall due that was due in
     /// time.
     pub fn finish(&mut self, now_ns: u64) {

@@ -4,6 +4,7 @@
 mod answers;
 mod chaos;
 mod commands;
+mod duets;
 mod endings;
 mod jobs;
 mod loads;

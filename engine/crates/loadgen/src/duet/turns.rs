@@ -1,0 +1,225 @@
+//! One worker of a duet: its connections to all targets, and the slices that it runs on them in turn.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use redline_pacing::{Crowd, Schedule};
+use redline_traffic::{Phase, Slice};
+
+use super::Targets;
+use crate::client::{Activity, Client, ConnectResult};
+use crate::demand::{Demand, Users};
+use crate::ids::{GlobalWorkerId, WorkerId};
+use crate::io::Io;
+use crate::io::epoll::Epoll;
+use crate::io::uring::Uring;
+use crate::job::{Backend, Duet, Job, Shape};
+use crate::stop::Stop;
+use crate::sys::process::{pin, precise_timers, shortest_slices};
+use crate::sys::time::now_ns;
+use crate::tally::{IntervalSender, MemberInterval, Tally, Window};
+use crate::worker::{Worker, WorkerLoad};
+
+/// One slice, as it is set for all workers.
+pub struct Turn {
+    pub target: usize,
+    pub epoch_ns: u64,
+    /// Its distributions are part of the result.
+    pub counts: bool,
+    /// The number of the arrivals of an open load: slices with the same number have the same due times.
+    pub arrivals: u64,
+}
+
+/// What a worker reports.
+pub enum Report {
+    /// It has tried to connect to each target, with the backend of this name.
+    Connected(Vec<ConnectResult>, &'static str),
+    Ended(TurnResult),
+    /// All slices are over: what was measured of each target.
+    Totals(Vec<Slice>),
+    Failed(io::Error),
+}
+
+/// What one worker did in one slice.
+pub struct TurnResult {
+    /// When its last answer had come, in nanoseconds of the monotonic clock.
+    pub drained_ns: u64,
+    /// How long it measured, to the time when it noticed the end.
+    pub measured_ns: u64,
+    /// Right answers while it measured, and in the whole slice.
+    pub measured: u64,
+    pub completed: u64,
+    /// Requests that ended otherwise.
+    pub failed: u64,
+    /// Requests without an answer when the drain was over.
+    pub unanswered: u64,
+    pub cpu_ns: u64,
+}
+
+impl TurnResult {
+    fn of(intervals: &[MemberInterval], drained_ns: u64, unanswered: u64) -> Self {
+        let mut result =
+            Self { drained_ns, measured_ns: 0, measured: 0, completed: 0, failed: 0, unanswered, cpu_ns: 0 };
+        for MemberInterval { phase, start_ns, end_ns, slice, .. } in intervals {
+            let outcomes = &slice.counts.outcomes;
+            result.completed += slice.counts.completed;
+            result.failed += outcomes.total() - outcomes.ok;
+            result.cpu_ns += slice.engine_cpu_ns;
+            if *phase == Phase::Measure {
+                result.measured += slice.counts.completed;
+                result.measured_ns += end_ns - start_ns;
+            }
+        }
+        result
+    }
+}
+
+/// A worker's thread.
+pub struct Turns {
+    worker: WorkerId,
+    targets: Targets,
+    duet: Duet,
+    stop: Arc<Stop>,
+    orders: Receiver<Turn>,
+    reports: Sender<Report>,
+}
+
+impl Turns {
+    /// Start the thread, which connects at once; where its slices are ordered.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(
+        number: u32,
+        targets: &Targets,
+        duet: &Duet,
+        stop: &Arc<Stop>,
+        reports: &Sender<Report>,
+    ) -> io::Result<Sender<Turn>> {
+        let (sender, orders) = channel();
+        let worker = Self {
+            worker: WorkerId(number),
+            targets: targets.clone(),
+            duet: duet.clone(),
+            stop: Arc::clone(stop),
+            orders,
+            reports: reports.clone(),
+        };
+        thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+            if let Err(error) = worker.run() {
+                let _ = worker.reports.send(Report::Failed(error));
+            }
+        })?;
+        Ok(sender)
+    }
+
+    fn job(&self) -> &Arc<Job> {
+        &self.targets[0].0
+    }
+
+    fn run(&self) -> io::Result<()> {
+        precise_timers();
+        shortest_slices();
+        let job = self.job();
+        if !job.cpus.is_empty() {
+            pin(&[job.cpus[self.worker.index() % job.cpus.len()]])?;
+        }
+        if job.backend != Backend::Epoll {
+            match self.clients::<Uring>() {
+                Ok(clients) => return self.run_with(clients),
+                // An older kernel, a sandbox, or a limit of locked memory.
+                Err(_) if job.backend == Backend::Auto => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.run_with(self.clients::<Epoll>()?)
+    }
+
+    /// A client for each target.
+    fn clients<I: Io>(&self) -> io::Result<Vec<Client<I>>> {
+        let new = |(job, address): &(Arc<Job>, _)| {
+            let all = u64::from(job.load.connections());
+            let mine = job.share_of(all, self.worker);
+            let first = all / u64::from(job.workers) * u64::from(self.worker.0);
+            Client::new(job, GlobalWorkerId(self.worker.0), *address, first as u32, mine as usize, &self.stop)
+        };
+        self.targets.iter().map(new).collect()
+    }
+
+    fn run_with<I: Io>(&self, mut clients: Vec<Client<I>>) -> io::Result<()> {
+        let mut activity = Activity::default();
+        let connect = |client: &mut Client<I>| {
+            let connections = self.job().share_of(u64::from(self.job().load.connections()), self.worker);
+            client.connect_first(connections as usize, &self.stop, &mut activity)
+        };
+        let connected = clients.iter_mut().map(connect).collect::<io::Result<Vec<_>>>()?;
+        let _ = self.reports.send(Report::Connected(connected, I::NAME));
+        // Handshakes and bytes before the first slice are of none.
+        drop(activity);
+
+        let (intervals, ended) = channel();
+        let (spare, returned) = channel();
+        let send = Box::new(move |interval| {
+            let _ = intervals.send(interval);
+        });
+        let before = Window { epoch_ns: now_ns(), measure_ns: u64::MAX, end_ns: u64::MAX };
+        let mut tally = Tally::new(before, u64::MAX, IntervalSender { send, spare: returned });
+        let mut totals: Vec<Slice> = clients.iter().map(|_| Slice::default()).collect();
+        while let Ok(turn) = self.orders.recv() {
+            let client = clients.remove(turn.target);
+            let (unanswered, used, client) = self.slice(&turn, client, tally)?;
+            let drained_ns = now_ns();
+            tally = used;
+            clients.insert(turn.target, client);
+            let intervals: Vec<_> = ended.try_iter().collect();
+            if self.reports.send(Report::Ended(TurnResult::of(&intervals, drained_ns, unanswered))).is_err() {
+                break;
+            }
+            for mut interval in intervals {
+                match interval.phase {
+                    Phase::Measure if turn.counts => totals[turn.target].add(&interval.slice),
+                    Phase::Drain if turn.counts => totals[turn.target].add_drained(&interval.slice),
+                    _ => {}
+                }
+                interval.slice.clear();
+                let _ = spare.send(interval.slice);
+            }
+        }
+        let _ = self.reports.send(Report::Totals(totals));
+        Ok(())
+    }
+
+    /// Run one slice as a load of its own. Returns how many requests were not answered.
+    fn slice<I: Io>(&self, turn: &Turn, client: Client<I>, mut tally: Tally) -> io::Result<(u64, Tally, Client<I>)> {
+        let job = &self.targets[turn.target].0;
+        let window = Window {
+            epoch_ns: turn.epoch_ns,
+            measure_ns: turn.epoch_ns + self.duet.guard_ns,
+            end_ns: turn.epoch_ns + self.duet.slice_ns,
+        };
+        tally.restart_noticing_end(window);
+        let load = WorkerLoad::new(self.demand(job, window, turn.arrivals)?, tally, None, job);
+        let mut worker = Worker::new(load, client, Activity::default(), Arc::clone(&self.stop), job.spin);
+        worker.run()?;
+        Ok(worker.into_parts())
+    }
+
+    fn demand(&self, job: &Job, window: Window, arrivals: u64) -> io::Result<Demand> {
+        let (worker, workers) = (self.worker.0, job.workers);
+        match &job.load.shape {
+            Shape::Open { rate_per_s, arrivals: kind, .. } => {
+                let seed = job.seed.wrapping_add(arrivals);
+                let schedule = Schedule::new(rate_per_s, kind, seed, worker, workers).map_err(io::Error::other)?;
+                Ok(Demand::open(schedule, window.epoch_ns, window.end_ns))
+            }
+            Shape::Closed { users, think, pace } => {
+                let crowd = Crowd::new(users, worker, workers);
+                let (depth, seed) = (job.load.depth, job.seed);
+                let users = Users { crowd, think: *think, pace: *pace, depth, seed, worker, workers };
+                Ok(Demand::closed(users, window.epoch_ns, window.end_ns))
+            }
+        }
+    }
+}

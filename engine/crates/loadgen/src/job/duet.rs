@@ -1,0 +1,60 @@
+//! The duet of a job: the targets that are loaded in turn, and how long each turn takes.
+
+use redline_traffic::EngineError;
+use serde::Deserialize;
+
+use super::bad;
+use super::target::RawTarget;
+
+/// A millisecond and a minute: the shortest and the longest slice.
+const SHORTEST_SLICE_NS: u64 = 1_000_000;
+const LONGEST_SLICE_NS: u64 = 60_000_000_000;
+/// The most targets of one duet.
+const MOST_TARGETS: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawDuet {
+    targets: Vec<RawTarget>,
+    slice_ns: u64,
+    guard_ns: u64,
+    #[serde(default)]
+    pids: Vec<Vec<u32>>,
+}
+
+/// Several targets, loaded in short slices in turn.
+#[derive(Clone, Debug)]
+pub struct Duet {
+    /// How many targets there are, the job's own among them.
+    pub targets: usize,
+    /// The planned length of a slice, with its guard.
+    pub slice_ns: u64,
+    /// How long the beginning of a slice is not measured.
+    pub guard_ns: u64,
+    /// The processes of each target, whose CPU time is read at both ends of each slice; empty for a target without.
+    pub pids: Vec<Vec<u32>>,
+}
+
+impl RawDuet {
+    /// The duet, and the targets besides the job's own.
+    pub fn check(self) -> Result<(Duet, Vec<RawTarget>), EngineError> {
+        let targets = self.targets.len() + 1;
+        if !(2..=MOST_TARGETS).contains(&targets) {
+            let message = format!("{targets} targets are not 2 to {MOST_TARGETS}");
+            return Err(bad("duet.targets", &message, "give those that are compared with the job's target"));
+        }
+        if !(SHORTEST_SLICE_NS..=LONGEST_SLICE_NS).contains(&self.slice_ns) {
+            let message = format!("{} is not between {SHORTEST_SLICE_NS} and {LONGEST_SLICE_NS}", self.slice_ns);
+            return Err(bad("duet.slice_ns", &message, "durations are in nanoseconds"));
+        }
+        if self.guard_ns >= self.slice_ns {
+            let message = format!("{} leaves nothing of a slice of {}", self.guard_ns, self.slice_ns);
+            return Err(bad("duet.guard_ns", &message, "give less than `slice_ns`"));
+        }
+        if !self.pids.is_empty() && self.pids.len() != targets {
+            let message = format!("{} lists for {targets} targets", self.pids.len());
+            return Err(bad("duet.pids", &message, "give a list for each target, the job's own first"));
+        }
+        Ok((Duet { targets, slice_ns: self.slice_ns, guard_ns: self.guard_ns, pids: self.pids }, self.targets))
+    }
+}

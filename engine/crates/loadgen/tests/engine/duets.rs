@@ -1,0 +1,156 @@
+//! Several targets in turn: their slices balance, are counted apart, and no load of one reaches into another's.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::server::{HELLO, Server};
+use crate::support::{Engine, EngineOutput, job, open_job, run, with};
+
+const SLICE_NS: u64 = 10_000_000;
+const GUARD_NS: u64 = 2_000_000;
+
+/// A job's target against others on these ports, with think time, so that cores have time left.
+fn duet(job: Value, others: &[u16]) -> Value {
+    let targets: Vec<Value> = others.iter().map(|port| json!({"host": "127.0.0.1", "port": port})).collect();
+    let job = with(job, "/duet", json!({"targets": targets, "slice_ns": SLICE_NS, "guard_ns": GUARD_NS}));
+    if job["load"]["closed"].is_object() {
+        return with(job, "/load/closed/think", json!({"fixed_ns": 500_000}));
+    }
+    job
+}
+
+/// The duet's end, after checking that each block has two slices of each target, the second ones in opposite order, and that
+/// slices do not overlap.
+fn balanced(output: &EngineOutput, targets: usize) -> &Value {
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    let mut end_ns = 0;
+    for block in output.of_kind("block") {
+        let slices = block["slices"].as_array().unwrap();
+        let order: Vec<u64> = slices.iter().map(|slice| slice["target"].as_u64().unwrap()).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..targets as u64).flat_map(|target| [target, target]).collect::<Vec<_>>());
+        assert!(order.iter().eq(order.iter().rev()), "{order:?}");
+        for slice in slices {
+            let of = |key: &str| slice[key].as_u64().unwrap();
+            assert!(end_ns < of("start_ns") && of("start_ns") + SLICE_NS <= of("end_ns"), "{slice}");
+            assert!(of("measured_ns") >= SLICE_NS - GUARD_NS && of("measured") <= of("completed"), "{slice}");
+            end_ns = of("end_ns");
+        }
+    }
+    output.events.last().unwrap()
+}
+
+/// The sum of what slices of one target count, over the measured blocks.
+fn sum(output: &EngineOutput, target: u64, key: &str) -> u64 {
+    let measured = output.of_kind("block").filter(|block| block["phase"] == "measure");
+    let slices = measured.flat_map(|block| block["slices"].as_array().unwrap());
+    slices.filter(|slice| slice["target"] == target).map(|slice| slice[key].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn targets_are_loaded_in_turn_and_counted_apart() {
+    let right = Server::answering(HELLO);
+    let wrong = Server::answering("HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nno");
+    let also_right = Server::answering(HELLO);
+    for workers in [1, 2] {
+        let job = with(duet(job(right.port), &[wrong.port, also_right.port]), "/workers", json!(workers));
+        let output = run(&job);
+        let end = balanced(&output, 3);
+        assert_eq!((&end["event"], &end["ended"]), (&json!("duet"), &json!("complete")));
+        assert_eq!(output.events[0]["connections"], 6);
+        assert!(output.of_kind("block").next().unwrap()["phase"] == "warmup");
+        for (target, outcome) in [(0, "ok"), (1, "unexpected_status"), (2, "ok")] {
+            let counts = &end["targets"][target as usize]["counts"];
+            assert!(counts["due"].as_u64().unwrap() > 0);
+            assert_eq!(counts["outcomes"][outcome], counts["due"], "{counts}");
+            let failed = sum(&output, target, "failed");
+            assert_eq!((sum(&output, target, "completed") > 0, failed > 0), (outcome == "ok", outcome != "ok"));
+        }
+    }
+}
+
+#[test]
+fn an_open_load_is_due_at_the_same_times_for_each_target() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO)];
+    let poisson = with(open_job(servers[0].port, 2000, 4), "/load/open/arrivals", json!("poisson"));
+    let output = run(&duet(poisson, &[servers[1].port]));
+    let end = balanced(&output, 2);
+    let due = |target: usize| end["targets"][target]["counts"]["due"].as_u64().unwrap();
+    assert!(due(0) > 0);
+    assert_eq!(due(0), due(1));
+}
+
+#[test]
+fn the_clock_of_each_target_is_read_around_every_slice() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO)];
+    let job = duet(job(servers[0].port), &[servers[1].port]);
+    // The servers run in this process; no process has the other number, which is the highest that a pid can be.
+    let output = run(&with(job, "/duet/pids", json!([[std::process::id()], [4_194_304]])));
+    balanced(&output, 2);
+    let slices: Vec<&Value> = output.of_kind("block").flat_map(|block| block["slices"].as_array().unwrap()).collect();
+    assert!(slices.iter().map(|slice| slice["cpu_ns"][0].as_u64().unwrap()).sum::<u64>() > 0);
+    assert!(slices.iter().all(|slice| slice["cpu_ns"][1].is_null()));
+}
+
+#[test]
+fn a_target_that_does_not_answer_in_time_ends_the_duet() {
+    let server = Server::answering(HELLO);
+    let silent = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {}
+        Ok(())
+    });
+    let job = with(duet(job(server.port), &[silent.port]), "/drain_ns", json!(20_000_000));
+    let output = run(&job);
+    assert_eq!(output.code, Some(1));
+    let message = output.events.last().unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("were not answered within 20 ms"), "{message}");
+}
+
+#[test]
+fn a_target_that_cannot_be_reached_is_named() {
+    let server = Server::answering(HELLO);
+    let gone = Server::answering(HELLO);
+    gone.kill();
+    let output = run(&duet(job(server.port), &[gone.port]));
+    assert_eq!(output.code, Some(1));
+    assert!(output.error()["message"].as_str().unwrap().contains(&format!("127.0.0.1:{}", gone.port)));
+}
+
+#[test]
+fn an_interrupt_ends_it_and_keeps_the_blocks_so_far() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO)];
+    let job = with(duet(job(servers[0].port), &[servers[1].port]), "/measure_ns", json!(30_000_000_000_u64));
+    let mut engine = Engine::start(&job.to_string());
+    engine.wait_until(|event| event["phase"] == "measure");
+    thread::sleep(Duration::from_millis(5));
+    engine.signal(libc::SIGINT);
+    let output = engine.finish();
+    assert_eq!(output.code, Some(130));
+    let end = output.events.last().unwrap();
+    assert_eq!((&end["event"], &end["ended"]), (&json!("duet"), &json!("interrupted")));
+    assert!(end["targets"][0]["counts"]["outcomes"]["ok"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn what_is_wrong_with_it_is_named() {
+    let correct = duet(job(1), &[2]);
+    let cases = [
+        ("/duet/targets", json!([]), "duet.targets"),
+        ("/duet/targets/0/port", json!(0), "duet.targets[0].port"),
+        ("/duet/slice_ns", json!(999_999), "duet.slice_ns"),
+        ("/duet/guard_ns", json!(SLICE_NS), "duet.guard_ns"),
+        ("/duet/pids", json!([[1]]), "duet.pids"),
+        ("/commands", json!(true), "commands"),
+        ("/count", json!(5), "count"),
+        ("/load/closed", json!({"users": 2, "stages": [{"to": 4, "over_ns": 0}]}), "duet"),
+    ];
+    for (place, value, field) in cases {
+        let output = run(&with(correct.clone(), place, value));
+        assert_eq!(output.code, Some(2), "{place}");
+        let message = output.error()["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(&format!("{field}:")), "{place}: {message}");
+    }
+}
