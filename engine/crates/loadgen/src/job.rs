@@ -206,7 +206,7 @@ impl RawJob {
             return Err(bad("duet", "the load changes over time, and slices of it would differ", hint));
         }
         if self.commands {
-            return Err(bad("commands", "all slices of a duet are output", hint));
+            return Err(bad("commands", "a duet has no interval at which it could begin", hint));
         }
         if self.count.is_some() {
             return Err(bad("count", "a duet ends by time", hint));

@@ -1,4 +1,4 @@
-//! A warm-up whose end is output while the load runs.
+//! A warm-up that a command ends while the load runs.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn due_times_do_not_move() {
     let output = measured(start(&with(heeding(open_job(server.port, 1000, 4)), "/workers", json!(2))));
     let start_ns = beginning(&output);
     let result = output.result();
-    // One each millisecond of the schedule, in the window that was output, and before it.
+    // One each millisecond of the schedule, in the window of the result, and before it.
     assert_eq!(result.count("due"), 100);
     let warm = output.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
     let warm: u64 = warm.map(|interval| interval["counts"]["due"].as_u64().unwrap()).sum();

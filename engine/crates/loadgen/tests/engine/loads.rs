@@ -103,7 +103,7 @@ fn what_still_waits_after_the_drain_is_unsent() {
     assert_eq!(result.count("sent"), 2);
 }
 
-/// More than the engine can take up in the window: still every request that fell due is output.
+/// More than the engine can take up in the window: still every request that fell due is counted.
 #[test]
 fn an_impossible_rate_loses_nothing() {
     let server = Server::answering(HELLO);

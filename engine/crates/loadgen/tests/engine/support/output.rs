@@ -1,9 +1,9 @@
-//! What an engine output, held to the laws that all results obey.
+//! The output of an engine, held to the laws that all results obey.
 
 use redline_traffic::Histogram;
 use serde_json::Value;
 
-/// What an engine output, and how it ended.
+/// The output of an engine, and how it ended.
 #[derive(Debug)]
 pub struct EngineOutput {
     pub code: Option<i32>,

@@ -1,4 +1,4 @@
-//! Small servers that do what they are output, right or wrong: one thread for each connection.
+//! Small servers that do what a test says, right or wrong: one thread for each connection.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
