@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redline.cli.command_line import Arrivals, LoadFlags, app
+from redline.cli.command_line import LoadFlags, app
 from redline.cli.load_flags import read_load, read_picks, read_request, read_tls, read_url
 from redline.errors import UsageError
 from redline.model import Closed, LoadStage, Open, Think, Tls
@@ -31,7 +31,7 @@ def flags(**given: Any) -> LoadFlags:
         ({"think": "exp:1s"}, Closed(users=64, think=Think(distribution="exponential", mean_ns=S))),
         ({"pace": "300/min", "requests_per_connection": 9}, Closed(users=64, pace_per_s=5, requests_per_connection=9)),
         ({"connections": 0, "stages": ("1000:10s", "0:0s")}, Closed(users=0, stages=STAGES)),
-        ({"rate": "5000", "arrivals": Arrivals.UNIFORM}, Open(rate_per_s=5000, arrivals="uniform", connections=64)),
+        ({"rate": "5000", "arrivals": "uniform"}, Open(rate_per_s=5000, arrivals="uniform", connections=64)),
         ({"rate": "0", "stages": ("1000/s:10s", "0:0s")}, Open(rate_per_s=0, connections=64, stages=STAGES)),
         ({"rate": "5", "depth": 4}, Open(rate_per_s=5, connections=64, depth=4)),
     ],
@@ -75,9 +75,9 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"replay": Path("none.txt"), "rate": "5"}, "-R 5: replayed arrivals have times, and no rate"),
         ({"replay": Path("/dev/zero")}, "/dev/zero is not a regular file"),
         ({"replay": Path("none.txt"), "think": "1s"}, "--think 1s: only users"),
-        ({"replay": Path("none.txt"), "arrivals": Arrivals.UNIFORM}, "--arrivals uniform: --replay says when"),
-        ({"arrivals": Arrivals.UNIFORM}, "--arrivals uniform: in a closed load, requests follow the answers"),
-        ({"arrivals": Arrivals.POISSON}, "--arrivals poisson: in a closed load, requests follow the answers"),
+        ({"replay": Path("none.txt"), "arrivals": "uniform"}, "--arrivals uniform: --replay says when"),
+        ({"arrivals": "uniform"}, "--arrivals uniform: in a closed load, requests follow the answers"),
+        ({"arrivals": "poisson"}, "--arrivals poisson: in a closed load, requests follow the answers"),
     ],
 )
 def test_loads_that_cannot_be(asked: dict[str, object], says: str) -> None:

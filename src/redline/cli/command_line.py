@@ -10,7 +10,7 @@ from enum import StrEnum
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 
@@ -108,47 +108,14 @@ def _list(names: str, metavar: str, text: str) -> Any:
     return _flag(names, metavar, text, default=[], shown=False)
 
 
-class Arrivals(StrEnum):
-    """When the requests of an open load are due."""
-
-    POISSON = "poisson"
-    UNIFORM = "uniform"
-
-
-class Backends(StrEnum):
-    """How the engine drives its sockets."""
-
-    AUTO = "auto"
-    EPOLL = "epoll"
-    IO_URING = "io_uring"
-
-
-class ReportFormat(StrEnum):
-    """What a report can be rendered as."""
-
-    HTML = "html"
-    CSV = "csv"
-    JSON = "json"
-    MD = "md"
-
-
-class HistoryFormat(StrEnum):
-    """What a history can be rendered as, other than the terminal and JSON."""
-
-    MD = "md"
+Arrivals: TypeAlias = Literal["poisson", "uniform"]
 
 
 class FailOnVerdict(StrEnum):
-    """Verdicts that make `redline compare` exit with 3."""
+    """Verdicts that make `redline compare` exit with 3. An enum, since typer takes no lists of literals."""
 
     SLOWER = "slower"
     INCONCLUSIVE = "inconclusive"
-
-
-class FailOnChange(StrEnum):
-    """Changes that make `redline history` exit with 3."""
-
-    REGRESSION = "regression"
 
 
 _SUITE = "A suite: a YAML file."
@@ -229,7 +196,9 @@ class LoadFlags(Flags):
     http2: bool = _switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
     insecure: bool = _switch("--insecure", "Accept any certificate; the result says so.")
     cacert: Path | None = _flag("--cacert", "FILE", "PEM: trusted instead of the system's.")
-    backend: Backends = _flag("--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", Backends.AUTO)
+    backend: Literal["auto", "epoll", "io_uring"] = _flag(
+        "--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", "auto"
+    )
     spin: bool = _switch("--spin", "Engine workers poll; give each a core of its own.")
     threads: int = _flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
@@ -295,7 +264,9 @@ class ReportFlags(Flags):
     """
 
     run: Path = _argument("RUN", "A run's directory.")
-    form: ReportFormat | None = _flag("--format -f", "html|csv|json|md", "Render it to stdout, in full.")
+    form: Literal["html", "csv", "json", "md"] | None = _flag(
+        "--format -f", "html|csv|json|md", "Render it to stdout, in full."
+    )
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -321,10 +292,10 @@ class HistoryFlags(SelectionFlags):
 
     folder: Path = _argument("DIR", "Holds runs, such as runs/.")
     recent: int | None = _flag("--recent", "N", "Only regressions of the last N runs fail.")
-    fail_on: FailOnChange | None = _flag(
+    fail_on: Literal["regression"] | None = _flag(
         "--fail-on", "regression", "Exit with 3 when a cell became slower and still is."
     )
-    form: HistoryFormat | None = _flag("--format -f", "md", "For a pull request.")
+    form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
     json: bool = _switch("--json", _AS_JSON)
 
 

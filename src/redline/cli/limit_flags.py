@@ -6,7 +6,7 @@ from pathlib import Path
 
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli import places
-from redline.cli.command_line import Arrivals, LimitFlags
+from redline.cli.command_line import LimitFlags
 from redline.cli.flags import (
     at_least_one,
     command_line,
@@ -74,7 +74,7 @@ def read_url_search(url: str, flags: LimitFlags) -> SearchRequest:
     connections = 256 if flags.connections is None else flags.connections
     length, timeout = flags.duration or "5s", flags.timeout or "5s"
     given: dict[str | int, str] = {"for": f"-d {length}", "connections": f"-c {connections}"}
-    arrivals = (flags.arrivals or Arrivals.POISSON).value
+    arrivals = flags.arrivals or "poisson"
     shape = {"rate": _start_per_s(flags) or FIRST_PER_S, "arrivals": arrivals, "connections": connections}
     load = read_schema(LoadSchema, given, {"for": length, "open": shape}).load("probe")
     warmup_ns, warmup_detect = read_warm_up_flag(flags.warmup or "1s")

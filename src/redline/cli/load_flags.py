@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
-from redline.cli.command_line import Arrivals, LimitFlags, LoadFlags
+from redline.cli.command_line import LimitFlags, LoadFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Load, Request, Scenario, Tls, Variant
@@ -42,7 +42,7 @@ def read_load(flags: LoadFlags) -> Load:
         "stages": [_stage(text, in_users=not is_open) for text in flags.stages],
     }
     if is_open:
-        arrivals = (flags.arrivals or Arrivals.POISSON).value
+        arrivals = flags.arrivals or "poisson"
         shape |= {
             "rate": flags.rate,
             "connections": flags.connections,

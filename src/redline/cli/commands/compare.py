@@ -27,7 +27,7 @@ def execute(flags: CompareFlags) -> None:
         show(comparison_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)
     if flags.fail_on:
-        gate(result, {Verdict(verdict.value) for verdict in flags.fail_on})
+        gate(result, {Verdict(verdict) for verdict in flags.fail_on})
 
 
 def _warn(result: CompareResult) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from redline.analysis.changes import FEWEST_RUNS
 from redline.analysis.history import Seen, build_history, overlooked, regressions, see, silent
 from redline.cli import exits
-from redline.cli.command_line import HistoryFlags, HistoryFormat
+from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
 from redline.cli.one_line import OneLine
 from redline.cli.show import show
@@ -33,7 +33,7 @@ def execute(flags: HistoryFlags) -> None:
     _refuse_nothing(found, asked=bool(flags.servers or flags.scenarios))
     if flags.json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
-    elif flags.form is HistoryFormat.MD:
+    elif flags.form == "md":
         sys.stdout.buffer.write(markdown.render(history_comment(found)))
         sys.stdout.flush()
     else:

@@ -31,7 +31,7 @@ def execute(flags: LoadFlags) -> None:
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
         timeout_ns=read_flag("--timeout", flags.timeout, "timeout"),
-        engine=EngineMode(backend=flags.backend.value, spin=flags.spin),
+        engine=EngineMode(backend=flags.backend, spin=flags.spin),
     )
     if cell.warmup_detect and cell.load.changes:
         raise UsageError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from redline.analysis import build_report
 from redline.cli import places
-from redline.cli.command_line import ReportFlags, ReportFormat
+from redline.cli.command_line import ReportFlags
 from redline.cli.show import show
 from redline.errors import StoreError, UsageError
 from redline.model import Run
@@ -19,7 +19,7 @@ from redline.storage.searches import SearchStore
 
 def execute(flags: ReportFlags) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
-    form = ReportFormat.JSON if flags.json else flags.form
+    form = "json" if flags.json else flags.form
     if (searched := SearchStore(flags.run)).exists:
         _show_search(searched, form)
         return
@@ -27,11 +27,11 @@ def execute(flags: ReportFlags) -> None:
     if form is None:
         show(run_summary(made))
         return
-    sys.stdout.buffer.write(RENDERERS[form.value].render(made))
+    sys.stdout.buffer.write(RENDERERS[form].render(made))
     sys.stdout.flush()
 
 
-def _show_search(store: SearchStore, form: ReportFormat | None) -> None:
+def _show_search(store: SearchStore, form: str | None) -> None:
     """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
     found = search_report(store)
     if found is None:
@@ -40,9 +40,9 @@ def _show_search(store: SearchStore, form: ReportFormat | None) -> None:
     if form is None:
         show(limit_summary(found))
         return
-    if form.value not in LIMIT_RENDERERS:
-        raise UsageError(f"{store.folder} holds a search, which has no {form.value}", hint="take html, json or md")
-    sys.stdout.buffer.write(LIMIT_RENDERERS[form.value].render(found))
+    if form not in LIMIT_RENDERERS:
+        raise UsageError(f"{store.folder} holds a search, which has no {form}", hint="take html, json or md")
+    sys.stdout.buffer.write(LIMIT_RENDERERS[form].render(found))
     sys.stdout.flush()
 
 
