@@ -36,7 +36,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
     counts = summed([traffic.counts for traffic in used])
     response = Histogram.merged(traffic.response for traffic in used)
     return CellReport(
-        cell_id=cell.id,
+        cell_id=judged.id,
         slug=cell.slug,
         server=cell.variant.slug,
         build=server_facts(judged, "build"),

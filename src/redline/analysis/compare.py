@@ -110,8 +110,8 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
         refused = "" if found else f"{metric} is zero on one side"
     return Comparison(
         metric=metric,
-        cell_id=cell.cell.id,
-        baseline_id=baseline.cell.id,
+        cell_id=cell.id,
+        baseline_id=baseline.id,
         ratio=found.ratio if found else None,
         verdict=verdict(found.ratio, metric, threshold) if found else None,
         threshold=threshold,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from redline.findings import SERVERS_DOING, is_valid, judge_cell, judge_trial, usable, warm_up
 from redline.model import Cell, Estimate, Finding, FindingKind, Grade, Metric, Moment, Run, TrialReport
@@ -47,7 +48,12 @@ class JudgedCell:
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _merged: list[Merged] = field(default_factory=list, compare=False, repr=False)
 
-    @property
+    @cached_property
+    def id(self) -> str:
+        """Of the cell: a hash of all that it is made of."""
+        return self.cell.id
+
+    @cached_property
     def used(self) -> tuple[TrialNumbers, ...]:
         """The trials that its numbers rest on, in the run's order."""
         return tuple(trial.numbers for trial in self.trials if trial.used)

@@ -93,7 +93,7 @@ class _Bearing:
         )
 
     def _compared(self, one: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
-        found = self.found.get((one.cell.id, other.cell.id, metric))
+        found = self.found.get((one.id, other.id, metric))
         return found or compare_by_round(one, other, metric, self.plan.suite.threshold)
 
     def _why_missing(self, slug: str) -> str:

@@ -27,7 +27,7 @@ class _Main:
     def lost(self) -> tuple[str, ...]:
         """Which of its cells had trials, and not one valid among them."""
         sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
-        return tuple(one.cell.id for one in sides if one.trials and not one.used)
+        return tuple(one.id for one in sides if one.trials and not one.used)
 
 
 def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_run) -> Enough | None:
@@ -59,7 +59,7 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
     if plan.suite.auto is None:
         return None
     rounds, all_ = whole_rounds(run), tuple(_main(run.manifest.plan.suite, judged))
-    halves = [(one.cell.cell.id, one.half_width) for one in all_]
+    halves = [(one.cell.id, one.half_width) for one in all_]
     widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
     planned = {trial.round for trial in plan.trials}
     at_most = "at most" if rounds == len(planned) else "not yet"

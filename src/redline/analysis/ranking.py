@@ -22,7 +22,7 @@ def rankings(judged: Mapping[str, JudgedCell], cells: Iterable[CellReport], suit
         if any(one.cell.load != first for one in members):
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
         metric = first.primary_metric
-        found = {one.cell.id: estimates[one.cell.id].get(metric) for one in members if _counts(one)}
+        found = {one.id: estimates[one.id].get(metric) for one in members if _counts(one)}
         ranked = places({name: one for name, one in found.items() if one}, higher_is_better=metric.higher_is_better)
         if len(ranked) > 1:
             made.append(Ranking(scenario=scenario, load=load, setting=setting, metric=metric, places=ranked))

@@ -41,14 +41,22 @@ def arrivals(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     shape = cell.load.shape
     if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
         return ()
-    expected = due_by(shape, traffic.measure_end_ns - traffic.measure_start_ns)
-    slices = _slices(shape, traffic)
-    if shape.arrivals == "poisson":
-        fault = poisson_fault(traffic.counts.due, expected, slices)
-    else:
-        fault = _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
+    intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
+    # Lateness only explains faults away, so it is looked at where there is one.
+    fault = _fault(shape, traffic, _slices(shape, traffic, intervals, [0] * len(intervals)))
+    if fault:
+        latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
+        fault = _fault(shape, traffic, _slices(shape, traffic, intervals, latest_ns))
     message = f"What fell due does not follow the schedule: {fault}."
     return graded(FindingKind.ARRIVALS, float(bool(fault)), message, trial)
+
+
+def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
+    """What the schedule cannot do, or hardly ever; empty for nothing."""
+    expected = due_by(shape, traffic.measure_end_ns - traffic.measure_start_ns)
+    if shape.arrivals == "poisson":
+        return poisson_fault(traffic.counts.due, expected, slices)
+    return _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
 
 
 def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -118,10 +126,9 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
     return f"in one interval {worst.due:,} requests fell due where {worst.expected:,.0f} should have"
 
 
-def _slices(shape: Open, traffic: Traffic) -> list[DueSlice]:
+def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest_ns: Sequence[int]) -> list[DueSlice]:
+    """Of the measured ones of these intervals; `latest_ns` is how late the engine was at most in each."""
     slices, oldest_ns = [], traffic.measure_end_ns
-    intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
-    latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
     for one, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
         reaches_ns = one.start_ns - late_ns
         if _lasts(one):

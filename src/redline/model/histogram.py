@@ -60,6 +60,8 @@ class Histogram:
     def decode_together(parts: Iterable["Histogram"]) -> None:
         """Decode in one pass whatever of these is not decoded yet."""
         packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
+        if not packed:
+            return
         slots, counts, ends = hdr.read([part._payload or b"" for part in packed])  # noqa: SLF001
         for part, (start, end) in zip(packed, pairwise(ends.tolist()), strict=True):
             part._known = slots[start:end], counts[start:end]  # noqa: SLF001
@@ -150,7 +152,7 @@ class Histogram:
 class HistogramTable:
     """Several histograms side by side, decoded in one pass, for numbers of each."""
 
-    __slots__ = ("_cumulative", "_ends", "_slots")
+    __slots__ = ("_cumulative", "_ends", "_keys", "_slots")
 
     def __init__(self, parts: Sequence[Histogram]) -> None:
         Histogram.decode_together(parts)
@@ -159,6 +161,7 @@ class HistogramTable:
         self._slots = slots
         self._ends: Ints = np.cumsum([0, *(len(each) for each, _ in filled[: len(parts)])])
         self._cumulative: Ints = np.concatenate((_ZERO, np.cumsum(counts)))
+        self._keys: Ints | None = None
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -200,9 +203,11 @@ class HistogramTable:
     def counts_up_to(self, ns: float) -> Ints:
         """How many durations of each do not exceed the slot that `ns` falls into."""
         slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
-        below = np.concatenate((_ZERO, np.cumsum(self._slots <= slot)))[self._ends]
-        # Slots ascend within each histogram, so those up to the slot are its first ones.
-        result: Ints = self._cumulative[self._ends[:-1] + np.diff(below)] - self._cumulative[self._ends[:-1]]
+        first = np.arange(len(self)) * hdr.SLOTS
+        if self._keys is None:  # slots that ascend over all of them
+            self._keys = self._slots + np.repeat(first, np.diff(self._ends))
+        past = np.searchsorted(self._keys, first + slot, side="right")
+        result: Ints = self._cumulative[past] - self._cumulative[self._ends[:-1]]
         return result
 
 

@@ -140,9 +140,14 @@ class Merged:
         return total
 
     @cached_property
-    def intervals(self) -> tuple[HistogramTable, ...]:
-        """The parts of each trial."""
-        return tuple(HistogramTable(parts) for parts in self.parts)
+    def intervals(self) -> HistogramTable:
+        """The parts of all trials, one trial after the other."""
+        return HistogramTable([part for parts in self.parts for part in parts])
+
+    def by_block(self, counts: NDArray[np.int64], blocks: int) -> Floats:
+        """The sums of what is counted in each of the `intervals`, by trial and block."""
+        ends = np.cumsum([len(parts) for parts in self.parts])
+        return np.array([block_sums(each, blocks) for each in np.split(counts, ends[:-1])])
 
     def release(self) -> None:
         """Free what is decoded."""
@@ -166,15 +171,15 @@ class Quantiles(Sample):
         low, high = self._bounds(weights, rank)
         while np.any(low < high):
             middle = (low + high) // 2
-            enough = np.einsum("rn,rn->r", weights, cumulative[middle]) >= rank
+            enough = np.einsum("rn,rn->r", weights, cumulative.take(middle, axis=0)) >= rank
             low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
         return values[low]
 
     def _bounds(self, weights: Floats, rank: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Between which buckets the quantile of every row lies: no mixture has it outside of its parts' quantiles."""
         cumulative = self.merged.table[1]
-        own = [int(np.searchsorted(each, ranks(np.array(self.q), each[-1]))) for each in cumulative.T if each[-1] > 0]
-        low, high = min(own, default=0), max(own, default=0)
+        own = np.count_nonzero(cumulative < ranks(np.array(self.q), cumulative[-1]), axis=0)[cumulative[-1] > 0]
+        low, high = int(own.min(initial=len(cumulative) - 1)), int(own.max(initial=0))
         # By rounding of ranks it may be off by a bucket, so the ends are tried.
         if np.any(weights @ cumulative[high] < rank) or (low > 0 and np.any(weights @ cumulative[low - 1] >= rank)):
             low, high = 0, len(cumulative) - 1
@@ -191,9 +196,9 @@ class Quantiles(Sample):
         if held is None or not self.merged.parts or blocks < 2:
             return None
         low, high = np.log(self._at_ranks(held))
-        tables = self.merged.intervals
-        below = np.array([block_sums(table.counts_up_to(self.value), blocks) for table in tables])
-        total = np.array([block_sums(table.counts, blocks) for table in tables])
+        intervals = self.merged.intervals
+        below = self.merged.by_block(intervals.counts_up_to(self.value), blocks)
+        total = self.merged.by_block(intervals.counts, blocks)
         if total.sum() == 0:
             return None
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
