@@ -7,39 +7,15 @@ from collections.abc import Iterator
 from redline.model import CellReport, Comparison, Metric, Report
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 
+_CELL = (
+    *("cell_id", "slug", "server", "scenario", "load", "load_text", "role", "is_baseline", "valid"),
+    *("build", "runtime_version"),
+)
+_ESTIMATE = ("value", "low", "high", "confidence", "unit", "n", "method")
+_JUDGED = ("p", "p_adjusted", "family", "p_equivalent", "caveat")
 COLUMNS = (
-    "run",
-    "cell_id",
-    "slug",
-    "server",
-    "scenario",
-    "load",
-    "load_text",
-    "role",
-    "is_baseline",
-    "valid",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "confidence",
-    "unit",
-    "n",
-    "method",
-    "baseline_id",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "verdict",
-    "refused",
-    "findings",
-    "build",
-    "runtime_version",
-    "p",
-    "p_adjusted",
-    "family",
-    "p_equivalent",
-    "caveat",
+    *("run", *_CELL[:9], "metric", *_ESTIMATE, "baseline_id", "ratio", "ratio_low", "ratio_high", "verdict", "refused"),
+    *("findings", *_CELL[9:], *_JUDGED),
 )
 
 _POOLED = "all used trials together: no interval"
@@ -82,56 +58,27 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 
 def _identity(cell: CellReport) -> dict[str, Field]:
     findings = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in weighed_findings(cell))
-    return {
-        "cell_id": cell.cell_id,
-        "slug": cell.slug,
-        "server": cell.server,
-        "scenario": cell.scenario,
-        "load": cell.load,
-        "load_text": cell.load_text,
-        "role": cell.role,
-        "is_baseline": cell.is_baseline,
-        "valid": cell.valid,
-        "findings": ";".join(findings),
-        "build": cell.build,
-        "runtime_version": cell.runtime_version,
-    }
+    return {name: getattr(cell, name) for name in _CELL} | {"findings": ";".join(findings)}
 
 
 def _numbers(cell: CellReport, metric: Metric) -> dict[str, Field]:
     """The estimate; nothing but the metric and its unit when the cell is invalid or the metric was not measured."""
+    about: dict[str, Field] = {"metric": metric.value, "unit": metric.unit}
     estimate = cell.estimates.get(metric)
     if estimate is None or not cell.valid:
-        return {"metric": metric.value, "unit": metric.unit}
-    return {
-        "metric": metric.value,
-        "unit": estimate.unit,
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "confidence": estimate.confidence,
-        "n": estimate.n,
-        "method": estimate.method,
-    }
+        return about
+    return about | {name: getattr(estimate, name) for name in _ESTIMATE}
 
 
 def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field]:
     if comparison is None:
         return {}
-    ratio = comparison.ratio if shown else None
-    return {
-        "baseline_id": comparison.baseline_id,
-        "ratio": ratio.value if ratio else None,
-        "ratio_low": ratio.low if ratio else None,
-        "ratio_high": ratio.high if ratio else None,
-        "verdict": comparison.verdict.value if comparison.verdict and shown else None,
-        "refused": comparison.refused,
-        "p": comparison.p if shown else None,
-        "p_adjusted": comparison.p_adjusted if shown else None,
-        "family": comparison.family if shown else None,
-        "p_equivalent": comparison.p_equivalent if shown else None,
-        "caveat": comparison.caveat if shown else None,
-    }
+    about: dict[str, Field] = {"baseline_id": comparison.baseline_id, "refused": comparison.refused}
+    if not shown:
+        return about
+    if ratio := comparison.ratio:
+        about |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
+    return about | {name: getattr(comparison, name) for name in ("verdict", *_JUDGED)}
 
 
 def _text(field: Field) -> str:
