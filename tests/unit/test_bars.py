@@ -1,4 +1,4 @@
-"""Bars have laws: in order, within the picture, the zero line where nothing changes, and what is cut says so."""
+"""Bars have laws: in order, within the picture, from where nothing changes, and what is cut says so."""
 
 import re
 
@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Comparison, Estimate, Metric, Verdict
+from redline.report.document import Bar, BarChart
 from redline.report.format import change, change_bounds
-from redline.report.render.html.bars import ROW, WIDTH, Scale, place_bar
+from redline.report.render.html import ROW, WIDTH, Drawn, draw
+from redline.report.scales import Scale, change_scale, percent_of, value_scale
 
 RATIOS = st.floats(0.01, 50)
 
@@ -28,64 +30,77 @@ def comparisons(draw: st.DrawFn) -> list[Comparison]:
     return found
 
 
+def chart(scale: Scale, rows: list[Comparison | None]) -> Drawn:
+    return draw(BarChart("", "", scale, tuple(("", bar(one), "") for one in rows)))
+
+
+def bar(found: Comparison | None) -> Bar | None:
+    if found is None or found.ratio is None:
+        return None
+    low, high = (None if end is None else percent_of(end) for end in (found.ratio.low, found.ratio.high))
+    return Bar(0.0, percent_of(found.ratio.value), low, high, found.verdict)
+
+
 @given(comparisons(), st.floats(0.001, 0.5))
 def test_changes_stand_in_their_order_about_zero(found: list[Comparison], threshold: float) -> None:
-    scale = Scale.of(found, threshold)
+    scale = change_scale(found, threshold)
     places = [scale.at(percent) for percent in (-1e9, -10, 0, 10, 1e9)]
     assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, WIDTH)
+    assert (places[0], places[-1]) == (0, 100)
     assert scale.low < 0 < scale.high
-    left, width = scale.band
-    assert 0 <= left <= scale.zero <= left + width <= WIDTH
+    assert scale.band is not None
+    left, right = scale.band
+    assert 0 <= scale.at(left) <= scale.at(0) <= scale.at(right) <= 100
 
 
 @given(comparisons(), st.floats(0.001, 0.5))
 def test_ticks_are_few_and_in_the_picture_and_hold_zero(found: list[Comparison], threshold: float) -> None:
-    ticks = Scale.of(found, threshold).ticks
-    assert 1 <= len(ticks) <= 6
-    assert all(0 <= tick.at <= 100 for tick in ticks)
-    assert [tick.text for tick in ticks].count("0") == 1
-    assert [tick.at for tick in ticks] == sorted(tick.at for tick in ticks)
+    scale = change_scale(found, threshold)
+    assert 1 <= len(scale.ticks) <= 6
+    assert all(scale.holds(value) for value, _ in scale.ticks)
+    assert [text for _, text in scale.ticks].count("0") == 1
+    assert list(scale.ticks) == sorted(scale.ticks)
 
 
 @given(comparisons())
 def test_every_bar_is_drawn_in_its_row(found: list[Comparison]) -> None:
-    scale = Scale.of(found, 0.02)
-    bars = scale.bars([None, *found])
-    assert bars.height == ROW * (len(found) + 1)
-    outlines = [outline for _, path in bars.fills for outline in re.findall(r"M(\d+) (\d+)H(\d+)v12H\d+z", path)]
+    scale = change_scale(found, 0.02)
+    drawn = chart(scale, [None, *found])
+    assert drawn.height == ROW * (len(found) + 1)
+    outlines = [outline for _, path in drawn.fills for outline in re.findall(r"M(\d+) (\d+)H(\d+)v12H\d+z", path)]
     assert len(outlines) == len(found)
     assert [int(y) // ROW for _, y, _ in outlines] == list(range(1, len(found) + 1))
-    assert all(int(x) == scale.zero and 0 <= int(end) <= WIDTH for x, _, end in outlines)
+    zero = round(scale.at(0) * WIDTH / 100)
+    assert all(int(x) == zero and 0 <= int(end) <= WIDTH for x, _, end in outlines)
 
 
 def test_what_goes_on_past_the_edge_ends_in_an_arrow() -> None:
-    usual = [compared(1.05, 1.04, 1.06)] * 4
+    usual: list[Comparison | None] = [compared(1.05, 1.04, 1.06)] * 4
     far = compared(3.0, 2.9, 3.1)
-    scale = Scale.of([*usual, far], 0.02)
+    scale = change_scale([*filter(None, usual), far], 0.02)
     assert scale.high < 200
-    assert "l24 5l-24 5" in scale.bars([far]).errors
-    assert "l24 5" not in scale.bars(usual).errors
+    assert "l24 5l-24 5" in chart(scale, [far]).whiskers
+    assert "l24 5" not in chart(scale, usual).whiskers
 
 
 def test_a_bar_without_an_interval_has_no_whisker() -> None:
     one = compared(1.1, None, None)
-    assert Scale.of([one], 0.02).bars([one]).errors == ""
+    assert chart(change_scale([one], 0.02), [one]).whiskers == ""
 
 
 def test_refused_comparisons_draw_nothing() -> None:
     refused = compared(1.1, 1.0, 1.2).model_copy(update={"ratio": None, "verdict": None})
-    bars = Scale.of([refused], 0.02).bars([refused])
-    assert (bars.fills, bars.errors, bars.height) == ((), "", ROW)
+    drawn = chart(change_scale([refused], 0.02), [refused])
+    assert (drawn.fills, drawn.whiskers, drawn.height) == ((), "", ROW)
 
 
-def test_places_are_bars_from_zero() -> None:
+def test_values_are_bars_from_zero() -> None:
     estimate = Estimate(value=50, low=40, high=60, unit="1/s", n=5, method="test")
-    fill, error = place_bar(estimate, 100)
-    assert fill.startswith("M0 5H500v12")
-    assert error.startswith("M400 11H600")
-    assert place_bar(estimate.model_copy(update={"low": None, "high": None}), 100)[1] == ""
-    assert place_bar(estimate, 0) == ("", "")
+    scale = value_scale([estimate])
+    assert scale.low == 0
+    assert 60 < scale.high < 70
+    assert value_scale([estimate.model_copy(update={"low": None, "high": None})]).high < 60
+    assert value_scale([estimate.model_copy(update={"value": 0, "low": None, "high": None})]).at(0) == 0
 
 
 def test_changes_are_told_in_percent_with_a_sign() -> None:

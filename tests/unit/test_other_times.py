@@ -84,7 +84,7 @@ def test_every_form_tells_them() -> None:
     (cell,) = report.cells
     text = {form: RENDERERS[form].render(report).decode() for form in ("html", "md", "csv", "json")}
     assert "Handshakes and one-way times" in text["html"]
-    assert text["html"].count("<td>to server</td>") == 1
+    assert text["html"].count('<td class="left">to server</td>') == 1
     assert "handshake: p50" in text["md"]
     assert "the server's with a resolution of 1.00 ms" in text["md"]
     rows = [line.split(",") for line in text["csv"].splitlines() if "-server-" in line or "handshake-" in line]

@@ -12,7 +12,7 @@ from redline.report.sections.boards import (
     steps,
     worth_showing,
 )
-from redline.report.sections.costs import rank_text, server_in, unranked
+from redline.report.sections.ranking import rank_text, server_in, unranked
 from redline.report.sections.views import groups
 from tests.fakes import reports, studies
 

@@ -3,8 +3,9 @@
 import re
 
 from redline.model import CellReport, Metric, Report, Verdict
+from redline.report.document import Fold
 from redline.report.render import RENDERERS
-from redline.report.render.html.overview import rankings as rankings_of
+from redline.report.sections.ranking import ranking_page
 from tests.fakes import reports, studies
 from tests.fakes.pages import Page, data, section
 
@@ -88,9 +89,14 @@ def test_of_open_and_closed_loads_throughput_is_first() -> None:
 
 def test_a_rate_that_differs_stands_for_no_whole_load_of_rankings() -> None:
     report = studies.small()
-    assert {ranked.load_text for ranked in rankings_of(report)} == {"closed, 128 users, 25s"}
+    assert _ranked_loads(report) == {"users128 closed, 128 users, 25s"}
     shares = _at_shares(report, "users128").model_copy(update={"rankings": report.rankings})
-    assert {ranked.load_text for ranked in rankings_of(shares)} == {"not the same for all"}
+    assert _ranked_loads(shares) == {"users128 not the same for all"}
+
+
+def _ranked_loads(report: Report) -> set[str]:
+    folds = (block for section in ranking_page(report) for block in section.blocks if isinstance(block, Fold))
+    return {"".join(span.text for span in fold.title) for fold in folds}
 
 
 def _at_shares(report: Report, load: str) -> Report:

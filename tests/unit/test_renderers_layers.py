@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from redline.cli.show import show
-from redline.model import Estimate, Layer, Metric, Verdict
+from redline.model import Estimate, Layer, Verdict
+from redline.report.document import Bar, BarChart, Fold, Panels
 from redline.report.render import RENDERERS
-from redline.report.render.html.bars import ROW, WIDTH
-from redline.report.render.html.waterfall import Bar, Drawn, draw, layers
-from redline.report.sections.layers import layer_sections, name_of, waterfall_lines
+from redline.report.render.html import ROW, WIDTH, Drawn, draw
+from redline.report.sections.layers import layer_page, layer_sections, name_of, waterfall_lines, waterfall_scale
 from tests.fakes import reports
 from tests.fakes.layers import layered, refusing
 
@@ -69,9 +69,13 @@ def rows(draw_: st.DrawFn) -> list[Bar | None]:
     return made
 
 
+def chart(made: list[Bar | None]) -> BarChart:
+    return BarChart("", "", waterfall_scale(made, "ns"), tuple(("", bar, "") for bar in made), joined=True)
+
+
 @given(rows())
 def test_every_bar_is_drawn_in_its_row_and_within_the_picture(made: list[Bar | None]) -> None:
-    drawn = draw(made, "ns")
+    drawn = draw(chart(made))
     assert drawn.height == ROW * len(made)
     outlines = [outline for _, path in drawn.fills for outline in re.findall(r"M(\d+) (\d+)H(\d+)v12H\d+z", path)]
     assert [int(y) // ROW for _, y, _ in outlines] == [row for row, bar in enumerate(made) if bar]
@@ -81,11 +85,11 @@ def test_every_bar_is_drawn_in_its_row_and_within_the_picture(made: list[Bar | N
 
 @given(rows())
 def test_the_axis_begins_at_zero_and_has_few_ticks(made: list[Bar | None]) -> None:
-    ticks = draw(made, "ns").ticks
-    assert ticks[0].at == 0
-    assert ticks[0].text == "0"
-    assert 2 <= len(ticks) <= 6
-    assert all(before.at < after.at <= 100.01 for before, after in pairwise(ticks))
+    scale = chart(made).scale
+    assert scale.ticks[0] == (0.0, "0")
+    assert 2 <= len(scale.ticks) <= 6
+    places = [scale.at(value) for value, _ in scale.ticks]
+    assert all(before < after <= 100.01 for before, after in pairwise(places))
 
 
 def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
@@ -98,21 +102,31 @@ def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
     return [(x, end) for _, x, end in sorted(found)]
 
 
+def charts(load: Fold) -> list[BarChart]:
+    """Those of the first chain under a load."""
+    first = load.blocks[0]
+    assert isinstance(first, Fold)
+    panels = first.blocks[0]
+    assert isinstance(panels, Panels)
+    return [each for each in panels.blocks if isinstance(each, BarChart)]
+
+
 def test_a_step_begins_where_the_one_below_it_ends_and_the_whole_stands_on_the_ground() -> None:
-    first, *_ = layers(layered())
-    for picture in first.falls[0].pictures:
-        ends = ends_of(picture.drawn)
-        assert len(ends) == len(picture.names) == 5
+    (section,) = layer_page(layered())
+    saturate, steady = (block for block in section.blocks if isinstance(block, Fold))
+    for each in charts(saturate):
+        ends = ends_of(draw(each))
+        assert len(ends) == len(each.rows) == 5
         assert [start for start, _ in ends[1:4]] == pytest.approx([end for _, end in ends[:3]], abs=2)
         assert ends[0][0] == ends[-1][0] == 0
         assert ends[-1][1] == pytest.approx(ends[-2][1], abs=2)
-    assert [view.load for view in layers(layered())] == ["saturate", "steady"]
-    assert [picture.metric for picture in layers(layered())[1].falls[0].pictures] == [Metric.CPU_PER_REQUEST]
+    assert [fold.title[0].text for fold in (saturate, steady)] == ["saturate", "steady"]
+    assert [each.title for each in charts(steady)] == ["CPU per request"]
 
 
 def test_an_interval_that_goes_on_past_the_picture_has_an_arrow() -> None:
-    short = draw([Bar(0, 100, 90, 110, None)], "ns").errors
-    far = draw([Bar(0, 100, -50, 1e6, None)], "ns").errors
+    short = draw(chart([Bar(0, 100, 90, 110, None)])).whiskers
+    far = draw(chart([Bar(0, 100, -50, 1e6, None)])).whiskers
     assert short.count("v8") == 2
     assert "l" not in short
     assert far == "M0 11H1000M24 6l-24 5l24 5M976 6l24 5l-24 5"

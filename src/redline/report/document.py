@@ -1,4 +1,8 @@
-"""What is shown, before it is drawn: sections of prose, items and tables. Renderers know these, and no reports."""
+"""What is shown, before it is drawn: sections of text, tables and figures. Renderers know these, and no reports.
+
+Every renderer draws text, items and tables. Only the page has folds, tabs and figures: whatever a figure shows also
+stands in a table.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,17 +10,19 @@ from typing import Literal, TypeAlias
 
 from redline.model import Comparison, Estimate, FindingKind, Grade, Metric, ObjectiveResult, Verdict
 from redline.report import format as fmt
+from redline.report.scales import Scale
 
-Look: TypeAlias = Verdict | Grade | Literal["", "dim", "strong"]
+Look: TypeAlias = Verdict | Grade | Literal["", "dim", "strong", "met", "missed"]
 """How a text looks: verdicts and grades have colours of their own."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of text of one look."""
+    """A piece of text of one look. On the page it may be a link: to an anchor (`#results`), or to a file beside it."""
 
     text: str
     look: Look = ""
+    link: str = ""
 
 
 Line: TypeAlias = tuple[Span, ...]
@@ -28,11 +34,18 @@ def line(*parts: str | tuple[str, Look]) -> Line:
     return tuple(span for span in spans if span.text)
 
 
+def key(text: str) -> Line:
+    """A line of explanation, in which `**words**` are strong. For texts of ours alone."""
+    parts = enumerate(text.split("**"))
+    return tuple(Span(part, "strong" if at % 2 else "dim") for at, part in parts if part)
+
+
 @dataclass(frozen=True)
 class TextCell:
-    """A cell of a table: some lines of text."""
+    """A cell of a table: some lines of text. The page has `output` too, folded: what a server printed."""
 
     lines: tuple[Line, ...]
+    output: str = ""
 
 
 def words(*texts: str, look: Look = "") -> TextCell:
@@ -64,11 +77,12 @@ class ServerCell:
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A cell of a table with one metric: its estimate, and its comparison where it has one."""
+    """A cell of a table with one metric: its estimate, its comparison where it has one, and a picture of either."""
 
     metric: Metric
     estimate: Estimate | None
     comparison: Comparison | None = None
+    strip: "Strip | None" = None
 
 
 @dataclass(frozen=True)
@@ -117,20 +131,57 @@ class ChangeCell:
         return " ".join(part for part in (self.text, self.sign, self.bounds) if part)
 
 
-TableCell: TypeAlias = TextCell | ServerCell | ScoreCell | InvalidCell | ChangeCell
+@dataclass(frozen=True)
+class Strip:
+    """A picture in a cell of a table: a value and its interval, on a scale that all rows share.
+
+    A point has a whisker for its interval, and so has a bar, which begins at the scale's low end. A span reaches from
+    `low` to `high`, or on to the scale's end where one is unknown; a ring marks its `value`. An origin is where other
+    rows have ratios to it.
+    """
+
+    scale: Scale
+    form: Literal["point", "bar", "span", "origin"]
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict | None = None
+    series: int | None = None
+
+
+TableCell: TypeAlias = str | TextCell | ServerCell | ScoreCell | InvalidCell | ChangeCell | Strip
+
+
+def lines_of(cell: TableCell) -> tuple[Line, ...]:
+    """A cell of text, or of one change, as lines; none of a picture and of what renderers lay out themselves."""
+    match cell:
+        case str():
+            return (line(cell),)
+        case TextCell():
+            return cell.lines
+        case InvalidCell():
+            return (line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid: ", Grade.INVALID), cell.reason),)
+        case ChangeCell():
+            return (line((cell.in_full, cell.verdict or "dim")),)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)
 class Column:
     """A column. Where there is little room it may stand above its rows as a heading, or below each of them.
 
-    Columns of one `group` stand under a heading of that name.
+    Columns of one `group` stand under a heading of that name. A `merged` column shows a cell once for all successive
+    rows that have the same object in it. Only the page has hints, and the axis of the scale below the column's strips.
     """
 
     title: str
     align: Literal["left", "right"] = "left"
     place: Literal["beside", "above", "below"] = "beside"
     group: str = ""
+    merged: bool = False
+    hint: str = ""
+    scale: Scale | None = None
 
     @property
     def heading(self) -> str:
@@ -140,13 +191,28 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, one for each column; a `InvalidCell` is a row's last cell and stands for all that are missing."""
+    """Rows of cells, one for each column; a `InvalidCell` is a row's last cell and stands for all that are missing.
+
+    For the page: `look` is the style of the whole table; `brief` leaves the bounds of changes out; `total` sets the
+    last row apart; `muted` are the rows, from 0, of which nothing was used.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     title: Line = ()
-    reasons: tuple[str, ...] = ()
-    """Why changes are refused, numbered from 1."""
+    look: Literal["plain", "tiles", "scores", "ranking", "answers"] = "plain"
+    brief: bool = False
+    total: bool = False
+    muted: frozenset[int] = frozenset()
+
+    def shown_rows(self) -> Iterator[tuple[TableCell, ...]]:
+        """The rows, with nothing in merged columns that show the row before them already."""
+        before: TableCell | None = None
+        for row in self.rows:
+            repeats = row[0] is before
+            before = row[0]
+            cells = zip(self.columns, row, strict=False)
+            yield tuple("" if repeats and column.merged else cell for column, cell in cells)
 
 
 @dataclass(frozen=True)
@@ -164,10 +230,23 @@ class Prose:
 
 @dataclass(frozen=True)
 class Item:
-    """The head of an item, and the lines that belong to it."""
+    """The head of an item, and the lines that belong to it.
+
+    `more` are other texts like its first line, which the page folds and others only count. The page alone has an
+    anchor, a hint, and `output`: what a server printed.
+    """
 
     head: Line
     lines: tuple[Line, ...]
+    more: tuple[Line, ...] = ()
+    anchor: str = ""
+    hint: str = ""
+    output: str = ""
+
+
+def more_like_it(item: Item) -> str:
+    """` (And 3 more like it.)`, or nothing."""
+    return f" (And {len(item.more)} more like it.)" if item.more else ""
 
 
 @dataclass(frozen=True)
@@ -177,17 +256,139 @@ class Items:
     items: tuple[Item, ...]
 
 
-Block: TypeAlias = Prose | Items | Table
+@dataclass(frozen=True)
+class Bar:
+    """From where to where, with the interval of its end; `verdict` is None for what is no change."""
+
+    start: float
+    end: float
+    low: float | None
+    high: float | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Named rows with a bar, or None, and its value as text. In a `joined` chart each begins where the last ended."""
+
+    title: str
+    label: str
+    scale: Scale
+    rows: tuple[tuple[str, Bar | None, ChangeCell | str], ...]
+    hint: str = ""
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot that the page's script draws from the page's data, by kind and place."""
+
+    kind: str
+    title: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Legend:
+    """An entry of a legend; `series` is its colour."""
+
+    name: str
+    series: int
+    sign: Literal["subject", "ceiling", "box", "cross"] = "subject"
+
+
+@dataclass(frozen=True)
+class Plots:
+    """Plots of one subject, which has this place in the page's data; `toggles` lets readers hide series."""
+
+    place: int
+    plots: tuple[Plot, ...]
+    legend: tuple[Legend, ...]
+    toggles: bool = False
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What all plots show: for each choice its name, its text, and the value and text of each option."""
+
+    choices: tuple[tuple[str, str, tuple[tuple[str, str], ...], str], ...]
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Figures or small tables, beside each other as far as there is room."""
+
+    blocks: tuple["BarChart | Table", ...]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks under a heading; `open` is None where they cannot be folded."""
+
+    title: Line
+    blocks: tuple["Block", ...]
+    open: bool | None = None
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Tabs:
+    """Blocks of which one choice is shown at a time, each with its title and a hint; `first` is shown first."""
+
+    name: str
+    choices: tuple[tuple[str, str, tuple["Block", ...]], ...]
+    first: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values; `brief` ones stand in columns."""
+
+    facts: tuple[tuple[str, str], ...]
+    brief: bool = True
+
+
+@dataclass(frozen=True)
+class Code:
+    """A text to be copied, such as a command."""
+
+    text: str
+    label: str
+
+
+Block: TypeAlias = Prose | Items | Table | BarChart | Plots | Choices | Panels | Fold | Tabs | Facts | Code
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a level from 1 to 3, a hint that belongs to it, and what stands below."""
+    """A heading of a level from 1 to 3, a hint that belongs to it, and what stands below.
+
+    For the page: its anchor; what stands beside its heading; a number for the table of contents.
+    """
 
     title: str
     blocks: tuple[Block, ...]
     hint: str = ""
     level: int = 2
+    anchor: str = ""
+    aside: Prose | Choices | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything on a page. Its `script` draws the plots from `data`, which is made into JSON."""
+
+    title: str
+    brand: str
+    about: str
+    facts: tuple[str, ...]
+    sections: tuple[Section, ...]
+    footer: str
+    data: object
+    script: str
+    notices: tuple[Line, ...] = ()
+    scales: tuple[Scale, ...] = ()
 
 
 def filled(*blocks: Block | None) -> Iterator[Block]:
@@ -198,3 +399,8 @@ def filled(*blocks: Block | None) -> Iterator[Block]:
                 pass
             case _:
                 yield block
+
+
+def refused(reasons: Iterable[str]) -> Prose:
+    """Why changes are refused, numbered from 1 as in `ChangeCell.note`."""
+    return Prose.of((f"[{number}] refused: {reason}" for number, reason in enumerate(reasons, 1)), "dim", listed=True)

@@ -32,6 +32,7 @@ __all__ = [
     "size",
     "spread",
     "too_few",
+    "with_spread",
 ]
 
 MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
@@ -98,6 +99,11 @@ def spread(estimate: Estimate) -> str:
     if 0 < half < 0.0005:
         return "±<0.1%"
     return f"±{half * 100:.1f}%" if half < 0.0995 else f"±{half * 100:.0f}%"
+
+
+def with_spread(estimate: Estimate) -> str:
+    """`91.0 k/s ±0.7%`."""
+    return f"{amount(estimate.value, estimate.unit)} {spread(estimate)}".rstrip()
 
 
 def chances(comparison: Comparison) -> str:

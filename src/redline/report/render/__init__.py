@@ -6,12 +6,10 @@ from typing import Protocol
 from redline.model import Report
 from redline.model.limits import LimitReport
 from redline.ports import Renderer
-from redline.report.render import markdown
+from redline.report.render import html, markdown
 from redline.report.render.csvfile import CsvRenderer
-from redline.report.render.html import HtmlRenderer
-from redline.report.render.html.limit_page import LimitHtmlRenderer
-from redline.report.sections.limit import limit_comment
-from redline.report.sections.run import run_comment
+from redline.report.sections.limit import limit_comment, limit_page
+from redline.report.sections.run import run_comment, run_page
 
 
 class LimitRenderer(Protocol):
@@ -28,6 +26,22 @@ class JsonRenderer:
     def render(self, report: Report | LimitReport) -> bytes:
         """The whole report; docs/reference/ has the schemas. The same report gives the same bytes."""
         return report.model_dump_json(indent=2).encode() + b"\n"
+
+
+class HtmlRenderer:
+    """Report -> one self-contained page."""
+
+    def render(self, report: Report) -> bytes:
+        """The whole page."""
+        return html.render(run_page(report))
+
+
+class LimitHtmlRenderer:
+    """LimitReport -> one self-contained page."""
+
+    def render(self, report: LimitReport) -> bytes:
+        """The whole page."""
+        return html.render(limit_page(report))
 
 
 class MarkdownRenderer:

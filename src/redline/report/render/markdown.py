@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from redline.report import format as fmt
 from redline.report.document import (
-    ChangeCell,
-    InvalidCell,
     Items,
     Line,
     Prose,
@@ -18,7 +16,9 @@ from redline.report.document import (
     ServerCell,
     Table,
     TableCell,
-    TextCell,
+    filled,
+    lines_of,
+    more_like_it,
 )
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
@@ -44,7 +44,7 @@ def _section(section: Section) -> Iterator[str]:
         yield f"{'#' * (section.level + 1)} {safe(section.title).strip()}"
     if section.hint:
         yield safe(section.hint).strip()
-    for block in section.blocks:
+    for block in filled(*section.blocks):
         match block:
             case Prose(listed=True):
                 yield "\n".join(f"- {_line(each)}" for each in block.lines)
@@ -52,7 +52,7 @@ def _section(section: Section) -> Iterator[str]:
                 yield from map(_line, block.lines)
             case Items():
                 yield "\n".join(
-                    f"- {': '.join(map(_line, (item.head, *item.lines[:1])))}"
+                    f"- {': '.join(map(_line, (item.head, *item.lines[:1])))}{more_like_it(item)}"
                     + "".join(f"\n  {_line(each)}" for each in item.lines[1:])
                     for item in block.items
                 )
@@ -65,12 +65,10 @@ def _table(table: Table) -> Iterator[str]:
         yield _line(table.title)
     lines = [f"| {' | '.join(safe(column.heading) for column in table.columns)} |"]
     lines.append(f"|{''.join('---:|' if column.align == 'right' else '---|' for column in table.columns)}")
-    for row in table.rows:
+    for row in table.shown_rows():
         missing = [""] * (len(table.columns) - len(row))
         lines.append(f"| {' | '.join([*map(_cell, row), *missing])} |")
     yield "\n".join(lines)
-    if table.reasons:
-        yield "\n".join(f"- \\[{number}\\] refused: {safe(reason)}" for number, reason in enumerate(table.reasons, 1))
 
 
 def _line(spans: Line) -> str:
@@ -79,16 +77,12 @@ def _line(spans: Line) -> str:
 
 def _cell(cell: TableCell) -> str:
     match cell:
-        case TextCell():
-            return "<br>".join(map(_line, cell.lines))
         case ServerCell():
             return _server(cell)
         case ScoreCell():
             return _score(cell)
-        case InvalidCell():
-            return f"✕ invalid: {safe(cell.reason)}"
-        case ChangeCell():
-            return safe(cell.in_full)
+        case _:
+            return "<br>".join(map(_line, lines_of(cell)))
 
 
 def _server(server: ServerCell) -> str:

@@ -11,7 +11,6 @@ from redline.model import Grade, Verdict
 from redline.report import format as fmt
 from redline.report.document import (
     ChangeCell,
-    InvalidCell,
     Items,
     Line,
     Look,
@@ -19,10 +18,13 @@ from redline.report.document import (
     ScoreCell,
     Section,
     ServerCell,
+    Span,
     Table,
     TableCell,
-    TextCell,
+    filled,
     line,
+    lines_of,
+    more_like_it,
 )
 
 COLOURS: dict[Look, str] = {
@@ -33,6 +35,8 @@ COLOURS: dict[Look, str] = {
     Grade.NOTE: "blue",
     Grade.WARN: "yellow",
     Grade.INVALID: "bold red",
+    "met": "green",
+    "missed": "red",
     "dim": "dim",
     "strong": "bold",
     "": "",
@@ -52,11 +56,11 @@ def render(sections: Iterable[Section], console: Console) -> Text:
         if section.title:
             hint = f"  {section.hint}" if section.hint else ""
             lines += _wrapped(_text(line((section.title, "strong"), (hint, "dim"))), console)
-        for block in section.blocks:
+        for block in filled(*section.blocks):
             if isinstance(block, Table):
                 grid, widths = grids[id(block)]
                 lines += grid.lines(widths)
-            else:
+            elif isinstance(block, Prose | Items):
                 lines += _prose(block, console)
     return Text("\n").join(lines)
 
@@ -68,7 +72,8 @@ def _prose(block: Prose | Items, console: Console) -> Iterator[Text]:
         return
     for item in block.items:
         yield from _wrapped(_text(item.head), console)
-        for each in item.lines:
+        first, *others = item.lines
+        for each in ((*first, Span(more_like_it(item))), *others):
             yield from _wrapped(_text(each), console, 2)
 
 
@@ -117,9 +122,10 @@ class _Grid:
         self._table = table
         self._brief = brief
         self._columns = [column for column in table.columns if column.place == "beside"]
-        self._rows = [self._placed(row, "beside") for row in table.rows]
-        self._above = [self._placed(row, "above") for row in table.rows]
-        self._below = [self._placed(row, "below") for row in table.rows]
+        rows = list(table.shown_rows())
+        self._rows = [self._placed(row, "beside") for row in rows]
+        self._above = [self._placed(row, "above") for row in rows]
+        self._below = [self._placed(row, "below") for row in rows]
         self._indent = 2 if any(self._above) else 0
         self._titles = tuple(column.heading for column in self._columns)
         left = any(isinstance(cell, ScoreCell) for row in table.rows for cell in row)
@@ -144,8 +150,6 @@ class _Grid:
         room = self._console.width - self._indent - first
         for start, end in _parts(others, room):
             yield from self._part([0, *range(start + 1, end + 1)], [first, *others[start:end]])
-        for number, reason in enumerate(self._table.reasons, 1):
-            yield from _wrapped(_text(line((f"[{number}] refused: {reason}", "dim"))), self._console, 2)
 
     def _placed(self, row: Sequence[TableCell], place: str) -> list[Text]:
         """The row's texts in the columns of that place."""
@@ -242,17 +246,14 @@ def _folded(title: str, width: int) -> str:
 
 def _cell(cell: TableCell, *, brief: bool) -> Text:
     match cell:
-        case TextCell():
-            return Text("\n").join(map(_text, cell.lines))
         case ServerCell():
             return _server(cell)
         case ScoreCell():
             return _score(cell, brief=brief)
-        case InvalidCell():
-            return _text(line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid: ", Grade.INVALID), cell.reason))
-        case ChangeCell():
-            text = f"{cell.brief} {cell.sign}" if brief and cell.brief else cell.in_full
-            return Text(_printable(text), COLOURS[cell.verdict or "dim"])
+        case ChangeCell() if brief and cell.brief:
+            return _text(line((f"{cell.brief} {cell.sign}", cell.verdict or "dim")))
+        case _:
+            return Text("\n").join(map(_text, lines_of(cell)))
 
 
 def _server(server: ServerCell) -> Text:

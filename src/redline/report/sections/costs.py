@@ -1,14 +1,40 @@
-"""Costs, effects and rankings as tables."""
+"""Costs and effects: tables of changes in every metric, and for the page bars."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from redline.model import CellReport, Metric, Place, Ranking, Report, Verdict
+from redline.model import CellReport, Metric, Report, Verdict
 from redline.report import format as fmt
-from redline.report.document import ChangeCell, Column, Line, Prose, Section, Table, TextCell, line, words
+from redline.report.document import (
+    Bar,
+    BarChart,
+    Block,
+    ChangeCell,
+    Column,
+    Fold,
+    Line,
+    Panels,
+    Prose,
+    Section,
+    Span,
+    Table,
+    Tabs,
+    TextCell,
+    key,
+    line,
+    refused,
+)
+from redline.report.scales import Scale, change_scale, percent_of
 from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards, refusals, steps, worth_showing
+from redline.report.sections.views import common_load
+from redline.suite.load_text import is_open
 
 _SHORT = (Metric.THROUGHPUT, Metric.P99)
+_OPEN_AT_MOST = 48
+"""So many numbers the page shows unfolded; of more, the first load is, and the others are a click away."""
+
+Numbers = Mapping[tuple[ServerPair, Workload], int]
+"""Under which number it is said why a comparison was refused."""
 
 
 def cost_summary(report: Report) -> Iterator[Section]:
@@ -22,8 +48,28 @@ def cost_sections(report: Report) -> Iterator[Section]:
     """What each server costs against its baseline, in every metric; nothing where the results say it all."""
     boards = cost_boards(report)
     if worth_showing(boards):
-        key = legend("Change against its own baseline, [95% interval in percent]", report.run.threshold)
-        yield Section("Cost against the baseline", (Prose((key,)), *_cost_tables(boards)))
+        text = legend("Change against its own baseline, [95% interval in percent]", report.run.threshold)
+        yield Section("Cost against the baseline", (Prose((text,)), *_cost_tables(boards)))
+
+
+def cost_page(report: Report) -> Iterator[Section]:
+    """The same for the page, with bars."""
+    boards = cost_boards(report)
+    if worth_showing(boards):
+        intro = (
+            *key(
+                "Each server's **change against its own baseline**, in percent, with the 95% interval. Sign and "
+                "colour are the verdict, "
+            ),
+            *signs(),
+            *key(
+                f", and the colour is stronger from 5% and from 15% on. Within {fmt.percent(report.run.threshold)}, "
+                "the shaded band, a difference is too small to matter. An arrow says that a bar or its interval goes "
+                "on."
+            ),
+        )
+        tabs = _tabs("cost", report, [("", boards)])
+        yield Section("Cost against the baseline", (Prose((intro,)), tabs), anchor="cost")
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
@@ -32,7 +78,22 @@ def effect_sections(report: Report) -> Iterator[Section]:
     if found:
         hint = "On throughput and p99; the other metrics are in the page and in the JSON."
         boards = [(board, step.title) for step in found for board in step.boards if board.metric in _SHORT]
-        yield Section("Effects", tuple(table for board, title in boards for table in board_tables(board, title)), hint)
+        yield Section("Effects", tuple(block for board, title in boards for block in board_tables(board, title)), hint)
+
+
+def effect_page(report: Report) -> Iterator[Section]:
+    """The same for the page, in every metric and with bars."""
+    questions = [(step.title, step.boards) for step in steps(report) if step.boards]
+    if questions:
+        intro = key("What **one step** costs each server, all else being equal: its change in percent, with the 95% ")
+        intro += (*key("interval. Signs: "), *signs())
+        yield Section("Effects", (Prose((intro,)), _tabs("effects", report, questions)), anchor="effects")
+
+
+def signs() -> Line:
+    """The verdicts with their signs."""
+    spans = (Span(f"{mark} {verdict}", verdict) for verdict, mark in fmt.MARKS.items())
+    return tuple(each for span in spans for each in (span, Span(" ")))[:-1]
 
 
 def legend(text: str, threshold: float) -> Line:
@@ -44,60 +105,61 @@ def legend(text: str, threshold: float) -> Line:
     return line((f"{text}: ", "dim"), *marks, ".")
 
 
-def _cost_tables(boards: Sequence[Board]) -> Iterator[Table]:
+def better(metric: Metric) -> str:
+    """`response time, less is better`."""
+    what = "response time, " if metric.value.startswith("p") else ""
+    return f"{what}{'more' if metric.higher_is_better else 'less'} is better"
+
+
+def _cost_tables(boards: Sequence[Board]) -> Iterator[Block]:
     if all(len(board.lines) == 1 for board in boards):
-        yield _one_pair(boards)
+        yield from _one_pair(boards)
         return
     for board in boards:
         yield from board_tables(board)
 
 
-def _one_pair(boards: Sequence[Board]) -> Table:
+def _one_pair(boards: Sequence[Board]) -> Iterator[Block]:
     """A line for each metric: there is but one server to speak of."""
     pair = boards[0].lines[0]
     reasons: dict[str, int] = {}
-    rows: list[tuple[TextCell | ChangeCell, ...]] = []
+    rows: list[tuple[str | ChangeCell, ...]] = []
     for board in boards:
         notes = {place: reasons.setdefault(why, len(reasons) + 1) for _, why, at in refusals(board) for place in at}
         found = (ChangeCell.of(board.found.get((pair, each)), notes.get((pair, each))) for each in boards[0].columns)
-        rows.append((words(fmt.label(board.metric)), *found))
+        rows.append((fmt.label(board.metric), *found))
     columns = (Column(""), *_columns(boards[0]))
-    return Table(columns, tuple(rows), line((pair.server, "strong"), f" vs {pair.against}"), tuple(reasons))
+    yield Table(columns, tuple(rows), line((pair.server, "strong"), f" vs {pair.against}"))
+    yield refused(reasons)
 
 
-def board_tables(board: Board, step: str = "") -> Iterator[Table]:
+def board_tables(board: Board, step: str = "") -> Iterator[Block]:
     """A table for each load, or one for few numbers; and why some comparisons were refused."""
     notes = tuple(refusals(board))
-    numbers = {place: number for number, _, places in notes for place in places}
-    parts = board.parts()
     against = f" against {board.against}" if board.against and board.against != board.lines[0].server else ""
-    label = fmt.label(board.metric)
-    for load, part in parts:
-        title = " · ".join(each for each in (step, f"{label}{against}", load) if each)
-        reasons = tuple(reason for _, reason, _ in notes) if part is parts[-1][1] else ()
-        yield board_table(part, numbers, line((title, "strong")), reasons, against=board.against)
+    for load, part in board.parts():
+        title = " · ".join(each for each in (step, f"{fmt.label(board.metric)}{against}", load) if each)
+        yield _table(part, _numbers(board), line((title, "strong")), against=board.against)
+    yield refused(reason for _, reason, _ in notes)
 
 
-def board_table(
-    board: Board,
-    numbers: dict[tuple[ServerPair, Workload], int],
-    title: Line = (),
-    reasons: tuple[str, ...] = (),
-    *,
-    against: str = "",
-) -> Table:
+def _numbers(board: Board) -> Numbers:
+    return {place: number for number, _, places in refusals(board) for place in places}
+
+
+def _table(board: Board, numbers: Numbers, title: Line = (), *, against: str = "") -> Table:
     """A row for each pair of servers, a column for each workload; settings are shown where they vary."""
     has_settings = any(pair.setting for pair in board.lines)
     rows = (
         (
-            *((words(pair.setting),) if has_settings else ()),
+            *((pair.setting,) if has_settings else ()),
             _name(pair, against=bool(against)),
             *(ChangeCell.of(board.found.get((pair, each)), numbers.get((pair, each))) for each in board.columns),
         )
         for pair in board.lines
     )
     settings = (Column("setting", place="above"),) if has_settings else ()
-    return Table((*settings, Column("server"), *_columns(board)), tuple(rows), title, reasons)
+    return Table((*settings, Column("server"), *_columns(board)), tuple(rows), title, look="tiles")
 
 
 def _columns(board: Board) -> Iterator[Column]:
@@ -112,60 +174,98 @@ def _name(pair: ServerPair, *, against: bool) -> TextCell:
     return TextCell((line((pair.server, "strong"), (other, "dim")),))
 
 
-def ranking_sections(report: Report) -> Iterator[Section]:
-    """A table for each load and setting, with a column for each scenario: servers in their order with their ranks."""
-    if not report.rankings:
-        return
+def _tabs(name: str, report: Report, questions: Sequence[tuple[str, tuple[Board, ...]]]) -> Tabs:
+    """A tab for each metric, with a part for each question that has a title."""
     cells = {cell.cell_id: cell for cell in report.cells}
-    alike: dict[tuple[str, str, str], list[Ranking]] = {}
-    for ranking in report.rankings:
-        alike.setdefault((ranking.load, ranking.setting, ranking.metric), []).append(ranking)
-    tables = (_ranking_table(found, cells) for found in alike.values())
-    loads = dict.fromkeys(ranking.load for ranking in report.rankings)
-    missing = (
-        f"Not ranked, without a valid measurement or interval: {', '.join(left_out)}."
-        for load in loads
-        if (left_out := unranked(report, load))
-    )
-    yield Section("Ranking", (*tables, Prose.of(missing)))
+    boards = [board for _, found in questions for board in found]
+    choices = []
+    metrics = [metric for metric in Metric if any(board.metric is metric for board in boards)]
+    for metric in metrics:
+        blocks: list[Block] = []
+        for title, found in questions:
+            for board in found:
+                if board.metric is metric:
+                    made = tuple(_board_blocks(board, cells, report.run.threshold, title))
+                    blocks += [Fold(line(title), made)] if title else made
+        choices.append((fmt.label(metric), better(metric), tuple(blocks)))
+    return Tabs(name, tuple(choices), metrics.index(_first(report, boards, cells)))
 
 
-def _ranking_table(rankings: Sequence[Ranking], cells: dict[str, CellReport]) -> Table:
-    first = rankings[0]
-    columns = [[_place(ranking, place, cells) for place in ranking.places] for ranking in rankings]
-    depth = max(map(len, columns))
-    rows = (tuple(column[at] if at < len(column) else words() for column in columns) for at in range(depth))
-    title = " · ".join(part for part in (fmt.label(first.metric), first.load, first.setting) if part)
-    return Table(tuple(Column(each.scenario) for each in rankings), tuple(rows), line((title, "strong")))
+def _first(report: Report, boards: Sequence[Board], cells: Mapping[str, CellReport]) -> Metric:
+    """The p99 where all loads are open, else the metric by which servers are ranked when all rankings are by it.
+
+    In an open load the throughput is the schedule's and not the server's. Shares of a capacity have no rankings.
+    """
+    metrics = [board.metric for board in boards]
+    if Metric.P99 in metrics and all(is_open(cell.load_text) for board in boards for cell in _shown(board, cells)):
+        return Metric.P99
+    ranked = {ranking.metric for ranking in report.rankings}
+    return next((metric for metric in metrics if ranked == {metric}), metrics[0])
 
 
-def _place(ranking: Ranking, place: Place, cells: dict[str, CellReport]) -> TextCell:
-    value = f"{fmt.amount(place.estimate.value, place.estimate.unit)} {fmt.spread(place.estimate)}".rstrip()
-    name = server_in(ranking, place, cells)
-    return TextCell((line(f"{rank_text(ranking, place)} ", (name, "strong"), f" {value}"),))
+def _board_blocks(board: Board, cells: Mapping[str, CellReport], threshold: float, title: str) -> Iterator[Block]:
+    """One metric of one question: what it is at a glance, bars and numbers for each load, and what was refused."""
+    scale, numbers, parts = change_scale(board.found.values(), threshold), _numbers(board), board.parts(_OPEN_AT_MOST)
+    name = fmt.label(board.metric) + (f" against {board.against}" if board.against and not title else "")
+    if len(parts) > 1:
+        glance = line((f"{name}: change at a glance", "dim"))
+        yield replace(_table(board, numbers, glance, against=board.against), brief=True)
+    for at, (load, part) in enumerate(parts):
+        caption = line((f"{name}{f', {load}' if load else ''}: change in percent, [95% interval]", "dim"))
+        blocks = (*_settings(part, scale, numbers, load), _table(part, numbers, caption, against=board.against))
+        is_shown = len(board.found) <= _OPEN_AT_MOST or (not title and at == 0)
+        heading = load_line(load, _shown(part, cells))
+        yield from [Fold(heading, blocks, is_shown if len(parts) > 1 else None)] if load else blocks
+    yield refused(f"{reason} ({_where(places)})" for _, reason, places in refusals(board))
 
 
-def rank_text(ranking: Ranking, place: Place) -> str:
-    """`2`, or `2=` when others share the rank."""
-    shared = sum(other.rank == place.rank for other in ranking.places) > 1
-    return f"{place.rank}=" if shared else str(place.rank)
+def load_line(load: str, cells: Iterable[CellReport]) -> Line:
+    """`saturate  closed, 64 users`, a heading."""
+    return line(load, (f" {common_load(cells)}", "dim"))
 
 
-def server_in(ranking: Ranking, place: Place, cells: dict[str, CellReport]) -> str:
-    """The server without what the ranking's setting says of it."""
-    if place.cell_id not in cells:
-        return place.cell_id
-    said = set(re.split(r"[,\s]+", ranking.setting))
-    name, *tokens = cells[place.cell_id].server.split("+")
-    return "+".join([name, *(token for token in tokens if token not in said)])
+def _shown(board: Board, cells: Mapping[str, CellReport]) -> Iterator[CellReport]:
+    """Both sides of every comparison, as far as they are in the report."""
+    for found in board.found.values():
+        yield from (cells[one] for one in (found.cell_id, found.baseline_id) if one in cells)
 
 
-def unranked(report: Report, load: str) -> tuple[str, ...]:
-    """The slugs of subjects under this load that stand in no ranking, though others of their scenario do."""
-    ranked = {place.cell_id for ranking in report.rankings for place in ranking.places}
-    scenarios = {ranking.scenario for ranking in report.rankings if ranking.load == load}
-    return tuple(
-        cell.slug
-        for cell in report.cells
-        if cell.load == load and cell.scenario in scenarios and cell.role == "subject" and cell.cell_id not in ranked
-    )
+def _settings(board: Board, scale: Scale, numbers: Numbers, load: str) -> Iterator[Block]:
+    for setting in board.settings:
+        panels = Panels(tuple(_charts(board, setting, scale, numbers, load)))
+        yield Fold(line(setting), (panels,)) if setting else panels
+
+
+def _charts(board: Board, setting: str, scale: Scale, numbers: Numbers, load: str) -> Iterator[BarChart]:
+    """The bars of each column, one for each server; of a server that stands alone, one chart for all columns."""
+    pairs = board.of_setting(setting)
+
+    def chart(title: str, rows: Iterable[tuple[str, ServerPair, Workload]]) -> BarChart:
+        label = f"Bars of {', '.join(filter(None, (title, load, setting)))}: the numbers stand in the table below"
+        return BarChart(title, label, scale, tuple(_bar(board, *row, numbers) for row in rows))
+
+    if len(pairs) == 1:
+        yield chart(pairs[0].server, ((board.title_of(each), pairs[0], each) for each in board.columns))
+        return
+    for column in board.columns:
+        yield chart(board.title_of(column), ((pair.server, pair, column) for pair in pairs))
+
+
+def _bar(
+    board: Board, name: str, pair: ServerPair, column: Workload, numbers: Numbers
+) -> tuple[str, Bar | None, ChangeCell]:
+    found = board.found.get((pair, column))
+    change = ChangeCell.of(found, numbers.get((pair, column)))
+    if found is None or found.ratio is None:
+        return name, None, change
+    low, high = (None if end is None else percent_of(end) for end in (found.ratio.low, found.ratio.high))
+    return name, Bar(0.0, percent_of(found.ratio.value), low, high, found.verdict), change
+
+
+def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:
+    """The places in words; the first few of many."""
+    named = [
+        " ".join(part for part in (pair.server, pair.setting, column.scenario, column.load) if part)
+        for pair, column in places
+    ]
+    return "; ".join(named[:4]) + (f"; and {len(named) - 4} more" if len(named) > 4 else "")

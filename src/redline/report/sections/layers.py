@@ -1,15 +1,36 @@
-"""Waterfalls as tables: what each layer adds to the one below it, and all of them at once."""
+"""Waterfalls: what each layer adds to the one below it, and all of them at once, as tables and as bars."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from redline.model import Comparison, Estimate, Layer, Metric, Report, Waterfall
+from redline.model import CellReport, Comparison, Estimate, Layer, Metric, Report, Waterfall
 from redline.report import format as fmt
-from redline.report.document import ChangeCell, Column, Section, Table, TextCell, line, words
+from redline.report.document import (
+    Bar,
+    BarChart,
+    Block,
+    ChangeCell,
+    Column,
+    Fold,
+    Line,
+    Panels,
+    Prose,
+    Section,
+    Table,
+    TableCell,
+    key,
+    line,
+    refused,
+    words,
+)
+from redline.report.scales import Scale, amount_scale
+from redline.report.sections.costs import better, load_line, signs
 
 ALL_LAYERS = "all layers"
 _US = 1e3
+_Cells = Mapping[tuple[str, str, str], CellReport]
+"""Subjects by server, scenario and load."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +77,111 @@ def layer_sections(report: Report, *, percent: bool) -> Iterator[Section]:
     """A table for each chain, scenario and load; `percent` adds the change in CPU time in percent."""
     if report.layers:
         hint = "What each adds to the one below it, [95% interval], and all of them: the last compared with the first."
-        tables = (layer_table(waterfall_lines(fall), percent=percent) for fall in report.layers)
-        yield Section("Layers", tuple(tables), hint)
+        blocks: list[Block] = []
+        for view in map(waterfall_lines, report.layers):
+            title = line((f"{view.chain} · {view.fall.scenario} · {view.fall.load}", "strong"))
+            blocks += [_table(view, title, percent=percent), refused(view.notes)]
+        yield Section("Layers", tuple(blocks), hint)
 
 
-def layer_table(view: WaterfallLines, *, percent: bool) -> Table:
+def layer_page(report: Report) -> Iterator[Section]:
+    """The same for the page, by load and with bars; nothing where no baseline has one itself."""
+    cells = {(cell.server, cell.scenario, cell.load): cell for cell in report.cells if cell.role == "subject"}
+    by_load: dict[str, list[WaterfallLines]] = {}
+    for fall in report.layers:
+        by_load.setdefault(fall.load, []).append(waterfall_lines(fall))
+    folds = [
+        Fold(
+            load_line(load, [cell for view in views for cell in _shown(view.fall, cells)]),
+            tuple(block for view in views for block in _blocks(view, cells)),
+            at == 0 if len(by_load) > 1 else None,
+        )
+        for at, (load, views) in enumerate(by_load.items())
+    ]
+    intro = (
+        *key(
+            "What **each layer adds** to the one below it, and **all of them together**: the last server "
+            "compared with the first, not the steps multiplied. A bar begins where the one above ends; the "
+            "whisker is the 95% interval of the step. Signs: "
+        ),
+        *signs(),
+    )
+    if folds:
+        yield Section("Layers", (Prose((intro,)), *folds), anchor="layers")
+
+
+def _blocks(view: WaterfallLines, cells: _Cells) -> Iterator[Block]:
+    heading = line(view.fall.scenario, (f" {view.chain}", "dim"))
+    panels = Panels(tuple(_chart(view, metric, cells) for metric in view.metrics))
+    caption = line(("change against the layer below, [95% interval]", "dim"))
+    yield Fold(heading, (panels, _table(view, caption, percent=True), refused(view.notes)))
+
+
+def _table(view: WaterfallLines, title: Line, *, percent: bool) -> Table:
     """What the chain begins with, then a row for each layer, then all of them."""
     fall, rates = view.fall, Metric.THROUGHPUT in view.metrics
     names = [*(["throughput"] if rates else []), "CPU per request", *(["the same in percent"] if percent else [])]
     bases = [base_text(fall.base_throughput)] if rates else []
     bases += [base_text(fall.base_cpu), *([""] if percent else [])]
-    rows: list[tuple[TextCell | ChangeCell, ...]] = [(words(fall.base, look="strong"), *map(words, bases))]
+    rows: list[tuple[TableCell, ...]] = [(words(fall.base, look="strong"), *bases)]
     for each in view.lines:
         changes = [*([each.throughput] if rates else []), each.cpu, *([each.cpu_share] if percent else [])]
         rows.append((words(each.name, look="strong"), *changes))
     columns = (Column("layer"), *(Column(name, "right") for name in names))
-    title = line((f"{view.chain} · {fall.scenario} · {fall.load}", "strong"))
-    return Table(columns, tuple(rows), title, view.notes)
+    return Table(columns, tuple(rows), title, look="tiles", total=True)
+
+
+def _shown(fall: Waterfall, cells: _Cells) -> Iterator[CellReport]:
+    for slug in (fall.base, *(step.server for step in fall.steps)):
+        if cell := cells.get((slug, fall.scenario, fall.load)):
+            yield cell
+
+
+def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
+    """What the chain begins with, each layer from where the one below it ends, and the whole."""
+    fall, throughput = view.fall, metric is Metric.THROUGHPUT
+    base = fall.base_throughput if throughput else fall.base_cpu
+    whole = _bar(fall.whole, metric, base)
+    bars = [
+        Bar(0.0, base.value, base.low, base.high, None) if base else None,
+        *(_bar(layer, metric, _estimate(cells, layer.against, fall, metric)) for layer in fall.steps),
+        Bar(0.0, whole.end, whole.low, whole.high, None) if whole else None,
+    ]
+    names = (fall.base, *(each.name for each in view.lines))
+    values: tuple[ChangeCell | str, ...] = (
+        base_text(base),
+        *(each.throughput if throughput else each.cpu for each in view.lines),
+    )
+    label = f"Waterfall of {fmt.label(metric)}, {fall.scenario}: the numbers stand in the table below"
+    rows = tuple(zip(names, bars, values, strict=True))
+    return BarChart(fmt.label(metric), label, waterfall_scale(bars, metric.unit), rows, better(metric), joined=True)
+
+
+def waterfall_scale(bars: Iterable[Bar | None], unit: str) -> Scale:
+    """From zero to the longest bar, and not much farther to the ends of intervals."""
+    shown = [bar for bar in bars if bar]
+    longest = [max(bar.start, bar.end) for bar in shown]
+    return amount_scale(longest, [bar.high for bar in shown if bar.high is not None], unit)
+
+
+def _estimate(cells: _Cells, slug: str, fall: Waterfall, metric: Metric) -> Estimate | None:
+    cell = cells.get((slug, fall.scenario, fall.load))
+    return cell.estimates.get(metric) if cell and cell.valid else None
+
+
+def _bar(layer: Layer, metric: Metric, below: Estimate | None) -> Bar | None:
+    """From the value of what stands below it to where its change leads."""
+    compared = layer.throughput if metric is Metric.THROUGHPUT else layer.cpu
+    if below is None or compared is None or compared.ratio is None:
+        return None
+    change = compared.ratio if metric is Metric.THROUGHPUT else layer.cpu_ns
+    if change is None:
+        return None
+    value, low, high = (
+        None if end is None else below.value * end if metric is Metric.THROUGHPUT else below.value + end
+        for end in (change.value, change.low, change.high)
+    )
+    return None if value is None else Bar(below.value, value, low, high, compared.verdict)
 
 
 def name_of(layer: Layer) -> str:
@@ -85,9 +194,7 @@ def name_of(layer: Layer) -> str:
 
 def base_text(estimate: Estimate | None) -> str:
     """What a chain begins with: `96.0 k/s ±0.7%`."""
-    if estimate is None:
-        return "not measured"
-    return f"{fmt.amount(estimate.value, estimate.unit)} {fmt.spread(estimate)}".rstrip()
+    return fmt.with_spread(estimate) if estimate else "not measured"
 
 
 def _line(name: str, layer: Layer, numbers: dict[str, int]) -> LayerLine:
@@ -126,9 +233,3 @@ def _signed(value: float, places: int) -> str:
     if not any(digit in "123456789" for digit in text):
         return text
     return ("+" if value > 0 else "\u2212") + text
-
-
-def each_load(falls: tuple[Waterfall, ...]) -> Iterator[tuple[str, tuple[WaterfallLines, ...]]]:
-    """The waterfalls by load, in the order of the report."""
-    for load in dict.fromkeys(fall.load for fall in falls):
-        yield load, tuple(waterfall_lines(fall) for fall in falls if fall.load == load)

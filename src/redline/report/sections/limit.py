@@ -6,10 +6,39 @@ from redline.model import Finding, FindingKind, Grade
 from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitProbe, LimitReport, LimitStart
 from redline.quantities import duration, percent, rate, significant
 from redline.report import format as fmt
-from redline.report.document import Column, Line, Prose, Section, Table, TextCell, filled, line, words
-from redline.report.sections.parts import machine_line, repeat_section, skipped_section
+from redline.report.document import (
+    Block,
+    Code,
+    Column,
+    Facts,
+    Fold,
+    Legend,
+    Line,
+    Page,
+    Plot,
+    Plots,
+    Prose,
+    Section,
+    Span,
+    Strip,
+    Table,
+    TableCell,
+    TextCell,
+    filled,
+    key,
+    line,
+    words,
+)
+from redline.report.scales import Scale, rate_scale
+from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
+from redline.report.sections.parts import machine_facts, machine_line, repeat_section, skipped_section
 
 _PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
+
+_COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
+"""As the page's script has them."""
+_UNFOLDED = 3
+"""So many cells the page shows unfolded."""
 
 
 def limit_summary(report: LimitReport) -> tuple[Section, ...]:
@@ -48,7 +77,7 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
 
 def _cell_summary(cell: CellLimit, name: str) -> Section:
     rows = (
-        (*_numbers(each), words("not the server" if each.client else "hopeless" if each.hopeless else ""))
+        (*_numbers(each), "not the server" if each.client else "hopeless" if each.hopeless else "")
         for each in sorted(cell.probes, key=lambda probe: probe.rate_per_s)
     )
     return Section(
@@ -56,12 +85,12 @@ def _cell_summary(cell: CellLimit, name: str) -> Section:
     )
 
 
-def _numbers(probe: LimitProbe) -> Iterator[TextCell]:
-    yield words(rate_text(probe.rate_per_s))
-    yield words(rate_text(probe.answered_per_s))
+def _numbers(probe: LimitProbe) -> Iterator[TableCell]:
+    yield TextCell(((Span(rate_text(probe.rate_per_s), "", probe.recording),),))
+    yield rate_text(probe.answered_per_s)
     for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns):
-        yield words(time_text(ns))
-    yield words(fmt.integer(probe.errors))
+        yield time_text(ns)
+    yield fmt.integer(probe.errors)
 
 
 def _lines(cell: CellLimit) -> Iterator[Line]:
@@ -99,37 +128,170 @@ def _answer(limit: LimitAnswer) -> str:
     return text + ("" if limit.decided else "; wider than the goal: more or longer probes would narrow it")
 
 
-def answers_table(report: LimitReport) -> Table:
-    """A row for each set of objectives of each cell."""
+def limit_page(report: LimitReport) -> Page:
+    """The whole page of a search."""
+    machine = report.environment
+    scale = rate_scale(_rates(report.cells), "rates")
+    intro = (
+        *key(
+            "From the highest rate that met the objectives to the lowest that missed them: **the limit is in "
+            "between**. A ring marks the knee, from where on a higher rate costs more response time than it "
+            f"gives throughput. The goal was ±{percent(report.precision)}."
+        ),
+    )
+    none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
+    answers = Section("Answers", tuple(filled(Prose((intro,)), none, answers_table(report, scale))), anchor="answers")
+    repeat = (
+        Code(report.command, "Command"),
+        Facts((("seed", str(report.seed)), *machine_facts(machine))),
+        *((Fold(line("The suite"), (Code(report.suite_text, "Suite"),), open=False),) if report.suite_text else ()),
+    )
+    return Page(
+        title=title(report),
+        brand="Redline, the breaking point",
+        about=report.about,
+        facts=(
+            fmt.instant(report.started_unix_ns),
+            fmt.count(sum(len(cell.probes) for cell in report.cells), "probe"),
+            machine_line(machine),
+            f"kernel {machine.kernel}",
+            f"seed {report.seed}",
+            f"redline {machine.redline}",
+        ),
+        sections=(
+            answers,
+            _curves(report),
+            *skipped_section(report.skipped),
+            Section("Repeat this search", repeat, anchor="repeat"),
+        ),
+        footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
+        "another start may have another limit.",
+        data=payload(report.cells),
+        script="limit.js",
+        scales=(scale,) if scale else (),
+    )
+
+
+def _rates(cells: Sequence[CellLimit]) -> Iterator[float]:
+    for cell in cells:
+        for answer in cell.limits:
+            yield from (each for each in (answer.passed_per_s, answer.failed_per_s) if each is not None)
+        if cell.knee is not None:
+            yield cell.knee.rate_per_s
+
+
+def _curves(report: LimitReport) -> Section:
+    """For the page: what is known of each cell, its curve and overload test, and its probes."""
+    intro = (
+        *key(
+            "Each point is what the probes of one rate saw together; a percentile that fewer than ten responses "
+            "lie beyond is not shown. Crosses are rates that the server **did not keep up with**: their times "
+            "grow for as long as the load lasts. Shaded are the answers. An overload test offers a rate that the "
+            "server keeps up with, then more than its capacity, then the first rate again."
+        ),
+    )
+    folds = (
+        Fold(
+            line((cell.slug, "strong"), f" · {cell.scenario}", (f" {cell.load}", "dim")),
+            tuple(_cell_blocks(cell, place)),
+            place == 0 if len(report.cells) > _UNFOLDED else None,
+            f"cell-{place}",
+        )
+        for place, cell in enumerate(report.cells)
+    )
+    return Section("Curves and overload tests", (Prose((intro,)), *folds), anchor="curves")
+
+
+def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
+    if facts := tuple(facts_of(cell)):
+        yield Facts(facts, brief=False)
+    if percentiles := known_percentiles(cell):
+        yield Plots(place, tuple(_plots(cell)), tuple(_legend(cell, percentiles)))
+    if cell.probes:
+        probes = sorted(cell.probes, key=lambda probe: probe.rate_per_s)
+        rows = tuple((*_numbers(each), f"{each.seconds:.1f} s", probe_note(each)) for each in probes)
+        columns = (*_PROBE_COLUMNS, Column("length", "right"), Column(""))
+        unused = frozenset(at for at, each in enumerate(probes) if each.client)
+        name = line(fmt.count(len(probes), "probe"))
+        yield Fold(name, (Table(columns, rows, muted=unused),), open=False)
+
+
+def _plots(cell: CellLimit) -> Iterator[Plot]:
+    yield Plot(
+        "curve",
+        "Response time against answered rate",
+        f"Response time against answered requests per second of {cell.slug}: p50, p90, p99 and p99.9; "
+        "every number stands in the table of probes",
+    )
+    if cell.beyond:
+        for kind, what in (
+            ("rate", "offered (dashed), answered and wrong, per second, over time"),
+            ("latency", "p50 and p99 of response time over time"),
+        ):
+            text = f"Overload test: {what}"
+            overload = f"before, during and after an overload of {rate(cell.beyond.overload_per_s)}"
+            yield Plot(kind, text, f"{text}, {cell.slug}: {overload}")
+
+
+def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
+    for name in percentiles:
+        yield Legend(name, _COLOURS[name])
+    yield Legend("did not keep up", 0, "cross")
+    for place, answer in enumerate(cell.limits):
+        if answer.passed_per_s is not None and answer.failed_per_s is not None:
+            yield Legend(answer.name, band_colour(place), "box")
+
+
+def probe_note(probe: LimitProbe) -> str:
+    """What there is to say of a probe beside its numbers."""
+    phase = {"search": "", "curve": "for the curve", "confirm": "to confirm"}[probe.phase]
+    state = "hopeless: ended early" if probe.hopeless else "did not keep up" if probe.overloaded else ""
+    client = f"not the server: {probe.client}" if probe.client else ""
+    start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
+    return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
+
+
+def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
+    """A row for each set of objectives of each cell. With a scale each row has a picture, and names are links."""
     several = len({cell.scenario for cell in report.cells}) > 1
     columns = (
-        Column("server"),
+        Column("server", merged=True),
         Column("objectives"),
         Column("met up to", "right"),
         Column("missed from", "right"),
         Column(""),
-        Column("knee", "right"),
+        Column("knee", "right", merged=True),
+        *((Column("", scale=scale),) if scale else ()),
     )
-    return Table(columns, tuple(row for cell in report.cells for row in _answer_rows(cell, several=several)))
+    rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, scale, several=several))
+    return Table(columns, tuple(rows), look="answers")
 
 
-def _answer_rows(cell: CellLimit, *, several: bool) -> Iterator[tuple[TextCell, ...]]:
-    name = TextCell((line((cell.slug, "strong")), *((line(cell.scenario),) if several else ())))
+def _answer_rows(cell: CellLimit, place: int, scale: Scale | None, *, several: bool) -> Iterator[tuple[TableCell, ...]]:
+    slug = Span(cell.slug, "strong", f"#cell-{place}" if scale else "")
+    name = TextCell(((slug,), *((line(cell.scenario),) if several else ())))
     knee = words(rate_text(cell.knee.rate_per_s) if cell.knee else "")
     if not cell.limits:
-        yield name, words(), words(), words(), words(ending_text(cell)), knee
-    for place, answer in enumerate(cell.limits):
+        yield name, "", "", "", ending_text(cell), knee, *(("",) if scale else ())
+    for at, answer in enumerate(cell.limits):
         conditions = ", ".join(answer.conditions)
         yield (
-            words() if place else name,
+            name,
             words(answer.name, conditions if conditions != answer.name else ""),
-            words(rate_text(answer.passed_per_s)),
-            words(rate_text(answer.failed_per_s)),
+            rate_text(answer.passed_per_s),
+            rate_text(answer.failed_per_s),
             words(
                 half_width(answer), method_text(answer), "" if answer.decided else "wider than the goal", answer.reason
             ),
-            words() if place else knee,
+            knee,
+            *((_strip(cell, answer, scale, band_colour(at)),) if scale else ()),
         )
+
+
+def _strip(cell: CellLimit, answer: LimitAnswer, scale: Scale, colour: int) -> Strip:
+    """Where the limit is; a ring marks the knee."""
+    knee = cell.knee.rate_per_s if cell.knee else None
+    return Strip(scale, "span", knee, answer.passed_per_s, answer.failed_per_s, series=colour)
 
 
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:

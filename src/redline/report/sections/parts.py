@@ -1,10 +1,12 @@
 """Sections that several kinds of report have: what was skipped, and how to repeat what was done."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from redline.model import Environment, Skipped
 from redline.report import format as fmt
-from redline.report.document import Item, Items, Prose, Section, line
+from redline.report.document import Item, Items, Prose, Section, filled, line
+
+_SHARES = ("steal_share", "busy_share")
 
 
 def machine_line(machine: Environment) -> str:
@@ -12,15 +14,34 @@ def machine_line(machine: Environment) -> str:
     return f"{machine.cpu_model or 'unknown CPU'}, {machine.cores} core{'' if machine.cores == 1 else 's'}"
 
 
-def skipped_section(skipped: Iterable[Skipped]) -> Iterator[Section]:
+def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
+    """Each fact of the environment with a name and a text; what is not known is `unknown`."""
+    for name in Environment.model_fields:
+        value = getattr(machine, name)
+        if value is None or value in ("", ()):
+            text = "cores not fixed" if name.endswith("_cpus") else "unknown"
+        elif name.endswith("_bytes"):
+            text = fmt.size(value)
+        elif name in _SHARES:
+            text = fmt.percent(value)
+        elif isinstance(value, bool):
+            text = "on" if value else "off"
+        elif name == "port_range":
+            text = f"{value[0]} to {value[1]}"
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        yield name.removesuffix("_bytes").replace("_", " "), text
+
+
+def skipped_section(skipped: Sequence[Skipped], key: str = "") -> Iterator[Section]:
     """Each reason with its cells; nothing where nothing was skipped."""
     reasons: dict[str, list[str]] = {}
     for skip in skipped:
         reasons.setdefault(skip.reason, []).append(skip.slug)
     items = (Item(line(reason), (line((", ".join(slugs), "dim")),)) for reason, slugs in reasons.items())
     if reasons:
-        count = fmt.count(sum(map(len, reasons.values())), "cell")
-        yield Section(f"Skipped: {count}", (Items(tuple(items)),))
+        blocks = filled(Prose.of([key], "dim"), Items(tuple(items)))
+        yield Section(f"Skipped: {fmt.count(len(skipped), 'cell')}", tuple(blocks), anchor="skipped")
 
 
 def repeat_section(machine: Environment, command: str, *before: str) -> Section:

@@ -1,27 +1,50 @@
 """The report of a run as sections: its results by scenario and load, costs, layers, findings, and how to repeat it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from redline.findings import REASSURING
 from redline.model import SHOWN, CellReport, Comparison, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
+    Block,
+    Code,
     Column,
+    Facts,
+    Fold,
     InvalidCell,
     Item,
     Items,
+    Line,
+    Page,
     Prose,
     ScoreCell,
     Section,
     ServerCell,
+    Span,
+    Strip,
     Table,
     TableCell,
     filled,
+    key,
     line,
+    words,
 )
-from redline.report.sections.costs import cost_sections, cost_summary, effect_sections, legend, ranking_sections
-from redline.report.sections.layers import layer_sections
-from redline.report.sections.parts import machine_line, repeat_section, skipped_section
+from redline.report.scales import Scale, ratio_scale, value_scale
+from redline.report.sections.costs import (
+    better,
+    cost_page,
+    cost_sections,
+    cost_summary,
+    effect_page,
+    effect_sections,
+    legend,
+)
+from redline.report.sections.layers import layer_page, layer_sections
+from redline.report.sections.measured import measured
+from redline.report.sections.parts import machine_facts, machine_line, repeat_section, skipped_section
+from redline.report.sections.plots import payload, plots_section
+from redline.report.sections.ranking import ranking_page, ranking_sections
 from redline.report.sections.trials import lone_rounds, precision_text, warm_ups
 from redline.report.sections.views import (
     BuildLine,
@@ -37,6 +60,11 @@ from redline.report.sections.views import (
     tally,
     weighed_findings,
 )
+
+_UNFOLDED = 6
+"""So many groups of cells the page shows unfolded: a page of more is read by looking one up."""
+_DRAWN_EACH = 200
+"""So many cells have a picture beside each value; of a larger study the costs draw the same."""
 
 
 def run_summary(report: Report) -> Iterator[Section]:
@@ -77,22 +105,124 @@ def run_comment(report: Report) -> Iterator[Section]:
     yield repeat_section(machine, run.command, f"Servers: {names}" if names else "")
 
 
+def run_page(report: Report) -> Page:
+    """The whole page of a run."""
+    run, machine = report.run, report.environment
+    scales = _ratio_scales(report)
+    commit, plus, dirty = machine.commit.partition("+")
+    version = f"redline {machine.redline}" + (f" ({commit[:10]}{plus}{dirty})" if commit else "")
+    done = f"{run.trials_done} of {run.trials_planned} trials"
+    incomplete = line(
+        ("! This run is not complete: ", Grade.WARN),
+        f"{done} were measured. redline run --resume continues where it stopped.",
+    )
+    sections = (
+        *layer_page(report),
+        *cost_page(report),
+        *effect_page(report),
+        *ranking_page(report),
+        _results_section(report, scales),
+        *_findings(report, page=True),
+        plots_section(report),
+        *skipped_section(report.skipped, "These cells were selected and not run."),
+        measured(report),
+        _repeat(report),
+    )
+    return Page(
+        title=run.suite,
+        brand="Redline",
+        about=run.about,
+        facts=(
+            fmt.instant(run.started_unix_ns),
+            done,
+            machine_line(machine),
+            f"kernel {machine.kernel}",
+            f"seed {run.seed}",
+            version,
+        ),
+        notices=(
+            *((line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()),
+            *(() if run.complete else (incomplete,)),
+        ),
+        sections=sections,
+        footer="Response time runs from when a request was due; service time from when it was written. "
+        "Intervals hold the true value with 95% confidence, given these trials on this machine.",
+        data=payload(report),
+        script="page.js",
+        scales=tuple(scales.values()),
+    )
+
+
 def _results(report: Report) -> Iterator[Section]:
-    compared, metrics = comparisons_by_cell(report), shown_metrics(report)
-    colours = {server: place for place, server in enumerate(servers(report))}
-    for group in groups(report):
+    for group, table in _result_tables(report, {}, drawn=False):
         notes = Prose.of(_notes(group), "dim")
-        yield Section(
-            group.title, tuple(filled(result_table(group, colours, compared, metrics), notes)), group.load_text
-        )
-    key = (
+        yield Section(group.title, tuple(filled(table, notes)), group.load_text)
+    signs = (
         (legend("Under each value its ratio to the baseline, with the 95% interval", report.run.threshold),)
-        if compared
+        if report.comparisons
         else ()
     )
-    more = Prose.of((*caveat_texts(report), *(f"{text}." for text in lone_rounds(report))), "dim")
-    if blocks := tuple(filled(Prose(key), more)):
+    if blocks := tuple(filled(Prose(signs), _remarks(report))):
         yield Section("", blocks)
+
+
+def _remarks(report: Report) -> Prose:
+    """What to know of some comparisons."""
+    return Prose.of((*caveat_texts(report), *(f"{text}." for text in lone_rounds(report))), "dim")
+
+
+def _results_section(report: Report, scales: Mapping[Metric, Scale]) -> Section:
+    """For the page: a table for each group, with a picture of each ratio; where nothing is compared, of each value."""
+    drawn = not scales or len(report.cells) <= _DRAWN_EACH
+    tables = tuple(_result_tables(report, scales, drawn=drawn))
+    folds = len(tables) > _UNFOLDED
+    blocks: list[Block] = [Prose((_results_key(report, compared=bool(scales), drawn=drawn),)), _remarks(report)]
+    for at, (group, table) in enumerate(tables):
+        title = _group_line(group, f"; baseline {group.baseline}" if group.baseline else "")
+        titled = replace(table, title=title)
+        blocks.append(Fold(title, (titled,), at == 0) if folds else titled)
+    if not tables:
+        blocks.append(Prose.of(["No cell was planned."], "dim"))
+    counts = tuple(
+        line((str(number), "strong"), " ", (f"{fmt.MARKS[verdict]} {verdict}", verdict))
+        for verdict, number in tally(report).items()
+    )
+    aside = Prose(counts) if counts else None
+    return Section("Results", tuple(filled(*blocks)), anchor="results", aside=aside)
+
+
+def _results_key(report: Report, *, compared: bool, drawn: bool) -> Line:
+    if not compared:
+        return key("Nothing is compared in this run: bars show the values, whiskers their 95% intervals.")
+    if not drawn:
+        text = (
+            "Below each value stands its **ratio to the baseline**, with its 95% interval: too many to draw here, and "
+        )
+        return (*key(f"{text}drawn as changes in percent "), Span("above", "dim", "#cost"), *key("."))
+    return (
+        *key(
+            "Each diamond is a server's **ratio to its baseline**, with its 95% interval, on a log scale that is "
+            f"the same down a column. Inside the shaded band, within {fmt.percent(report.run.threshold)}, a "
+            "difference is too small to matter. An interval that holds 1 and leaves the band is inconclusive; so "
+            "is one that does not hold 1, where so many comparisons have one by chance."
+        ),
+    )
+
+
+def _group_line(group: Group, more: str = "") -> Line:
+    return line((group.title, "strong"), (f" {group.load_text}{more}", "dim"))
+
+
+def _ratio_scales(report: Report) -> dict[Metric, Scale]:
+    """One for each metric, for all groups, so that rows may be compared down the page; none where nothing is."""
+    if not report.comparisons:
+        return {}
+    ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
+    found: dict[Metric, list[Comparison]] = {metric: [] for metric in shown_metrics(report)}
+    for one in report.comparisons:
+        if one.cell_id not in ceilings and one.metric in found:
+            found[one.metric].append(one)
+    return {metric: ratio_scale(those, report.run.threshold, metric.value) for metric, those in found.items()}
 
 
 def shown_metrics(report: Report) -> tuple[Metric, ...]:
@@ -100,23 +230,56 @@ def shown_metrics(report: Report) -> tuple[Metric, ...]:
     return tuple(metric for metric in SHOWN if any(metric in cell.estimates for cell in report.cells)) or SHOWN
 
 
-def result_table(
-    group: Group,
-    colours: Mapping[str, int],
-    compared: Mapping[str, Mapping[Metric, Comparison]],
-    metrics: tuple[Metric, ...],
-) -> Table:
-    """A row for each server of the group: its metrics, or why there are none."""
-    rows: list[tuple[TableCell, ...]] = []
-    for cell in group.cells:
-        name = _server(cell, group, colours[cell.server])
-        if not cell.valid:
-            advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
-            rows.append((name, InvalidCell(invalid_reason(cell), advice)))
-            continue
-        own = {} if cell.role == "ceiling" else compared.get(cell.cell_id, {})
-        rows.append((name, *(ScoreCell(metric, cell.estimates.get(metric), own.get(metric)) for metric in metrics)))
-    return Table((Column("server"), *(Column(fmt.label(metric), "right") for metric in metrics)), tuple(rows))
+def _result_tables(report: Report, scales: Mapping[Metric, Scale], *, drawn: bool) -> Iterator[tuple[Group, Table]]:
+    """For each group a row for each server: its metrics, or why there are none. `drawn` adds pictures for the page."""
+    compared, metrics = comparisons_by_cell(report), shown_metrics(report)
+    colours = {server: place for place, server in enumerate(servers(report))}
+    for group in groups(report):
+        rows: list[tuple[TableCell, ...]] = []
+        largest = {} if scales or not drawn else _value_scales(group, metrics)
+        has_ratios = False
+        for cell in group.cells:
+            name = _server(cell, group, colours[cell.server])
+            if not cell.valid:
+                advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
+                rows.append((name, InvalidCell(invalid_reason(cell), advice)))
+                continue
+            own = {} if cell.role == "ceiling" else compared.get(cell.cell_id, {})
+            has_ratios |= drawn and any(one.ratio for one in own.values())
+            scores = (ScoreCell(metric, cell.estimates.get(metric), own.get(metric)) for metric in metrics)
+            rows.append((name, *(_drawn(one, name, scales, largest) if drawn else one for one in scores)))
+        columns = (
+            Column(
+                fmt.label(each), "right", hint=better(each), scale=scales.get(each) if has_ratios and drawn else None
+            )
+            for each in metrics
+        )
+        yield group, Table((Column("server"), *columns), tuple(rows), look="scores")
+
+
+def _value_scales(group: Group, metrics: tuple[Metric, ...]) -> dict[Metric, Scale]:
+    """Of each metric that more than one server of the group has."""
+    found = {metric: [cell.estimates[metric] for cell in group.cells if metric in cell.estimates] for metric in metrics}
+    return {metric: value_scale(those) for metric, those in found.items() if len(those) > 1}
+
+
+def _drawn(
+    score: ScoreCell, server: ServerCell, scales: Mapping[Metric, Scale], largest: Mapping[Metric, Scale]
+) -> ScoreCell:
+    """With a picture: its ratio on the scale of its metric, or its value where nothing is compared."""
+    value, compared = score.estimate, score.comparison
+    if (scale := scales.get(score.metric)) is not None:
+        ratio = compared.ratio if compared else None
+        if compared and ratio:
+            strip = Strip(scale, "point", ratio.value, ratio.low, ratio.high, compared.verdict)
+        else:
+            strip = Strip(scale, "origin", 1.0 if server.role == "baseline" else None)
+    elif value is not None and score.metric in largest:
+        series = None if server.role == "ceiling" else server.series
+        strip = Strip(largest[score.metric], "bar", value.value, value.low, value.high, series=series)
+    else:
+        return score
+    return replace(score, strip=strip)
 
 
 def _server(cell: CellReport, group: Group, series: int) -> ServerCell:
@@ -172,16 +335,52 @@ def _missed(report: Report) -> Iterator[Section]:
         yield Section("Objectives missed", (Items(tuple(items)),))
 
 
-def _findings(report: Report) -> Iterator[Section]:
-    items = tuple(
-        Item(
-            line((f"{fmt.GRADE_MARKS[found.grade]} {found.grade}", found.grade), " ", (found.kind, "strong")),
-            (line(found.example), line(f"→ {found.advice}"), line((f"in {found.where(len(report.cells))}", "dim"))),
+def _findings(report: Report, *, page: bool = False) -> Iterator[Section]:
+    found = finding_groups(report)
+    items, anchors = [], set[str]()
+    for one in found:
+        anchor = f"finding-{one.grade}-{one.kind}"
+        first, *more = one.messages
+        items.append(
+            Item(
+                line((f"{fmt.GRADE_MARKS[one.grade]} {one.grade}", one.grade), " ", (one.kind, "strong")),
+                (line(first.message), line(f"→ {one.advice}"), line((f"in {one.where(len(report.cells))}", "dim"))),
+                tuple(line(said.message, (f" {', '.join(said.slugs)}", "dim")) for said in more),
+                "" if anchor in anchors else anchor,
+                fmt.count(len(one.slugs), "cell"),
+                one.log_tail,
+            )
         )
-        for found in finding_groups(report)
+        anchors.add(anchor)
+    if page:
+        none = Prose.of([] if items else ["No reason to doubt any of these numbers was found."], "dim")
+        yield Section("Findings", tuple(filled(none, Items(tuple(items)))), anchor="findings", count=len(items))
+    elif items:
+        yield Section("Findings", (Items(tuple(items)),))
+
+
+def _repeat(report: Report) -> Section:
+    """For the page: the command, what was built, the machine and the suite."""
+    run = report.run
+    return Section(
+        "Repeat this run",
+        (
+            Prose.of(
+                ["The same suite, seed and versions plan the same trials in the same order. The rest is the machine."],
+                "dim",
+            ),
+            Code(run.command, "Command"),
+            *filled(_built_table(report)),
+            Facts((("run", run.name), ("seed", str(run.seed)), *machine_facts(report.environment))),
+            Fold(line("The suite"), (Code(run.suite_text, "Suite"),), open=False),
+        ),
+        anchor="repeat",
     )
-    if items:
-        yield Section("Findings", (Items(items),))
+
+
+def _built_table(report: Report) -> Table:
+    rows = ((words(one.server), one.runtime_version or "unknown", one.short_build) for one in built(report))
+    return Table(tuple(map(Column, ("server", "runtime", "build"))), tuple(rows))
 
 
 def _built(one: BuildLine) -> str:

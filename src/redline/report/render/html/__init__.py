@@ -1,53 +1,187 @@
-"""The report as one self-contained HTML page: no network, no framework, readable without JavaScript."""
+"""A page as one self-contained HTML file: no network, no framework, readable without JavaScript.
 
+Every text is escaped; a content security policy allows our own style and scripts by hash.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from redline.model import Report
-from redline.report.render.html.overview import cost, effects, rankings
-from redline.report.render.html.page import page
-from redline.report.render.html.plots import payload
-from redline.report.render.html.shell import asset, machine_facts, policy, templates
-from redline.report.render.html.waterfall import layers
-from redline.report.sections.trials import lone_rounds
-from redline.report.sections.views import built, caveats, finding_groups, groups, servers, tally
+from redline.model import Grade
+from redline.report import format as fmt
+from redline.report.document import Bar, BarChart, ChangeCell, Line, Page, Table, TableCell, filled
+
+_HERE = Path(__file__).parent
+_HEATS = (0.05, 0.15)
+"""Changes from which on a cell of a table is coloured more strongly."""
+
+ROW = 22
+"""The height of a row of a chart in pixels."""
+WIDTH = 1000
+"""The width of a chart in units, which a browser stretches to the width that it has (`preserveAspectRatio`)."""
+_HALF_BAR = 6
+_HALF_CAP = 4
+_ARROW = 24
 
 
-class HtmlRenderer:
-    """Report -> HTML. Every text is escaped; a content security policy allows our own style and scripts by hash."""
-
-    def render(self, report: Report) -> bytes:
-        """The whole page; the same report gives the same bytes."""
-        style, *scripts = _assets()
-        text = (
-            templates()
-            .get_template("page.html.j2")
-            .render(
-                page=page(report),
-                cost=cost(report),
-                effects=effects(report),
-                layers=layers(report),
-                ranked=rankings(report),
-                report=report,
-                doubts=finding_groups(report),
-                tally=tally(report),
-                built=built(report),
-                caveats=caveats(report),
-                lone_rounds=lone_rounds(report),
-                machine=machine_facts(report.environment),
-                # Its `<`, `>` and `&` are written as JSON escapes, so it cannot leave its element.
-                data=Markup(payload(groups(report), servers(report))),  # noqa: S704
-                style=style,
-                scripts=scripts,
-                policy=policy(style, *scripts),
-            )
-        )
-        return text.encode(errors="replace")
+def render(page: Page) -> bytes:
+    """The whole page; the same page gives the same bytes."""
+    style = _asset("vendor/uPlot.min.css") + Markup("\n") + _asset("page.css")
+    scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", page.script)]
+    data = json.dumps(page.data, separators=(",", ":"))
+    for each in "<>&":  # so that no text can end the script element
+        data = data.replace(each, f"\\u{ord(each):04x}")
+    made = _templates().get_template("page.html.j2")
+    text = made.render(
+        page=page,
+        style=style,
+        scripts=scripts,
+        policy=_policy(style, *scripts),
+        data=Markup(data),  # noqa: S704
+    )
+    return text.encode(errors="replace")
 
 
 @cache
-def _assets() -> tuple[Markup, ...]:
-    """Our style sheet and the plot library's, the library, what all plots share, our script: files of this package."""
-    style = asset("vendor/uPlot.min.css") + "\n" + asset("page.css")
-    return tuple(map(Markup, (style, *map(asset, ("vendor/uPlot.iife.min.js", "plot.js", "page.js")))))
+def _asset(name: str) -> Markup:
+    """A file of this package, trusted as code is."""
+    return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))  # noqa: S704
+
+
+def _policy(style: str, *scripts: str) -> str:
+    """Nothing may be loaded from anywhere; only these very texts may act (W3C, Content Security Policy Level 3)."""
+    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.globals.update(
+        fmt=fmt,
+        Grade=Grade,
+        marks=dict([*fmt.MARKS.items(), *fmt.GRADE_MARKS.items()]),
+        breakable=_breakable,
+        camel=_camel,
+        bodies=_bodies,
+        groups=_groups,
+        heat=_heat,
+        drawn=draw,
+        filled=filled,
+        plain=_plain,
+    )
+    made.filters["kind"] = lambda value: type(value).__name__
+    return made
+
+
+def _breakable(name: str) -> Markup:
+    """A text whose names may be broken before dots, pluses and equal signs; `join` escapes its parts."""
+    return Markup("<wbr>").join(re.split(r"(?=[.+=][A-Za-z])", name))
+
+
+def _camel(name: str) -> Markup:
+    """A name such as SimpleGetMulti that may be broken before its capitals."""
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z0-9])(?=[A-Z])", name))
+
+
+def _plain(spans: Line) -> str:
+    return "".join(span.text for span in spans)
+
+
+def _groups(table: Table) -> list[tuple[str, int]]:
+    """The headings above the columns, each with how many it is above; empty where no column has one."""
+    columns = [column for column in table.columns if column.place == "beside"]
+    if not any(column.group for column in columns):
+        return []
+    return [(group, len(list(members))) for group, members in groupby(columns[1:], lambda column: column.group)]
+
+
+def _bodies(table: Table) -> Iterator[tuple[str, list[tuple[int, tuple[TableCell, ...]]]]]:
+    """The rows with their numbers, by the heading above them or by the cell that they share."""
+    above = table.columns[0].place == "above"
+    merged = table.columns[0].merged
+
+    def shared(numbered: tuple[int, tuple[TableCell, ...]]) -> object:
+        first = numbered[1][0]
+        return first if above else id(first) if merged else None
+
+    for heading, rows in groupby(enumerate(table.rows), shared):
+        yield (heading if isinstance(heading, str) else ""), [(at, row[1:] if above else row) for at, row in rows]
+
+
+def _heat(cell: ChangeCell) -> str:
+    """The CSS classes of a change: its verdict, and how large it is."""
+    return f"{cell.verdict} h{sum(cell.size >= edge for edge in _HEATS)}" if cell.verdict else "none"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart as paths: the outlines of its bars by class, what joins them, all whiskers; a hundred bars are few paths.
+
+    Heights are pixels, widths are not.
+    """
+
+    height: int
+    fills: tuple[tuple[str, str], ...]
+    joins: str
+    whiskers: str
+
+
+def draw(chart: BarChart) -> Drawn:
+    """One row each, in order; a row without a bar is empty, and nothing is joined to it."""
+    fills: dict[str, list[str]] = {}
+    joins: list[str] = []
+    whiskers: list[str] = []
+    bars = [bar for _, bar, _ in chart.rows]
+    for row, bar in enumerate(bars):
+        if bar is None:
+            continue
+        middle = row * ROW + ROW // 2
+        start, end = _at(bar.start, chart), _at(bar.end, chart)
+        look = bar.verdict.value if bar.verdict else "ground"
+        fills.setdefault(look, []).append(f"M{start} {middle - _HALF_BAR}H{end}v{2 * _HALF_BAR}H{start}z")
+        whiskers.append(_whisker(bar, middle, chart))
+        if chart.joined and row + 1 < len(bars) and bars[row + 1] is not None:
+            joins.append(f"M{end} {middle + _HALF_BAR}v{ROW - 2 * _HALF_BAR}")
+    paths = tuple((look, "".join(outlines)) for look, outlines in fills.items())
+    return Drawn(len(bars) * ROW, paths, "".join(joins), "".join(whiskers))
+
+
+def _whisker(bar: Bar, middle: int, chart: BarChart) -> str:
+    """From end to end with a cap on each, or an arrow where the interval, or the bar itself, goes on."""
+    bounded = bar.low is not None and bar.high is not None
+    low, high = (bar.end if end is None else end for end in (bar.low, bar.high))
+    parts = [f"M{_at(low, chart)} {middle}H{_at(high, chart)}"] if bounded else []
+    for end in dict.fromkeys((low, high)):
+        if chart.scale.holds(end):
+            parts += [f"M{_at(end, chart)} {middle - _HALF_CAP}v{2 * _HALF_CAP}"] if bounded else []
+        else:
+            turn = _ARROW if end > chart.scale.high else -_ARROW
+            parts.append(f"M{_at(end, chart) - turn} {middle - 5}l{turn} 5l{-turn} 5")
+    return "".join(parts)
+
+
+def _at(value: float, chart: BarChart) -> int:
+    return round(chart.scale.at(value) * WIDTH / 100)

@@ -66,7 +66,7 @@
       axes: axes({ values: (plot, ticks) => spaced(plot, ticks, rate, 56) },
         { ...logAxis, values: (_, ticks) => ticks.map(duration) }),
       below: plot => {
-        for (const { s, low, high } of cell.bands) shade(plot, low, high, token(`--s${(s + 4) % 8}`) + BANDS, "");
+        for (const { s, low, high } of cell.bands) shade(plot, low, high, token(`--s${s}`) + BANDS, "");
       },
       above: plot => {
         for (const [place, colour] of lostAt) crosses(plot, place, colour);
@@ -137,7 +137,7 @@
 
   const sizes = resized(plots);
   for (const element of document.querySelectorAll(".plot")) {
-    plots.push({ element, kind: element.dataset.plot, place: Number(element.dataset.cell) });
+    plots.push({ element, kind: element.dataset.plot, place: Number(element.dataset.place) });
     if (shown(plots.at(-1))) draw(plots.at(-1));
     sizes.observe(element);
   }

@@ -111,7 +111,7 @@
 
   const sizes = resized(plots);
   for (const element of document.querySelectorAll(".plot")) {
-    const groupIndex = Number(element.dataset.group), kind = element.dataset.plot;
+    const groupIndex = Number(element.dataset.place), kind = element.dataset.plot;
     const group = data.groups[groupIndex];
     if (kind === "percentiles" ? !group.curves.length : !group.courses.length) {
       element.closest("figure").hidden = true;
@@ -128,7 +128,7 @@
 
   for (const button of document.querySelectorAll(".legend button"))
     button.addEventListener("click", () => {
-      const groupIndex = Number(button.parentElement.dataset.group), s = Number(button.dataset.series);
+      const groupIndex = Number(button.parentElement.dataset.place), s = Number(button.dataset.series);
       const show = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(show));
       hidden[show ? "delete" : "add"](`${groupIndex}/${s}`);

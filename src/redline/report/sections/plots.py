@@ -1,6 +1,5 @@
-"""What the page's plots are drawn from, as compact JSON that cannot end its script element."""
+"""The page's plots of a run, and the data that they are drawn from: distributions, and how trials went over time."""
 
-import json
 import math
 from bisect import bisect_right
 from collections import defaultdict
@@ -8,13 +7,27 @@ from itertools import pairwise
 from statistics import median
 from typing import NotRequired, TypedDict
 
-from redline.model import CellReport, Moment, Percentile
-from redline.report.sections.views import Group
+from redline.model import CellReport, Moment, Percentile, Report
+from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled, line
+from redline.report.sections.views import Group, groups, servers
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
 _MOST_INSTANTS = 300
 _LEAST_INSTANTS = 12
 _MOST_POINTS = 12_000  # of all cells together: what a page can carry, and more than a screen can show
+_UNFOLDED = 6
+_NAMED = 8
+_TITLES = {
+    "percentiles": "Response time by percentile",
+    "rate": "Throughput over time",
+    "latency": "p99 of response time over time",
+}
+_CHOICES = Choices(
+    (
+        ("time", "percentiles of", (("response", "response time"), ("service", "service time")), "response"),
+        ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99"),
+    )
+)
 
 
 class Curve(TypedDict):
@@ -51,15 +64,57 @@ class GroupPlots(TypedDict):
     courses: list[PlotTimeline]
 
 
-def payload(groups: tuple[Group, ...], servers: tuple[str, ...]) -> str:
-    """The JSON for all groups. Invalid cells are left out: a curve is a number, too."""
-    index = {server: place for place, server in enumerate(servers)}
-    ceilings = sorted({index[cell.server] for group in groups for cell in group.cells if cell.role == "ceiling"})
-    cells = sum(len(drawn(group)) for group in groups)
+class RunPlots(TypedDict):
+    """All plots of a run; a server's index is its colour."""
+
+    servers: tuple[str, ...]
+    ceilings: list[int]
+    groups: list[GroupPlots]
+
+
+def plots_section(report: Report) -> Section:
+    """Distributions and timelines of each group, for the page."""
+    colours = {server: place for place, server in enumerate(servers(report))}
+    every = groups(report)
+    text = (
+        "Over time, a line is the middle trial and its band reaches from the lowest to the highest; the warm-up is "
+        "shaded and is in no result. A percentile curve is dashed where fewer than ten requests lie above it."
+    )
+    folds = (
+        Fold(
+            line((group.title, "strong"), (f" {group.load_text}", "dim")),
+            tuple(filled(_plots(place, group, colours), _undrawn(group))),
+            place == 0 if len(every) > _UNFOLDED else None,
+        )
+        for place, group in enumerate(every)
+    )
+    return Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES)
+
+
+def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
+    cells = drawn(group)
+    names = ", ".join(cell.server for cell in cells) if len(cells) <= _NAMED else f"{len(cells)} servers"
+    legend = (
+        Legend(f"{cell.server} (ceiling)" if cell.role == "ceiling" else cell.server, colours[cell.server], cell.role)
+        for cell in cells
+    )
+    label = f"{group.title}: one line for each of {names}"
+    plots = (Plot(kind, title, f"{title}, {label}") for kind, title in _TITLES.items())
+    return Plots(place, tuple(plots), tuple(legend), toggles=True) if cells else None
+
+
+def _undrawn(group: Group) -> Prose:
+    missing = ", ".join(cell.server for cell in group.cells if not has_curves(cell))
+    return Prose.of([f"Not drawn, because there is no valid measurement: {missing}."] if missing else [], "dim")
+
+
+def payload(report: Report) -> RunPlots:
+    """The data of all plots. Invalid cells are left out: a curve is a number, too."""
+    every, index = groups(report), {server: place for place, server in enumerate(servers(report))}
+    ceilings = sorted({index[cell.server] for cell in report.cells if cell.role == "ceiling"})
+    cells = sum(len(drawn(group)) for group in every)
     most = max(_LEAST_INSTANTS, min(_MOST_INSTANTS, _MOST_POINTS // max(cells, 1)))
-    data = {"servers": servers, "ceilings": ceilings, "groups": [_group(group, index, most) for group in groups]}
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return {"servers": tuple(index), "ceilings": ceilings, "groups": [_group(group, index, most) for group in every]}
 
 
 def drawn(group: Group) -> tuple[CellReport, ...]:

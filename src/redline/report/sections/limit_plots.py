@@ -1,6 +1,5 @@
-"""What the plots of a limit are drawn from, as compact JSON that cannot end its script element."""
+"""What the plots of a limit are drawn from."""
 
-import json
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -51,21 +50,26 @@ class CellPlots(TypedDict):
     course: OverloadTimeline | None
 
 
-def payload(cells: Sequence[CellLimit]) -> str:
-    """The JSON for all cells."""
-    text = json.dumps({"cells": [_cell(cell) for cell in cells]}, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+class LimitPlots(TypedDict):
+    """The plots of all cells of a search."""
+
+    cells: list[CellPlots]
 
 
-def drawn(cell: CellLimit) -> bool:
-    """Whether there is a curve."""
-    return bool(known_percentiles(cell))
+def payload(cells: Sequence[CellLimit]) -> LimitPlots:
+    """The data of all plots."""
+    return {"cells": [_cell(cell) for cell in cells]}
 
 
 def known_percentiles(cell: CellLimit) -> tuple[str, ...]:
     """Those that some point of the curve has."""
     columns = zip(PERCENTILES, zip(*map(_times, cell.curve), strict=True), strict=False)
     return tuple(name for name, times in columns if any(times))
+
+
+def band_colour(place: int) -> int:
+    """The colour of an answer by its place; others than those of the first percentiles."""
+    return (place + 4) % 8
 
 
 def _cell(cell: CellLimit) -> CellPlots:
@@ -97,7 +101,7 @@ def _times(point: CurvePoint) -> list[int | None]:
 def _band(place: int, answer: LimitAnswer) -> Band | None:
     if answer.passed_per_s is None or answer.failed_per_s is None:
         return None
-    return {"s": place % 8, "low": answer.passed_per_s, "high": answer.failed_per_s}
+    return {"s": band_colour(place), "low": answer.passed_per_s, "high": answer.failed_per_s}
 
 
 def _time_limits(answer: LimitAnswer) -> list[float]:

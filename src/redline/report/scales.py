@@ -1,0 +1,129 @@
+"""Scales of figures: where a value stands on an axis, and which values are marked there."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from redline.model import Comparison, Estimate
+from redline.quantities import rate, scale_of
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_FARTHEST_CHANGE = 2.5  # a bar that is so many times as long as the usual one would make all others too short to see
+_FARTHEST_END = 1.4  # an interval that reaches so many times as far as the longest bar is cut there
+_MOST_RATES = 6
+_PARTS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
+_RATIOS = (
+    *((1 - step / 100, 1 + step / 100) for step in (1, 2, 3, 4, 5, 7, 10, 15, 20)),
+    *((0.75, 1.33), (0.67, 1.5), (0.5, 2.0), (0.33, 3.0), (0.2, 5.0), (0.1, 10.0), (0.05, 20.0), (0.02, 50.0)),
+    (0.01, 100.0),
+)
+_RATIO_REACH = 0.9
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From `low` to `high`, linear or `log`.
+
+    `ticks` are values with their labels. `origin` is where nothing changes, and `band` around it what is too little to
+    matter. What all strips of a `name` have in common is drawn once.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...] = ()
+    log: bool = False
+    origin: float | None = None
+    band: tuple[float, float] | None = None
+    name: str = ""
+
+    def at(self, value: float) -> float:
+        """Percent of the axis, held to its ends."""
+        held = min(self.high, max(self.low, value))
+        if self.log:
+            return round(100 * math.log(held / self.low) / math.log(self.high / self.low), 2)
+        return round(100 * (held - self.low) / (self.high - self.low), 2)
+
+    def holds(self, value: float) -> bool:
+        """Whether the value is on the axis, and is not cut at its end."""
+        return self.low <= value <= self.high
+
+
+def percent_of(ratio: float) -> float:
+    """A ratio as a change in percent."""
+    return (ratio - 1) * 100
+
+
+def change_scale(comparisons: Iterable[Comparison], threshold: float) -> Scale:
+    """Changes in percent, wide enough for all that are not much larger than usual; for intervals half as far again."""
+    ratios = [c.ratio for c in comparisons if c.ratio is not None]
+    changes = sorted(abs(percent_of(ratio.value)) for ratio in ratios)
+    usual = changes[len(changes) * 3 // 4] if changes else 0.0
+    most = max(_FARTHEST_CHANGE * usual, 5 * threshold * 100)
+    ends = [percent_of(end) for ratio in ratios for end in (ratio.value, ratio.low, ratio.high) if end is not None]
+    reach = min(most, 1.5 * changes[-1] if changes else 0.0)
+    room = 1.5 * threshold * 100
+    low, high = -max(room, min(reach, -min([0.0, *ends]))), max(room, min(reach, max([0.0, *ends])))
+    ticks = tuple((at, _signed(at)) for at in _round_values(low, high))
+    return Scale(low, high, ticks, origin=0.0, band=(percent_of(1 / (1 + threshold)), threshold * 100))
+
+
+def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str = "") -> Scale:
+    """Ratios, log and symmetric about 1, wide enough for all; for intervals up to twice as far as the farthest ratio.
+
+    Labelled are 1 and the farthest pair of round ratios that fits.
+    """
+    band = math.log1p(threshold)
+    ratios = [c.ratio for c in comparisons if c.ratio is not None and c.ratio.value > 0]
+    points = max([3 * band, *(1.2 * abs(math.log(ratio.value)) for ratio in ratios)])
+    ends = [abs(math.log(end)) for ratio in ratios for end in (ratio.low, ratio.high) if end is not None and end > 0]
+    reach = min(max([points, *(1.1 * end for end in ends)]), 2 * points)
+    fitting = [pair for pair in _RATIOS if max(-math.log(pair[0]), math.log(pair[1])) <= _RATIO_REACH * reach]
+    shown = (fitting[-1][0], 1.0, fitting[-1][1]) if fitting else (1.0,)
+    ticks = tuple((ratio, f"{ratio:g}") for ratio in shown)
+    low, high = math.exp(-reach), math.exp(reach)
+    return Scale(low, high, ticks, log=True, origin=1.0, band=(1 / (1 + threshold), 1 + threshold), name=name)
+
+
+def value_scale(estimates: Sequence[Estimate]) -> Scale:
+    """From zero to somewhat beyond the highest end of any interval, without labels."""
+    ends = [one.value if one.high is None else max(one.value, one.high) for one in estimates]
+    return Scale(0.0, 1.04 * max(ends, default=0.0) or 1.0)
+
+
+def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> Scale:
+    """From zero to the largest of these amounts, and not much farther to the ends of their intervals."""
+    longest = max(values, default=0.0)
+    top = max(longest, min(max(ends, default=0.0), _FARTHEST_END * longest)) or 1.0
+    size, name = scale_of(top, unit)
+    marks = [f"{at:g}" for at in _round_values(0.0, top / size)]
+    return Scale(0.0, top, tuple((float(at) * size, f"{at} {name}" if at == marks[-1] else at) for at in marks))
+
+
+def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
+    """Rates per second, log, wide enough for all, with as many round ones as there is room for; None for no rate."""
+    known = [each for each in rates if each > 0]
+    if not known:
+        return None
+    room = max((max(known) / min(known)) ** 0.08, 1.1)
+    low, high = min(known) / room, max(known) * room
+    ticks: list[float] = []
+    for parts in _PARTS:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        inside = [at for decade in decades for part in parts if low <= (at := part * 10.0**decade) <= high]
+        if len(inside) > _MOST_RATES:
+            break
+        ticks = inside
+    return Scale(low, high, tuple((each, rate(each)) for each in ticks), log=True, name=name)
+
+
+def _round_values(low: float, high: float) -> list[float]:
+    """Multiples of a round step, about four beside zero."""
+    rough = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(step * power for step in _STEPS if step * power >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step * (1 + 1e-9)), math.floor(high / step * (1 + 1e-9))
+    return [step * n for n in range(first, last + 1)]
+
+
+def _signed(percent: float) -> str:
+    return "0" if percent == 0 else f"{'+' if percent > 0 else chr(0x2212)}{abs(percent):g}%"

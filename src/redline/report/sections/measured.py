@@ -1,0 +1,177 @@
+"""All that was measured, for the page: tables of every group of cells, folded."""
+
+from collections.abc import Iterable, Iterator
+
+from redline.model import CellReport, Grade, Metric, ObjectiveResult, Report
+from redline.report import format as fmt
+from redline.report.document import (
+    Block,
+    Column,
+    Fold,
+    InvalidCell,
+    Prose,
+    Section,
+    ServerCell,
+    Table,
+    TableCell,
+    TextCell,
+    filled,
+    line,
+)
+from redline.report.sections.plots import has_curves
+from redline.report.sections.trials import trial_text, warm_ups
+from redline.report.sections.views import Group, groups, invalid_reason, servers
+
+_SERVER = Column("server", merged=True)
+
+
+def measured(report: Report) -> Section:
+    """Objectives, estimates, percentiles, other times, outcomes and trials of every cell."""
+    colours = {server: place for place, server in enumerate(servers(report))}
+    folds = []
+    for group in groups(report):
+        cells = [(cell, _name(cell, colours[cell.server])) for cell in group.cells]
+        title = line((group.title, "strong"), (f" {group.load_text}", "dim"))
+        folds.append(Fold(title, tuple(filled(*_tables(cells), _notes(group))), open=False))
+    return Section("All that was measured", tuple(folds), anchor="measured")
+
+
+_Cells = list[tuple[CellReport, ServerCell]]
+
+
+def _name(cell: CellReport, series: int) -> ServerCell:
+    return ServerCell(cell.server, "ceiling" if cell.role == "ceiling" else "", series=series)
+
+
+def _tables(cells: _Cells) -> Iterator[Block]:
+    yield _table("Objectives", ["objective", "measured", "met"], _objectives(cells), left=("objective", "met"))
+    metrics = [fmt.label(metric) for metric in Metric]
+    estimates: Iterable[tuple[TableCell, ...]] = ((name, *_estimates(cell)) for cell, name in cells)
+    yield _table("Estimates, each with its 95% interval", [*metrics, "rests on"], estimates, left=("rests on",))
+    drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
+    shares = sorted({p.q for cell, _ in drawn for p in (*cell.response_percentiles, *cell.service_percentiles)})
+    title = "Percentiles of the response time and of the service time"
+    yield _table(title, ["time", *map(fmt.percent, shares)], _percentiles(drawn, shares), left=("time",))
+    heads = ["time", "p50", "p99", "max", "count", "resolution"]
+    yield _table("Handshakes and one-way times, over all used trials", heads, _other_times(drawn), left=("time",))
+    outcomes: Iterable[tuple[TableCell, ...]] = ((name, *_outcomes(cell)) for cell, name in cells)
+    yield _table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind",))
+    trials = [(trial, name) for cell, name in cells for trial in cell.trials]
+    unused = frozenset(at for at, (trial, _) in enumerate(trials) if not trial.used)
+    rows: Iterable[tuple[TableCell, ...]] = (
+        (
+            name,
+            str(trial.round),
+            str(trial.position),
+            "yes" if trial.used else "no",
+            "" if trial.rate_per_s is None else fmt.rate(trial.rate_per_s),
+            *("" if ns is None else fmt.duration(ns) for ns in (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)),
+            trial_text(trial.warm_up),
+            TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else "",
+        )
+        for trial, name in trials
+    )
+    yield _table("Trials", _TRIALS, rows, left=("warm-up", "failure"), muted=unused)
+
+
+_OUTCOMES = [
+    *("due", "right", "wrong or lost", "by kind", "late", "waited", "retried", "sent again", "reconnects", "sent"),
+    "received",
+]
+_TRIALS = ["round", "position", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
+
+
+def _table(
+    title: str,
+    heads: list[str],
+    rows: Iterable[tuple[TableCell, ...]],
+    *,
+    left: tuple[str, ...],
+    muted: frozenset[int] = frozenset(),
+) -> Table:
+    columns = (Column(head, "left" if head in left else "right") for head in heads)
+    return Table((_SERVER, *columns), tuple(rows), line((title, "strong")), muted=muted)
+
+
+def _objectives(cells: _Cells) -> Iterator[tuple[TableCell, ...]]:
+    for cell, name in cells:
+        for result in cell.objectives:
+            if cell.valid:
+                reason = f": {result.reason}" if result.reason else ""
+                met = line(("✓ met", "met") if result.met else ("✗ missed", "missed"), reason)
+            else:
+                met = line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid", Grade.INVALID))
+            yield name, result.objective.text, _actual(result) if cell.valid else "no number", TextCell((met,))
+
+
+def _actual(result: ObjectiveResult) -> str:
+    if result.actual is None:
+        return "no number"
+    is_share = result.objective.metric in ("errors", "achieved")
+    return fmt.percent(result.actual) if is_share else fmt.duration(result.actual)
+
+
+def _estimates(cell: CellReport) -> Iterator[TableCell]:
+    """Each with its interval below it, and what they rest on; of an invalid cell why there are none."""
+    if not cell.valid:
+        yield InvalidCell(invalid_reason(cell))
+        return
+    for metric in Metric:
+        found = cell.estimates.get(metric)
+        yield (
+            TextCell((line(fmt.amount(found.value, found.unit), (f" {fmt.interval(found)}", "dim")),)) if found else ""
+        )
+    yield _rests_on(cell)
+
+
+def _rests_on(cell: CellReport) -> str:
+    """`5 trials, bootstrap of the mean, BCa`; with the metrics where not all rest on the same."""
+    bases: dict[str, list[str]] = {}
+    for metric, estimate in cell.estimates.items():
+        bases.setdefault(f"{fmt.count(estimate.n, 'trial')}, {estimate.method}", []).append(fmt.label(metric))
+    if len(bases) < 2:
+        return next(iter(bases), "")
+    return "; ".join(f"{', '.join(metrics)}: {basis}" for basis, metrics in bases.items())
+
+
+def _percentiles(drawn: _Cells, shares: list[float]) -> Iterator[tuple[TableCell, ...]]:
+    """A row for each time of a cell, or one for both where they are the same; cells may lack the deepest shares."""
+    for cell, name in drawn:
+        response, service = cell.response_percentiles, cell.service_percentiles
+        times = {"both": response} if response == service else {"response": response, "service": service}
+        for time, points in times.items():
+            known = {point.q: fmt.duration(point.ns) for point in points}
+            yield name, time, *(known.get(share, "") for share in shares)
+
+
+def _other_times(drawn: _Cells) -> Iterator[tuple[TableCell, ...]]:
+    for cell, name in drawn:
+        for time in cell.other_times:
+            p50, p99, largest, resolution = (
+                "" if ns is None else fmt.duration(ns)
+                for ns in (time.p50_ns, time.p99_ns, time.max_ns, time.resolution_ns)
+            )
+            yield name, time.name, p50, p99, largest, fmt.integer(time.count), resolution
+
+
+def _outcomes(cell: CellReport) -> Iterator[str]:
+    counts = cell.counts
+    kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if kind != "ok" and n]
+    yield from map(fmt.integer, (counts.due, counts.outcomes.ok, counts.outcomes.errors))
+    yield ", ".join(kinds) or "none"
+    yield from map(fmt.integer, (counts.late, counts.waited, counts.retried, counts.resent, counts.reconnects))
+    yield from map(fmt.size, (counts.bytes_sent, counts.bytes_received))
+
+
+def _notes(group: Group) -> Prose:
+    """Percentiles that need more requests, how servers warmed up, and what their connections agreed on."""
+    texts = [
+        f"{cell.server}, too few requests: {'; '.join(map(fmt.too_few, cell.too_few))}."
+        for cell in group.cells
+        if cell.too_few and has_curves(cell)
+    ]
+    texts += [f"Warm-up of {names}: {text}." for names, text in warm_ups(group.cells)]
+    texts += [f"{cell.server}: {'; '.join(map(fmt.agreed, cell.tls))}." for cell in group.cells if cell.tls]
+    if any(cell.other_times for cell in group.cells):
+        texts.append("One-way times are differences of two clocks, and no finer than the server's own resolution.")
+    return Prose.of(texts, "dim")
