@@ -1,20 +1,16 @@
-"""One load as the terminal shows it: live line, summary, and the published result."""
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+"""One load: its live line, its published result, and that as a section."""
 
 from redline.analysis import other_times, percentiles
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
-from redline.model import Cell, Estimate, Grade, Interval, Recording, Traffic
-from redline.report.format import agreed, duration, integer, other_time, rate
+from redline.model import Cell, Counts, Estimate, Grade, Interval, Recording, Traffic
+from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
+from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
 from redline.report.sections.trials import trial_text
 from redline.stats import Trial
 from redline.suite.load_text import load_text
 
-_STYLES = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 _METHOD = "one trial: no interval"
 
 
@@ -69,49 +65,39 @@ def _single(value: float, unit: str) -> Estimate:
     return Estimate(value=value, low=None, high=None, unit=unit, n=1, method=_METHOD)
 
 
-def print_load(result: LoadResult, console: Console) -> None:
+def load_section(result: LoadResult) -> Section:
     """Throughput, percentiles, outcomes and findings; of an invalid load, why in place of its numbers."""
-    console.print(Text(f"{result.url}  {result.load}", style="bold"))
-    if result.valid:
-        console.print(f"throughput  {rate(result.throughput.value)}", highlight=False)
-        console.print(_percentiles(result))
-        for time in result.other_times:
-            console.print(other_time(time), highlight=False)
-    if result.tls:
-        console.print(Text(agreed(result.tls)))
-    console.print(_outcomes(result), highlight=False)
-    if result.warm_up:
-        console.print(f"warm-up     {trial_text(result.warm_up)}", highlight=False)
-    for finding in sorted(result.findings, key=lambda found: -found.grade.weight):
-        console.print(Text(f"{finding.grade}: {finding.message}", style=_STYLES[finding.grade]))
-        console.print(Text(f"  → {finding.advice}", style="dim"))
+    times = map(other_time, result.other_times if result.valid else ())
+    lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")
+    warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
+    findings = (
+        Item(line((f"{one.grade}: {one.message}", one.grade)), (line((f"→ {one.advice}", "dim")),))
+        for one in sorted(result.findings, key=lambda found: -found.grade.weight)
+    )
+    blocks = filled(
+        Prose.of([f"throughput  {rate(result.throughput.value)}"] if result.valid else []),
+        _percentiles(result) if result.valid else None,
+        Prose.of((*lines, warm)),
+        Items(tuple(findings)),
+    )
+    return Section(result.url, tuple(blocks), result.load)
 
 
 def _percentiles(result: LoadResult) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("", "response", "service", "engine lateness"):
-        table.add_column(heading, justify="right")
-    columns = [{point.q: point.ns for point in points} for points in (result.response, result.service, result.lateness)]
-    for q in sorted(set().union(*columns)):
-        table.add_row(quantile_name(q), *(duration(column[q]) if q in column else "" for column in columns))
-    return table
+    times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
+    known = [{point.q: duration(point.ns) for point in points} for points in times.values()]
+    rows = ((quantile_name(q), *(each.get(q, "") for each in known)) for q in sorted(set().union(*known)))
+    return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
 
 
-def quantile_name(q: float) -> str:
-    """`p50`, `p99.9`; `max` for the largest."""
-    return "max" if q >= 1 else f"p{q * 100:.6g}"
-
-
-def _outcomes(result: LoadResult) -> str:
-    counts = result.counts
-    kinds = {kind: n for kind, n in counts.outcomes.model_dump().items() if n}
-    counted = ", ".join(f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in kinds.items()) or "no request"
-    extra = {
+def outcomes_text(counts: Counts) -> str:
+    """`480,000 ok, 12 timeout; 3 late; 2 retried`."""
+    kinds = [f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if n]
+    more = {
         "late": counts.late,
         "waited for a connection": counts.waited,
         "retried": counts.retried,
         "sent again": counts.resent,
         "reconnects": counts.reconnects,
     }
-    more = "".join(f"; {integer(n)} {name}" for name, n in extra.items() if n)
-    return f"outcomes    {counted}{more}"
+    return "; ".join([", ".join(kinds) or "no request", *(f"{integer(n)} {name}" for name, n in more.items() if n)])

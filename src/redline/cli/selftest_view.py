@@ -1,94 +1,96 @@
-"""A selftest as the terminal shows it."""
+"""A selftest as sections: what is known of the machine, every case, and what it comes to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from redline.model import Grade
 from redline.quantities import duration, integer, percent, significant
+from redline.report.document import (
+    Block,
+    Column,
+    Line,
+    Look,
+    Prose,
+    Section,
+    Table,
+    TextCell,
+    filled,
+    line,
+    words,
+)
+from redline.report.format import quantile_name
 from redline.selftest.judge import at
-from redline.selftest.results import CaseResult, Check, Judgement, Noise, PeerAnswer, Point, Quantile, SelftestResult
+from redline.selftest.results import CaseResult, Check, Judgement, Noise, PeerAnswer, Point, SelftestResult
 
-_STYLES: dict[Judgement, str] = {"ok": "green", "off": "red", "too noisy to say": "yellow"}
+_LOOKS: dict[Judgement, Look] = {"ok": "met", "off": "missed", "too noisy to say": Grade.WARN}
 _NONE = "\u2014"
+_TEXTS: dict[str, Callable[[float], str]] = {
+    "ns": duration,
+    "distance": significant,
+    "requests": lambda value: integer(round(value)),
+}
 
 
-def print_selftest(result: SelftestResult, console: Console) -> None:
+def selftest_sections(result: SelftestResult) -> Iterator[Section]:
     """The machine, every case, and what it comes to."""
     machine = result.machine
-    console.print(
-        Text(f"{machine.cpu_model}, {machine.cores} cores, Linux {machine.kernel}; engine {machine.engine}", "bold")
+    times = {"round trip": result.round_trip, "at rest": result.resting_round_trip, "sleeper": result.sleeper}
+    quantiles = sorted({each.q for found in times.values() for each in found})
+    rows = (
+        (name, *(known.get(q, _NONE) for q in quantiles))
+        for name, found in times.items()
+        for known in [{each.q: duration(each.ns) for each in found}]
     )
-    console.print(f"round trip  {_line(result.round_trip)}", highlight=False)
-    console.print(f"at rest     {_line(result.resting_round_trip)}", highlight=False)
     moved = duration(result.round_trip_drift_ns), duration(result.resting_round_trip_drift_ns)
-    console.print(f"            their medians moved by {moved[0]} and {moved[1]}", highlight=False)
-    console.print(f"sleeper     {_line(result.sleeper)}", highlight=False)
+    drift = Prose.of([f"The medians of both round trips moved by {moved[0]} and {moved[1]}."], "dim")
+    title = f"{machine.cpu_model}, {machine.cores} cores, Linux {machine.kernel}; engine {machine.engine}"
+    yield Section(title, (Table(_columns("", *map(quantile_name, quantiles)), tuple(rows)), drift))
     for case in result.cases:
-        console.print()
-        _print_case(case, console)
-    console.print()
-    console.print(_summary(result))
+        yield Section(case.name, tuple(filled(*_case(case))), case.about)
+    yield Section("", (Prose((_summary(result),)),))
 
 
-def _line(found: tuple[Quantile, ...]) -> str:
-    return "  ".join(f"{name(each.q)} {duration(each.ns)}" for each in found)
+def _columns(first: str, *others: str) -> tuple[Column, ...]:
+    return (Column(first), *(Column(each, "right" if each else "left") for each in others))
 
 
-def name(q: float) -> str:
-    """`p50`, `p99.9`, `max`."""
-    return "max" if q >= 1 else f"p{q * 100:g}"
-
-
-def _print_case(case: CaseResult, console: Console) -> None:
-    console.print(Text.assemble((case.name, "bold"), f"  {case.about}"))
-    console.print(Text(f"{case.load}; {integer(case.requests)} requests", style="dim"))
-    console.print(Text(noise_text(case.noise), style="dim"))
-    if case.points:
-        console.print(_points(case.points))
-    for check in case.checks:
-        if check.judgement != "ok" or check.name != "wrong answers":
-            console.print(_check(check))
-    _print_reasons(case, console)
+def _case(case: CaseResult) -> Iterator[Block]:
+    yield Prose.of([f"{case.load}; {integer(case.requests)} requests", noise_text(case.noise)], "dim")
+    yield Table(_columns("", "truth", "Redline", "error", "chance+server", "goal", ""), tuple(map(_point, case.points)))
+    checks = (check for check in case.checks if check.judgement != "ok" or check.name != "wrong answers")
+    yield Prose(tuple(map(_check, checks)))
+    yield Prose(tuple(_reasons(case)), listed=True)
     if case.peers:
-        console.print(_peers(case))
-        for peer in case.peers:
-            if peer.note:
-                console.print(Text(f"  {peer.peer}: {peer.note}", style="dim"))
+        rows = (
+            ("truth", *(duration(point.truth_ns) for point in case.points)),
+            ("Redline", *(duration(point.answer_ns) for point in case.points)),
+            *((_peer_name(peer), *(_reported(peer, point.q) for point in case.points)) for peer in case.peers),
+        )
+        yield Table(_columns("reports", *(quantile_name(point.q) for point in case.points)), rows)
+        yield Prose.of((f"{peer.peer}: {peer.note}" for peer in case.peers if peer.note), "dim", listed=True)
 
 
-def _print_reasons(case: CaseResult, console: Console) -> None:
+def _reasons(case: CaseResult) -> Iterator[Line]:
     """Each reason once, after what it is the reason of."""
     whose: dict[tuple[str, Judgement], list[str]] = {}
     for point in case.points:
-        whose.setdefault((point.reason, point.judgement), []).append(name(point.q))
+        whose.setdefault((point.reason, point.judgement), []).append(quantile_name(point.q))
     for check in case.checks:
         whose.setdefault((check.reason, check.judgement), []).append(check.name)
     for (reason, judgement), names in whose.items():
         if reason:
-            console.print(Text(f"  {', '.join(names)}: {reason}", style=_STYLES[judgement]))
+            yield line((f"{', '.join(names)}: {reason}", _LOOKS[judgement]))
 
 
-def _points(points: tuple[Point, ...]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("", "truth", "Redline", "error", "chance+server", "goal", ""):
-        table.add_column(heading, justify="left" if heading == "" else "right", no_wrap=True)
-    for point in points:
-        table.add_row(
-            name(point.q),
-            duration(point.truth_ns),
-            duration(point.answer_ns),
-            _signed(point.error_ns),
-            _chance(point),
-            f"±{duration(point.goal_ns)}",
-            Text(point.judgement, style=_STYLES[point.judgement]),
-        )
-    return table
-
-
-def _signed(ns: float) -> str:
-    return duration(ns) if ns < 0 else f"+{duration(ns)}"
+def _point(point: Point) -> tuple[str | TextCell, ...]:
+    return (
+        quantile_name(point.q),
+        duration(point.truth_ns),
+        duration(point.answer_ns),
+        f"{'' if point.error_ns < 0 else '+'}{duration(point.error_ns)}",
+        _chance(point),
+        f"±{duration(point.goal_ns)}",
+        words(point.judgement, look=_LOOKS[point.judgement]),
+    )
 
 
 def _chance(point: Point) -> str:
@@ -99,15 +101,10 @@ def _chance(point: Point) -> str:
     return " ".join(parts) or _NONE
 
 
-def _check(check: Check) -> Text:
-    texts: dict[str, Callable[[float], str]] = {
-        "ns": duration,
-        "distance": significant,
-        "requests": lambda value: integer(round(value)),
-    }
-    text_of = texts[check.unit]
-    text = f"{check.name}: {text_of(check.value)}, at most {text_of(check.limit)}  "
-    return Text.assemble(text, (check.judgement, _STYLES[check.judgement]))
+def _check(check: Check) -> Line:
+    text = _TEXTS[check.unit]
+    goal = f"{check.name}: {text(check.value)}, at most {text(check.limit)}  "
+    return line(goal, (check.judgement, _LOOKS[check.judgement]))
 
 
 def noise_text(noise: Noise) -> str:
@@ -122,18 +119,6 @@ def noise_text(noise: Noise) -> str:
     return ", ".join([*parts, f"engine late p99 {duration(at(noise.engine_late, 0.99))}"])
 
 
-def _peers(case: CaseResult) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("reports", no_wrap=True)
-    for point in case.points:
-        table.add_column(name(point.q), justify="right", no_wrap=True)
-    table.add_row("truth", *(duration(point.truth_ns) for point in case.points))
-    table.add_row("Redline", *(duration(point.answer_ns) for point in case.points))
-    for peer in case.peers:
-        table.add_row(_peer_name(peer), *(_reported(peer, point.q) for point in case.points))
-    return table
-
-
 def _peer_name(peer: PeerAnswer) -> str:
     named = f"{peer.peer} {peer.version}".strip()
     return f"{named} (closed)" if peer.loop == "closed" else named
@@ -143,8 +128,8 @@ def _reported(peer: PeerAnswer, q: float) -> str:
     return next((duration(point.ns) for point in peer.points if point.q == q), _NONE)
 
 
-def _summary(result: SelftestResult) -> Text:
-    judgements = [point.judgement for case in result.cases for point in case.points]
-    judgements += [check.judgement for case in result.cases for check in case.checks]
-    counts = ", ".join(f"{judgements.count(kind)} {kind}" for kind in _STYLES if kind in judgements)
-    return Text.assemble((result.judgement, f"bold {_STYLES[result.judgement]}"), f": {counts}")
+def _summary(result: SelftestResult) -> Line:
+    found = [point.judgement for case in result.cases for point in case.points]
+    found += [check.judgement for case in result.cases for check in case.checks]
+    counts = ", ".join(f"{found.count(kind)} {kind}" for kind in _LOOKS if kind in found)
+    return line((result.judgement, _LOOKS[result.judgement]), f": {counts}")

@@ -4,20 +4,15 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from redline.analysis.search_state import load_text, open_shape, probe_cell
 from redline.cli import places
 from redline.cli.build_view import BuildView, print_failures
-from redline.cli.limit_view import probe_line, wait_line, warm_line
 from redline.cli.load_view import live_line
-from redline.cli.one_line import OneLine
+from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
 from redline.findings import judge
 from redline.model import (
@@ -34,14 +29,17 @@ from redline.model import (
 )
 from redline.model.limits import LimitStart
 from redline.ports import BuildOutcome
+from redline.quantities import significant
+from redline.report.document import Column, Prose, Section, Table
 from redline.report.format import GRADE_MARKS, duration, rate
+from redline.report.render.terminal import COLOURS
+from redline.report.sections.limit import warm_up_text
 from redline.running.assembly import Workbench, attached, workbench
 from redline.search import Evidence
 from redline.search.curve import SHARES
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns, expected_trial_ns
 
-_COLOURS = {Grade.INVALID: "red", Grade.WARN: "yellow", Grade.NOTE: "blue"}
 _OVERLOAD_TEST = 8
 """Probes that the overload test is as long as, or somewhat less."""
 
@@ -96,30 +94,44 @@ class SessionView:
         self._console.print(f"    {error}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-class SearchView:
+def probe_line(evidence: Evidence, why: str, number: int) -> str:
+    """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the edge)`."""
+    p50, p99 = evidence.response.quantiles_ns((0.5, 0.99))
+    saw = f"p50 {duration(p50)}  p99 {duration(p99)}"
+    if evidence.hopeless:
+        saw = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
+    errors = sum(each.errors for each in evidence.slices)
+    notes = "".join(
+        (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
+    )
+    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {saw}{notes}  ({why})"
+
+
+def warm_line(start: LimitStart) -> str:
+    """`     steady after 12.5 s`, under the numbers of the probes."""
+    return f"     {warm_up_text(start)}"
+
+
+def wait_line(seconds: float) -> str:
+    """`     once more in 5 s …`, under the probe that was disturbed."""
+    return f"     once more in {seconds:g} s, when the host may have given the CPU time back"
+
+
+class SearchView(OneLine):
     """A SearchListener that shows the load on a live line, and each probe on a line of its own."""
 
     def __init__(self, cell: Cell, console: Console) -> None:
+        super().__init__(console)
         self._cell = cell
         self._console = console
-        self._line = OneLine(console)
-
-    def __enter__(self) -> Self:
-        self._line.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._line.__exit__(kind, error, trace)
 
     def started(self, number: int) -> None:
         """Show that a server is being started."""
-        self._line.show(Text(f"start {number + 1}: starting the server"))
+        self.show(Text(f"start {number + 1}: starting the server"))
 
     def seen(self, interval: Interval) -> None:
         """Show how it goes."""
-        self._line.show(Text(live_line(self._cell, interval)))
+        self.show(Text(live_line(self._cell, interval)))
 
     def warmed(self, start: LimitStart) -> None:
         """Print how a start was warmed up."""
@@ -134,30 +146,21 @@ class SearchView:
         self._console.print(Text(wait_line(seconds), style="dim"), soft_wrap=True)
 
 
-class TrialsView:
+class TrialsView(OneLine):
     """A TrialListener that shows cell, trial, rate, p99, findings so far and the time left."""
 
     def __init__(self, plan: Plan, done: int, console: Console) -> None:
+        super().__init__(console)
         self._plan = plan
         self._done = done
         self._begun_with = done
         self._console = console
         self._begun = time.monotonic()
         self._grades: Counter[Grade] = Counter()
-        self._line = OneLine(console)
-
-    def __enter__(self) -> Self:
-        self._line.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._line.__exit__(kind, error, trace)
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show which trial is on."""
-        self._show(f"{cell.slug}  round {planned.round + 1}  starting the server")
+        self._show_trial(f"{cell.slug}  round {planned.round + 1}  starting the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show how it goes."""
@@ -165,7 +168,7 @@ class TrialsView:
         if seconds <= 0:
             return
         cell = self._plan.cells[planned.cell_id]
-        self._show(
+        self._show_trial(
             f"{cell.slug}  round {planned.round + 1}  {interval.phase}"
             f"  {rate(interval.counts.completed / seconds)}  p99 {duration(interval.response.quantile_ns(0.99))}"
         )
@@ -185,17 +188,17 @@ class TrialsView:
             p99 = duration(recording.traffic.response.quantile_ns(0.99))
             text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
         for finding in findings:
-            text.append(f"\n    {GRADE_MARKS[finding.grade]} {finding.message}", style=_COLOURS[finding.grade])
+            text.append(f"\n    {GRADE_MARKS[finding.grade]} {finding.message}", style=COLOURS[finding.grade])
         return text
 
-    def _show(self, current: str) -> None:
+    def _show_trial(self, current: str) -> None:
         line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold")
         line.append(current)
-        for grade, colour in _COLOURS.items():
+        for grade in reversed(Grade):
             if self._grades[grade]:
-                line.append(f"  {self._grades[grade]} {GRADE_MARKS[grade]}", style=colour)
+                line.append(f"  {self._grades[grade]} {GRADE_MARKS[grade]}", style=COLOURS[grade])
         line.append(f"  {duration(self._left_ns())} left", style="dim")
-        self._line.show(line)
+        self.show(line)
 
     def _left_ns(self) -> int:
         """From the pace so far, and from the plan as long as there is none."""
@@ -210,21 +213,20 @@ def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyon
     """The cells, the loads that are no template for probes, and the most that it takes."""
     if ignored:
         console.print(f"not searched, since it is closed: {', '.join(ignored)}", style="dim", highlight=False)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("server", "scenario", "load", "begins at", "probes", "warm-up"):
-        table.add_column(heading, overflow="fold")
-    for cell in plan.cells.values():
-        table.add_row(
-            escape(cell.variant.slug),
+    rows = (
+        (
+            cell.variant.slug,
             cell.scenario.name,
             cell.load.name,
             rate(open_shape(cell.load).rate_per_s or 0.0),
             load_text(cell),
             f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )
-    console.print(table)
-    for skipped in plan.skipped:
-        console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
+        for cell in plan.cells.values()
+    )
+    heads = ("server", "scenario", "load", "begins at", "probes", "warm-up")
+    skipped = (f"skipped: {each.slug}: {each.reason}" for each in plan.skipped)
+    show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
     longest_ns = sum(most_ns(cell, most_probes, plan.suite.trials, beyond) for cell in plan.cells.values())
     starts = 1 + plan.suite.trials
     console.print(

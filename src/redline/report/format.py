@@ -27,6 +27,7 @@ __all__ = [
     "one_line",
     "other_time",
     "percent",
+    "quantile_name",
     "rate",
     "ratio",
     "size",
@@ -89,6 +90,11 @@ def _signed(value: float, places: int) -> str:
     if not any(digit in "123456789" for digit in text):
         return text
     return ("+" if value > 1 else _MINUS) + text
+
+
+def quantile_name(q: float) -> str:
+    """`p50`, `p99.9`; `max` for the largest."""
+    return "max" if q >= 1 else f"p{q * 100:.6g}"
 
 
 def spread(estimate: Estimate) -> str:

@@ -14,8 +14,7 @@ from redline.analysis.history import Seen, build_history, overlooked, regression
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
-from redline.cli.one_line import OneLine
-from redline.cli.show import show
+from redline.cli.show import OneLine, show
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell
 from redline.model.history import History

@@ -12,8 +12,8 @@ from redline.cli import exits
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import read_flag, read_warm_up_flag, read_workers
 from redline.cli.load_flags import read_load, read_target
-from redline.cli.load_view import live_line, load_result, print_load
-from redline.cli.one_line import OneLine
+from redline.cli.load_view import live_line, load_result, load_section
+from redline.cli.show import OneLine, show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, EngineMode, PlannedTrial, Recording
 from redline.running.assembly import attached
@@ -44,7 +44,7 @@ def execute(flags: LoadFlags) -> None:
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
-        print_load(result, Console())
+        show([load_section(result)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if not result.valid:

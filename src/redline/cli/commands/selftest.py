@@ -11,8 +11,8 @@ from rich.text import Text
 
 from redline.cli import exits, places
 from redline.cli.command_line import SelftestFlags
-from redline.cli.one_line import OneLine
-from redline.cli.selftest_view import print_selftest
+from redline.cli.selftest_view import selftest_sections
+from redline.cli.show import OneLine, show
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.peers import find_peers
@@ -37,7 +37,7 @@ def execute(flags: SelftestFlags) -> None:
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
-        print_selftest(result, Console())
+        show(selftest_sections(result))
     if result.judgement == "off":
         raise typer.Exit(exits.COULD_NOT_RUN)
 
@@ -78,7 +78,7 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
         )
         if order.peers:
             names = ", ".join(f"{peer.adapter.name} {peer.version}".strip() for peer in order.peers)
-            console.print(f"beside {names}", highlight=False)
+            console.print(f"compared with {names}", highlight=False)
         if placement.lab_cpus:
             os.sched_setaffinity(0, placement.lab_cpus)
         current = ""
