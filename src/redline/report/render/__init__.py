@@ -1,73 +1,39 @@
 """Reports -> bytes: the built-in renderers of runs and of searches, by the name of their format."""
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from redline.model import Report
 from redline.model.limits import LimitReport
 from redline.ports import Renderer
-from redline.report.render import html, markdown
-from redline.report.render.csvfile import CsvRenderer
+from redline.report.render import csvfile, html, markdown
 from redline.report.sections.limit import limit_comment, limit_page
 from redline.report.sections.run import run_comment, run_page
 
-
-class LimitRenderer(Protocol):
-    """LimitReport -> bytes."""
-
-    def render(self, report: LimitReport) -> bytes:
-        """The whole report in this format."""
-        ...
+AnyReport = TypeVar("AnyReport")
 
 
-class JsonRenderer:
-    """The report itself as JSON, indented by two, UTF-8, a newline at the end: the published schema is the contract."""
+@dataclass(frozen=True)
+class Format(Generic[AnyReport]):
+    """One format; the same report gives the same bytes."""
 
-    def render(self, report: Report | LimitReport) -> bytes:
-        """The whole report; docs/reference/ has the schemas. The same report gives the same bytes."""
-        return report.model_dump_json(indent=2).encode() + b"\n"
-
-
-class HtmlRenderer:
-    """Report -> one self-contained page."""
-
-    def render(self, report: Report) -> bytes:
-        """The whole page."""
-        return html.render(run_page(report))
+    render: Callable[[AnyReport], bytes]
 
 
-class LimitHtmlRenderer:
-    """LimitReport -> one self-contained page."""
-
-    def render(self, report: LimitReport) -> bytes:
-        """The whole page."""
-        return html.render(limit_page(report))
-
-
-class MarkdownRenderer:
-    """Report -> Markdown, fit for a comment on a pull request."""
-
-    def render(self, report: Report) -> bytes:
-        """Costs, effects, rankings, results, findings, and how to repeat the run."""
-        return markdown.render(run_comment(report))
-
-
-class LimitMarkdownRenderer:
-    """LimitReport -> Markdown, fit for a comment on a pull request."""
-
-    def render(self, report: LimitReport) -> bytes:
-        """The answers, what is known around each, and how to repeat the search."""
-        return markdown.render(limit_comment(report))
+def _json(report: Report | LimitReport) -> bytes:
+    """The report itself, indented by two, UTF-8, a newline at the end; docs/reference/ has the schemas."""
+    return report.model_dump_json(indent=2).encode() + b"\n"
 
 
 RENDERERS: Mapping[str, Renderer] = {
-    "html": HtmlRenderer(),
-    "csv": CsvRenderer(),
-    "json": JsonRenderer(),
-    "md": MarkdownRenderer(),
+    "html": Format[Report](lambda report: html.render(run_page(report))),
+    "csv": Format[Report](csvfile.render),
+    "json": Format[Report](_json),
+    "md": Format[Report](lambda report: markdown.render(run_comment(report))),
 }
-LIMIT_RENDERERS: Mapping[str, LimitRenderer] = {
-    "html": LimitHtmlRenderer(),
-    "json": JsonRenderer(),
-    "md": LimitMarkdownRenderer(),
+LIMIT_RENDERERS: Mapping[str, Format[LimitReport]] = {
+    "html": Format(lambda report: html.render(limit_page(report))),
+    "json": Format(_json),
+    "md": Format(lambda report: markdown.render(limit_comment(report))),
 }

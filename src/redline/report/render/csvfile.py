@@ -23,17 +23,17 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 Field = str | int | float | bool | None
 
 
-class CsvRenderer:
-    """Report -> CSV: header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe."""
+def render(report: Report) -> bytes:
+    """Eight rows for each cell, one a metric, and three for each of its other times; then one for each skipped.
 
-    def render(self, report: Report) -> bytes:
-        """Eight rows for each cell, one a metric, and three for each of its other times; then one for each skipped."""
-        sheet = io.StringIO(newline="")
-        writer = csv.writer(sheet, lineterminator="\r\n")
-        writer.writerow(COLUMNS)
-        for row in _rows(report):
-            writer.writerow([_text(row.get(column)) for column in COLUMNS])
-        return sheet.getvalue().encode(errors="replace")
+    Header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe.
+    """
+    sheet = io.StringIO(newline="")
+    writer = csv.writer(sheet, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in _rows(report):
+        writer.writerow([_text(row.get(column)) for column in COLUMNS])
+    return sheet.getvalue().encode(errors="replace")
 
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:
