@@ -71,7 +71,7 @@ def _with_bars(ranking: Ranking, cells: Mapping[str, CellReport]) -> Table:
         value = TextCell((line(fmt.amount(one.value, one.unit), (f" {fmt.spread(one)}", "dim")),))
         bar = Strip(scale, "bar", one.value, one.low, one.high)
         rows.append((rank_text(ranking, place), server_in(ranking, place, cells), bar, value))
-    columns = (Column("rank"), Column("server"), Column("bar"), Column(label, "right"))
+    columns = (Column("rank"), Column("server"), Column(""), Column(label, "right"))
     title = line((ranking.scenario, "strong"), (f" {', '.join(filter(None, (ranking.setting, label)))}", "dim"))
     return Table(columns, tuple(rows), title, look="ranking")
 
