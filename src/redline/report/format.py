@@ -30,6 +30,7 @@ __all__ = [
     "quantile_name",
     "rate",
     "ratio",
+    "signed",
     "size",
     "spread",
     "too_few",
@@ -73,7 +74,8 @@ def interval(estimate: Estimate) -> str:
 
 def change(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
     """A ratio as what it adds or takes away: such as `+3.1%`; no decimal from `whole_from` (1 is 100%) on."""
-    return _signed(ratio_estimate.value, int(abs(ratio_estimate.value - 1) < whole_from))
+    places = int(abs(ratio_estimate.value - 1) < whole_from)
+    return f"{signed((ratio_estimate.value - 1) * 100, places)}%"
 
 
 def change_bounds(ratio_estimate: Estimate) -> str:
@@ -81,15 +83,16 @@ def change_bounds(ratio_estimate: Estimate) -> str:
     if ratio_estimate.low is None or ratio_estimate.high is None:
         return ""
     places = int(abs(ratio_estimate.value - 1) < 1)
-    low, high = (_signed(end, places) for end in (ratio_estimate.low, ratio_estimate.high))
-    return f"[{low.removesuffix('%')}, {high.removesuffix('%')}]"
+    low, high = (signed((end - 1) * 100, places) for end in (ratio_estimate.low, ratio_estimate.high))
+    return f"[{low}, {high}]"
 
 
-def _signed(value: float, places: int) -> str:
-    text = f"{abs(value - 1) * 100:,.{places}f}%"
-    if not any(digit in "123456789" for digit in text):
+def signed(value: float, places: int) -> str:
+    """`+1.2`, `-1,200` with a true minus sign; no sign where it would be rounded to zero."""
+    text = f"{abs(value):,.{places}f}"
+    if not text.strip("0."):
         return text
-    return ("+" if value > 1 else _MINUS) + text
+    return ("+" if value > 0 else _MINUS) + text
 
 
 def quantile_name(q: float) -> str:

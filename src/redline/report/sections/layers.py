@@ -222,14 +222,7 @@ def _microseconds(layer: Layer, numbers: dict[str, int]) -> ChangeCell:
     ends = () if found.low is None or found.high is None else (found.low, found.high)
     half = (ends[1] - ends[0]) / 2 if ends else abs(found.value) / 10
     places = min(4, max(0, 1 - math.floor(math.log10(half / _US)))) if half > 0 else 2
-    bounds = ", ".join(_signed(end / _US, places) for end in ends)
-    text, cpu = f"{_signed(found.value / _US, places)} µs", layer.cpu
+    bounds = ", ".join(fmt.signed(end / _US, places) for end in ends)
+    text, cpu = f"{fmt.signed(found.value / _US, places)} µs", layer.cpu
     size = abs(cpu.ratio.value - 1) if cpu and cpu.ratio else 0.0
     return ChangeCell(text, f"[{bounds}]" if ends else "", cpu.verdict if cpu else None, size=size)
-
-
-def _signed(value: float, places: int) -> str:
-    text = f"{abs(value):,.{places}f}"
-    if not any(digit in "123456789" for digit in text):
-        return text
-    return ("+" if value > 0 else "\u2212") + text
