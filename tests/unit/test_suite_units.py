@@ -7,8 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redline.model import Objective, Share
-from redline.suite import parse_duration, parse_objectives, parse_rate, parse_share, parse_size
-from redline.suite.schema.units import parse_rate_or_share
+from redline.quantities import parse_duration, parse_rate, parse_share, parse_size
+from redline.suite import parse_objectives
+from redline.suite.schema.types import parse_rate_or_share
 
 UNITS_NS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 ONE_DAY_NS = 24 * UNITS_NS["h"]

@@ -10,7 +10,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli.command_line import LimitFlags, SuiteFlags
 from redline.errors import UsageError, WrongValueError
-from redline.suite import Overrides, parse_duration
+from redline.quantities import parse_duration
+from redline.suite import Overrides
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 from redline.suite.validate.loads import read_warm_up

@@ -20,13 +20,12 @@ from redline.cli.flags import (
 from redline.cli.load_flags import read_target
 from redline.errors import UsageError
 from redline.model import Objective, Suite
-from redline.quantities import duration
+from redline.quantities import duration, parse_rate
 from redline.running.session import SearchRequest, Source
 from redline.search.steps import QUANTILES
 from redline.suite import (
     load_catalogue,
     parse_objectives,
-    parse_rate,
     read_suite,
     read_text,
     referenced_files,

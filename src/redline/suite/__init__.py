@@ -16,13 +16,7 @@ from redline.suite.planning import (
     to_search,
 )
 from redline.suite.schema.suite import DETECTION_NS
-from redline.suite.schema.units import (
-    parse_duration,
-    parse_objectives,
-    parse_rate,
-    parse_share,
-    parse_size,
-)
+from redline.suite.schema.types import parse_objectives
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import read_entries, read_times
 from redline.suite.validate.resolve import read_suite

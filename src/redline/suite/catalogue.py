@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from redline.model import Frozen, Option, OptionValue, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, names_in_braces
+from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import ScenariosSchema
 from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
-from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import Files, no_files, picks_of
 

@@ -7,8 +7,8 @@ from stat import S_ISREG
 
 from redline.errors import Location, Problem, UsageError
 from redline.model import Scenario, ServerEntry, Suite
+from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
-from redline.suite.schema.units import did_you_mean
 from redline.suite.validate.checking import raise_all
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files

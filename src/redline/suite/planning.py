@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from redline.errors import Problem, UsageError
 from redline.model import Cell, Closed, Load, Open, Plan, PlannedTrial, Scenario, Share, Skipped, Suite, Variant
+from redline.quantities import HIGHEST_RATE_PER_S
 from redline.suite.catalogue import is_among, plain
-from redline.suite.schema.units import HIGHEST_RATE_PER_S
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 

@@ -17,8 +17,8 @@ from redline.errors import Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import BuildOutcome
+from redline.quantities import did_you_mean
 from redline.suite import load_catalogue
-from redline.suite.schema.units import did_you_mean
 
 _STYLE = {"built": "green", "stood": "dim", "failed": "yellow"}
 _NS_PER_S = 1e9

@@ -17,8 +17,8 @@ from redline.errors import WrongValueError
 from redline.model import Body, Expected, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
 from redline.model.template import malformed
+from redline.quantities import clip
 from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size
-from redline.suite.schema.units import clip
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _LARGEST_BODY = 64 * 1024 * 1024

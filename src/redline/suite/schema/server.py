@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field
 
 from redline.errors import WrongValueError
 from redline.model.catalogue import FILLED_BY_THE_LAB
+from redline.quantities import clip
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
-from redline.suite.schema.units import clip
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
 OPTION_NAME = r"^[a-z][a-z0-9_-]*$"

@@ -1,25 +1,36 @@
 """The types of the files' fields: strict mappings, and quantities that are written as text."""
 
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, WithJsonSchema
 
 from redline.errors import WrongValueError
 from redline.model import HttpVersion, Objective, OptionValue, Share, TlsVersion
-from redline.suite.schema.units import (
+from redline.quantities import (
+    NUMBER,
+    clip,
+    did_you_mean,
     parse_any_rate,
     parse_duration,
-    parse_objectives,
     parse_rate,
-    parse_rate_or_share,
     parse_share,
     parse_size,
+    quoted,
 )
 
 LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
 SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` needs to call a level steady
+HIGHEST_SHARE = 10.0
+_CAPACITY_HINT = "write a percentage of a closed load of this suite, such as `50% of saturate`"
+
+_LATENCY_METRICS = ("p50", "p90", "p99", "p99.9", "max")
+_SHARE_METRICS = ("errors", "achieved")
+_OBJECTIVE_HINT = "write conditions such as `p99 < 200ms, errors < 0.1%, achieved > 99%`"
+_CONDITION = re.compile(r"([^\s<>=]+)\s*([<>]=?|=+)\s*(.+)", re.DOTALL)
 
 
 def _title(model: type) -> str:
@@ -65,6 +76,62 @@ def _check(holds: Callable[[Any], bool], message: str, hint: str) -> AfterValida
 
 def _at_least(least: int, text: str, why: str) -> AfterValidator:
     return _check(lambda value: value >= least, f"must be at least {text}", why)
+
+
+def parse_rate_or_share(text: str | float) -> float | Share:
+    """A rate, 0 included, or a share of what a closed load shows: `5000/s`, or `50% of saturate`, up to 1000%.
+
+    Raises WrongValueError (a ValueError) for anything else.
+    """
+    if not re.search(r"%|\bof\b", str(text)):
+        return parse_any_rate(text)
+    match = re.fullmatch(rf"({NUMBER})\s*%\s*of\s+(\S+)", str(text).strip())
+    if not match:
+        raise WrongValueError(f"{quoted(text)} is not a share of a load", _CAPACITY_HINT)
+    share = float(Decimal(match[1]) / 100)
+    if share <= 0:
+        raise WrongValueError("a rate of 0 sends nothing", _CAPACITY_HINT)
+    if share > HIGHEST_SHARE:
+        raise WrongValueError(f"{quoted(text)} is more than {HIGHEST_SHARE:.0%}", "write at most 1000%")
+    return Share(share=share, of=match[2])
+
+
+def parse_objectives(text: str) -> tuple[Objective, ...]:
+    """Conditions with commas between them, in the order written: `p99 < 200ms, errors < 0.1%, achieved > 99%`.
+
+    p50, p90, p99, p99.9 and max are upper bounds of the response time; `errors` is an upper bound of the share of
+    requests that did not end well; `achieved` a lower bound of the share of an open load's rate that was answered.
+    Raises WrongValueError (a ValueError) for anything else, for a limit that nothing can meet, and for a metric that
+    is named twice.
+    """
+    objectives = tuple(_objective(part.strip()) for part in text.split(","))
+    metrics = [objective.metric for objective in objectives]
+    for metric in metrics:
+        if metrics.count(metric) > 1:
+            raise WrongValueError(f"`{metric}` has more than one condition", "keep the stricter one")
+    return objectives
+
+
+def _objective(text: str) -> Objective:
+    match = _CONDITION.fullmatch(text)
+    if not match:
+        raise WrongValueError(f"{quoted(text)} is not a condition", _OBJECTIVE_HINT)
+    metric, sign, limit_text = match.groups()
+    if metric not in (*_LATENCY_METRICS, *_SHARE_METRICS):
+        hint = did_you_mean(metric, (*_LATENCY_METRICS, *_SHARE_METRICS)) or _OBJECTIVE_HINT
+        raise WrongValueError(f"`{clip(metric)}` is not something that an objective can bound", hint)
+    right_sign = ">" if metric == "achieved" else "<"
+    if sign != right_sign:
+        side = "lower" if metric == "achieved" else "upper"
+        raise WrongValueError(
+            f"`{metric}` takes {'an' if side == 'upper' else 'a'} {side} bound, not `{sign}`",
+            f"write `{metric} {right_sign} {limit_text.strip()}`",
+        )
+    limit = float(parse_duration(limit_text)) if metric in _LATENCY_METRICS else parse_share(limit_text)
+    if (sign == "<" and limit == 0) or (sign == ">" and limit == 1):
+        raise WrongValueError(f"{quoted(text)} can never be met", _OBJECTIVE_HINT)
+    plain = f"{metric} {sign} {limit_text.strip()}"
+    return Objective.model_validate({"metric": metric, "below": sign == "<", "limit": limit, "text": plain})
 
 
 def _objectives(value: object) -> tuple[Objective, ...]:

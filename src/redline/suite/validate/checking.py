@@ -10,8 +10,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from redline.errors import Problem, UsageError, WrongValueError
+from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Document, Path, dotted
-from redline.suite.schema.units import clip, did_you_mean
 
 T = TypeVar("T")
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from redline.model import Share
+from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Path
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.suite import QuickSchema, WarmUpSchema
-from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.checking import Sheet
 
 Loads = Mapping[str, LoadSchema | None]

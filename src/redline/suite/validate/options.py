@@ -6,11 +6,11 @@ from posixpath import normpath
 
 from redline.model import Option, OptionValue, ServerEntry
 from redline.model.catalogue import JDK, ON_PATH
+from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue, is_among, plain
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema
 from redline.suite.schema.types import Choices
-from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.checking import Sheet
 
 Axes = Mapping[str, list[OptionValue]]

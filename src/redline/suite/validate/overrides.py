@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from redline.errors import Problem, UsageError
 from redline.model import Closed, Load, Open, Scenario, Suite, Variant
 from redline.model.catalogue import option_text
+from redline.quantities import LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
 from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
-from redline.suite.schema.units import LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.validate.loads import WARM_UP_HINT, never_steady
 
 _IN_THE_SUITE = "change the load in the suite instead"

@@ -7,8 +7,8 @@ from decimal import Decimal, InvalidOperation
 from redline.errors import Location, Problem, UsageError, WrongValueError
 from redline.model import Request
 from redline.model.template import picked
+from redline.quantities import clip, parse_duration
 from redline.suite.schema.document import Path
-from redline.suite.schema.units import clip, parse_duration
 from redline.suite.validate.checking import Sheet
 
 Files = Callable[[str], str]

@@ -6,11 +6,11 @@ from pathlib import PurePath
 
 from redline.errors import Problem
 from redline.model import AutoTrials, EngineMode, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import http2_forbids
 from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema
-from redline.suite.schema.units import clip, did_you_mean
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
