@@ -6,8 +6,7 @@ import pytest
 
 from redline.errors import BuildError
 from redline.model import Option, OptionValue, Variant
-from redline.plugins.jdks.homes import Jdk, best, installed, on_path, read_home
-from redline.plugins.jdks.provisioning import Jdks, Progress, runtime_version
+from redline.plugins.jdks import Jdk, Jdks, Progress, best, installed, on_path, read_home, runtime_version
 from tests.fakes.servers.entries import server
 
 TEMURIN = 'IMPLEMENTOR="Eclipse Adoptium"\nJAVA_RUNTIME_VERSION="25.0.3+9-LTS"\nJAVA_VERSION="25.0.3"\n'

@@ -7,9 +7,8 @@ import pytest
 
 from redline.errors import BuildError
 from redline.model import Option, OptionValue, Variant
-from redline.plugins.jdks import provisioning
-from redline.plugins.jdks.homes import read_home
-from redline.plugins.jdks.provisioning import FOLDER, PINS, Jdks, Progress, provision
+from redline.plugins import jdks as provisioning
+from redline.plugins.jdks import FOLDER, PINS, Jdks, Progress, provision, read_home
 from tests.fakes.servers.entries import server
 
 BARE = 'JAVA_VERSION="21.0.8"\nMODULES="java.base"\n'

@@ -9,8 +9,7 @@ import pytest
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Option, OptionValue, Variant
-from redline.plugins.jdks.homes import Jdk, read_home
-from redline.plugins.jdks.provisioning import Jdks
+from redline.plugins.jdks import Jdk, Jdks, read_home
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import Building, Placement
 from tests.fakes.servers.entries import SCRIPT, make_catalogue, server

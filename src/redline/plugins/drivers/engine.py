@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from redline.errors import DriveError
-from redline.model import Cell, Interval, Traffic
+from redline.model import Cell, Traffic
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, job
 from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
@@ -131,71 +131,55 @@ def _send(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
     if not more:
-        _hang_up(process)
-
-
-def _hang_up(process: "subprocess.Popen[str]") -> None:
-    with contextlib.suppress(BrokenPipeError):
-        if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
 
 
 def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
     """Read events to the end. The first interrupt makes the engine end early and report; the second one kills it."""
-    reader = _EventReader(process, transcript, drive)
-    reader.start()
+    done, errors = threading.Event(), list[Exception]()
+
+    def read() -> None:
+        """Without being in the engine's way; the measurement begins when the server is warm."""
+        give_way()
+        is_warm = drive.is_warm
+        try:
+            for line in process.stdout or ():
+                interval = transcript.read(line)
+                if interval is None:
+                    continue
+                drive.on_interval(interval)
+                if interval.phase == "warmup" and is_warm is not None and is_warm(interval):
+                    is_warm = None
+                    _send(process, MEASURE, more=False)
+        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
+            errors.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=read, name="reader", daemon=True).start()
     interrupted = False
-    while not reader.done.is_set():
+    while not done.is_set():
         try:
             # Not `join`: an interrupt in it makes Python take the thread for ended (bpo-45274).
-            reader.done.wait()
+            done.wait()
         except KeyboardInterrupt:
             if interrupted or not drive.keep_interrupted:
                 raise
             interrupted = True
             process.send_signal(signal.SIGINT)
-    if reader.error is not None:
-        raise reader.error
-
-
-class _EventReader(threading.Thread):
-    """Reads the engine's events without being in its way, and starts the measurement when the server is warm."""
-
-    def __init__(self, process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
-        super().__init__(name="reader", daemon=True)
-        self._process = process
-        self._transcript = transcript
-        self._drive = drive
-        self._is_warm = drive.is_warm
-        self.error: Exception | None = None
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        give_way()
-        try:
-            for line in self._process.stdout or ():
-                interval = self._transcript.read(line)
-                if interval is not None:
-                    self._drive.on_interval(interval)
-                    self._heed(interval)
-        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
-            self.error = error
-        finally:
-            self.done.set()
-
-    def _heed(self, interval: Interval) -> None:
-        if interval.phase == "warmup" and self._is_warm is not None and self._is_warm(interval):
-            self._is_warm = None
-            _send(self._process, MEASURE, more=False)
+    if errors:
+        raise errors[0]
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
-    _hang_up(process)
-    if process.stdout is not None:
-        process.stdout.close()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(BrokenPipeError):
+            if pipe is not None:
+                pipe.close()
 
 
 def _tail(log: Path) -> str:

@@ -14,8 +14,7 @@ import psutil
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import filled, option_text
-from redline.plugins.jdks.homes import Jdk
-from redline.plugins.jdks.provisioning import Jdks, runtime_version
+from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.failures import tail
