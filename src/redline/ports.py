@@ -113,14 +113,32 @@ class Launcher(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Drive:
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """What the caller of a load decides, beyond its cell.
+
+    `log` gets the engine's messages, and `log_is_kept` says whether a user will find it afterwards; `server_log` is
+    where the server writes, if anybody knows. Without `workers` there is one for each core of the engine. With
+    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is the length
+    of an interval, where that is not left to the driver. `on_start` gets the engine's process id.
+    """
+
+    log: Path
+    server_log: Path | None = None
+    log_is_kept: bool = True
+    workers: int | None = None
+    keep_interrupted: bool = False
+    interval_ns: int | None = None
+    on_start: Callable[[int], None] = field(default=lambda _pid: None)
+    on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drive(LoadOptions):
     """One load on one server, as a driver is asked for it.
 
-    `log` gets the engine's messages; `log_is_kept` says whether a user will find it afterwards. With
-    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is the length
-    of an interval, where that is not left to the driver. `is_warm` is asked after every interval of the warm-up; when
-    it says so the measurement begins at the end of a later one. Without it the warm-up has its length.
+    `is_warm` is asked after every interval of the warm-up; when it says so the measurement begins at the end of a later
+    one. Without it the warm-up has its length.
     """
 
     cell: Cell
@@ -128,12 +146,6 @@ class Drive:
     seed: int
     cpus: tuple[int, ...]
     workers: int
-    log: Path
-    log_is_kept: bool = True
-    keep_interrupted: bool = False
-    interval_ns: int | None = None
-    on_start: Callable[[int], None] = field(default=lambda _pid: None)
-    on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     is_warm: Callable[[Interval], bool] | None = None
 
 

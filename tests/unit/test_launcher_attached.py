@@ -8,8 +8,8 @@ import pytest
 from redline.errors import LaunchError
 from redline.model import AttachedServer, PlannedTrial, Variant
 from redline.plugins.launchers.attached import AttachedLauncher
-from redline.ports import Endpoint, Placement
-from redline.running.record import LoadOptions, Tools, record_load
+from redline.ports import Endpoint, LoadOptions, Placement
+from redline.running.record import Tools, record_load
 from tests.fakes.plugins import FakeDriver, FakeProbe
 from tests.fakes.recordings import simulated_cell
 

@@ -14,8 +14,7 @@ import pytest
 from redline.plugins.linux.cgroup import Throttling, quotas, throttling
 from redline.plugins.linux.host import Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
-from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.plugins.probes.surroundings import MachineShare, Surroundings
+from redline.plugins.probes.process_tree import MachineShare, ProcessTreeProbe, Surroundings
 from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 

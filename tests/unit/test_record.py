@@ -22,9 +22,9 @@ from redline.model import (
 )
 from redline.model.limits import CellLimit
 from redline.model.search import ProbeRecording
-from redline.ports import Drive, Endpoint, Placement
+from redline.ports import Drive, Endpoint, LoadOptions, Placement
 from redline.report.sections import limit as words
-from redline.running.record import LoadOptions, Tools, record_load
+from redline.running.record import Tools, record_load
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour
 from tests.fakes.plugins import FACTS, FakeLauncher, FakeServer

@@ -13,8 +13,8 @@ from types import FrameType
 from redline.analysis.search_state import at_rate, open_shape, probe_cell, room, slice_of
 from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
-from redline.ports import RunningServer
-from redline.running.record import LoadOptions, Tools, record_load
+from redline.ports import LoadOptions, RunningServer
+from redline.running.record import Tools, record_load
 from redline.search import Proposal, Slice, hopeless
 from redline.search.overload import OverloadPlan
 

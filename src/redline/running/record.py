@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from redline.errors import DriveError, RedlineError
 from redline.findings.warming import WarmupDetector
@@ -12,14 +14,13 @@ from redline.model import (
     Cell,
     Failure,
     FailureKind,
-    Interval,
     Load,
     PlannedTrial,
     Recording,
     Stage,
     Traffic,
 )
-from redline.ports import Drive, Driver, Launcher, Placement, Probe, RunningServer
+from redline.ports import Drive, Driver, Launcher, LoadOptions, Placement, Probe, RunningServer
 
 DYING_S = 0.5
 
@@ -36,26 +37,6 @@ class Tools:
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
         return min(wanted or max(1, len(self.placement.engine_cpus)), load.connections)
-
-
-@dataclass(frozen=True)
-class LoadOptions:
-    """What the caller of a load decides, beyond its cell.
-
-    `log` is for the engine's messages and `server_log` is where the server writes, if anybody knows; `log_is_kept` says
-    whether a user will find `log` afterwards. Without `workers` there is one for each core of the engine. The first
-    interrupt ends the load early and gives the traffic so far where `keep_interrupted` is set. `interval_ns` is the
-    length of an interval, where that is not left to the driver. `on_start` gets the engine's process id.
-    """
-
-    log: Path
-    server_log: Path | None = None
-    log_is_kept: bool = True
-    workers: int | None = None
-    keep_interrupted: bool = False
-    interval_ns: int | None = None
-    on_start: Callable[[int], None] = field(default=lambda _pid: None)
-    on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
 
 
 def new_recording(planned: PlannedTrial) -> Recording:
@@ -84,18 +65,13 @@ def record_load(
         for probe in probes:
             probe.follow("engine", pid)
 
+    changed: dict[str, Any] = {"workers": tools.workers(cell.load, options.workers), "on_start": follow}
     drive = Drive(
+        **{**vars(options), **changed},
         cell=cell,
         endpoint=server.endpoint,
         seed=planned.seed,
         cpus=tools.placement.engine_cpus,
-        workers=tools.workers(cell.load, options.workers),
-        log=options.log,
-        log_is_kept=options.log_is_kept,
-        keep_interrupted=options.keep_interrupted,
-        interval_ns=options.interval_ns,
-        on_start=follow,
-        on_interval=options.on_interval,
         is_warm=WarmupDetector(cell).is_warm if cell.warmup_detect else None,
     )
     traffic, error = None, None
@@ -109,6 +85,7 @@ def record_load(
         error = raised
     finally:
         series = tuple(each for probe in probes for each in probe.finish())
+    written = _size_of(options.server_log)
     failure = death_soon(server) if traffic is None or lost_connections(traffic) else server.death()
     if error is not None:
         failure = failure or failure_of("load", "engine", error)
@@ -119,7 +96,7 @@ def record_load(
             "series": series,
             "perturbed": any(probe.perturbs for probe in probes),
             "failure": failure,
-            "log_bytes": _growth(written_before, _size_of(options.server_log)),
+            "log_bytes": None if written_before is None or written is None else max(written - written_before, 0),
         }
     )
 
@@ -157,12 +134,7 @@ def lost_connections(traffic: Traffic) -> bool:
 
 
 def _size_of(file: Path | None) -> int | None:
-    try:
-        return None if file is None else file.stat().st_size
-    except OSError:
-        return None
-
-
-def _growth(before: int | None, after: int | None) -> int | None:
-    """By how much what only grows has grown; None where it is not there to be seen."""
-    return None if before is None or after is None else max(after - before, 0)
+    """None where it is not there to be seen."""
+    with suppress(OSError):
+        return file.stat().st_size if file else None
+    return None

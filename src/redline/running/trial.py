@@ -8,7 +8,8 @@ from typing import Protocol
 
 from redline.errors import LaunchError
 from redline.model import Cell, Interval, PlannedTrial, Recording, Stage
-from redline.running.record import LoadOptions, Tools, failure_of, new_recording, record_load, verify
+from redline.ports import LoadOptions
+from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
 
 class TrialListener(Protocol):

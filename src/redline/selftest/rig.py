@@ -36,8 +36,8 @@ from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Endpoint, Placement, RunningServer
-from redline.running.record import LoadOptions, Tools, record_load
+from redline.ports import Endpoint, LoadOptions, Placement, RunningServer
+from redline.running.record import Tools, record_load
 from redline.selftest.results import Quantile
 from redline.suite import load_catalogue
 

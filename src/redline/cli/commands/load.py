@@ -16,8 +16,9 @@ from redline.cli.load_view import live_line, load_result, load_section
 from redline.cli.show import OneLine, show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, EngineMode, PlannedTrial, Recording
+from redline.ports import LoadOptions
 from redline.running.assembly import attached
-from redline.running.record import LoadOptions, record_load
+from redline.running.record import record_load
 
 
 def execute(flags: LoadFlags) -> None:
