@@ -48,16 +48,13 @@ class RunningServer(Protocol):
     @property
     def endpoint(self) -> Endpoint:
         """Where it listens."""
-        ...
 
     @property
     def facts(self) -> ServerFacts | None:
         """How it was run, for the recording; None for a server that somebody else runs."""
-        ...
 
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it lives."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -106,11 +103,9 @@ class Launcher(Protocol):
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
         """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug."""
-        ...
 
     def running(self, variant: Variant, placement: Placement, log: Path) -> AbstractContextManager[RunningServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +149,9 @@ class Driver(Protocol):
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Ask once and compare the whole answer: what is wrong with it, or None."""
-        ...
 
     def drive(self, drive: Drive) -> Traffic:
         """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
-        ...
 
 
 class Probe(Protocol):
@@ -167,15 +160,12 @@ class Probe(Protocol):
     @property
     def perturbs(self) -> bool:
         """Whether watching changes what is watched; a perturbed trial is never compared."""
-        ...
 
     def follow(self, subject: Subject, pid: int) -> None:
         """Begin to watch a process and its descendants; called once for each subject. The machine comes for free."""
-        ...
 
     def finish(self) -> tuple[Series, ...]:
         """End, and give what was seen. Called once, whatever happened before."""
-        ...
 
 
 class Executor(Protocol):
@@ -183,7 +173,6 @@ class Executor(Protocol):
 
     def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
         """Run the trials in order."""
-        ...
 
 
 class Renderer(Protocol):
@@ -191,4 +180,3 @@ class Renderer(Protocol):
 
     def render(self, report: Report) -> bytes:
         """The whole report in this format."""
-        ...

@@ -62,8 +62,12 @@ def _sweep(parent: Path) -> None:
             held = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                folder = lock.with_suffix("")
-                if _is_own_file(os.fstat(held)) and (not os.path.lexists(folder) or _is_own_folder(folder.lstat())):
+                folder, found = lock.with_suffix(""), os.fstat(held)
+                ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+                if ours and os.path.lexists(folder):
+                    there = folder.lstat()
+                    ours = stat.S_ISDIR(there.st_mode) and there.st_uid == os.geteuid()
+                if ours:
                     _remove(folder, lock)
             finally:
                 os.close(held)
@@ -74,11 +78,3 @@ def _remove(folder: Path, lock: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         lock.unlink(missing_ok=True)
-
-
-def _is_own_file(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-
-
-def _is_own_folder(found: os.stat_result) -> bool:
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()

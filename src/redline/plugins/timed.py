@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 
-class _Timed(socket.socket):
+class TimedSocket(socket.socket):
     """Raises TimeoutError past its deadline, however often something arrived before it.
 
     A socket's own timeout begins anew with every byte that arrives.
@@ -36,11 +36,7 @@ class _Timed(socket.socket):
         self.settimeout(left_s)
 
 
-class TimedSocket(_Timed):
-    """A connection with a deadline."""
-
-
-class TimedTls(_Timed, ssl.SSLSocket):
+class TimedTls(TimedSocket, ssl.SSLSocket):
     """The same over TLS; its handshake keeps within the timeout that it is made with."""
 
 
@@ -50,7 +46,7 @@ def connect(
     within_s: float,
     tls: ssl.SSLContext | None = None,
     server_name: str | None = None,
-) -> TimedSocket | TimedTls:
+) -> TimedSocket:
     """Connect, with everything to be over in that time. Raises OSError, of it TimeoutError when that is what ended it.
 
     A connection that the kernel made from a socket to itself (TCP's simultaneous open) is refused: nobody listens.
@@ -60,25 +56,19 @@ def connect(
     with socket.create_connection((host, port), within_s) as plain:
         if plain.getsockname() == plain.getpeername():
             raise ConnectionRefusedError
-        timed: TimedSocket | TimedTls
         if tls is None:
             timed = TimedSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
-        else:
-            timed = _shaken(plain, tls, server_name or host, deadline)
-    timed.deadline = deadline
-    return timed
-
-
-def _shaken(plain: socket.socket, tls: ssl.SSLContext, server_name: str, deadline: float) -> TimedTls:
-    """TLS on a connection. A handshake of many small pieces may take a little longer than the deadline."""
-    tls.sslsocket_class = TimedTls
-    plain.settimeout(max(deadline - time.monotonic(), 0.001))
-    made = tls.wrap_socket(plain, server_hostname=server_name, do_handshake_on_connect=False)
-    assert isinstance(made, TimedTls)
-    made.deadline = deadline
-    try:
-        made.do_handshake()
-    except BaseException:
-        made.close()
-        raise
-    return made
+            timed.deadline = deadline
+            return timed
+        # A handshake of many small pieces may take a little longer than the deadline.
+        tls.sslsocket_class = TimedTls
+        plain.settimeout(max(deadline - time.monotonic(), 0.001))
+        secure = tls.wrap_socket(plain, server_hostname=server_name or host, do_handshake_on_connect=False)
+        assert isinstance(secure, TimedTls)
+        secure.deadline = deadline
+        try:
+            secure.do_handshake()
+        except BaseException:
+            secure.close()
+            raise
+        return secure

@@ -34,23 +34,18 @@ class SearchListener(Protocol):
 
     def started(self, number: int) -> None:
         """A server is about to be started, the `number`-th of this cell from 0."""
-        ...
 
     def seen(self, interval: Interval) -> None:
         """The engine reported one more interval."""
-        ...
 
     def warmed(self, start: LimitStart) -> None:
         """The server that was started last is warm, or has been loaded for as long as it may be."""
-        ...
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         """The `number`-th probe of this cell was made, from 1."""
-        ...
 
     def waits(self, seconds: float) -> None:
         """The host disturbed the last probe; it is made again after so long."""
-        ...
 
 
 @dataclass

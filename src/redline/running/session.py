@@ -60,31 +60,24 @@ class SessionListener(Protocol):
 
     def building(self) -> AbstractContextManager[Callable[[Building], None]]:
         """Servers are about to be built."""
-        ...
 
     def built(self, outcome: BuildOutcome) -> None:
         """All that can be built has been."""
-        ...
 
     def part(self, number: int, store: RunStore) -> None:
         """One of the two parts of a run begins: 1 is the capacity, 2 the rest."""
-        ...
 
     def skipped(self, skipped: Skipped) -> None:
         """A cell will not be run after all."""
-        ...
 
     def trials(self, plan: Plan, done: int) -> AbstractContextManager[TrialListener]:
         """The trials of a plan are about to be run; so many were before."""
-        ...
 
     def cell(self, cell: Cell, number: int, cells: int) -> AbstractContextManager[SearchListener]:
         """The search on a cell is about to begin, as the `number`-th of so many."""
-        ...
 
     def broken(self, error: RedlineError) -> None:
         """The search on a cell could not go on."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,12 @@ class TrialListener(Protocol):
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """A trial begins: its server is about to be started."""
-        ...
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """The engine reported one more interval."""
-        ...
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """The trial's recording is stored."""
-        ...
 
 
 def run_trial(

@@ -98,7 +98,6 @@ class Law(Protocol):
 
     def quantile_s(self, q: float) -> float:
         """What a share `q`, from 0 to below 1, of the response times does not exceed."""
-        ...
 
 
 @dataclass(frozen=True)

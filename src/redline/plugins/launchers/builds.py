@@ -46,10 +46,6 @@ class Stamp(Frozen):
     hash: str
     outputs: dict[str, OutputMark]
 
-    def write(self, file: Path) -> None:
-        """Atomically. Raises OSError."""
-        replace_text(file, self.model_dump_json(indent=1))
-
 
 def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
     """The outputs that are there."""
@@ -267,7 +263,8 @@ class Builds:
         if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
-                Stamp(hash=wanted.hash, outputs=left).write(self._stamp_file(entry))
+                stamp = Stamp(hash=wanted.hash, outputs=left)
+                replace_text(self._stamp_file(entry), stamp.model_dump_json(indent=1))
             return
         hint = f"the whole output is in {ended.log}"
         reasons = ended.target_lines.get(entry.build.target or "")

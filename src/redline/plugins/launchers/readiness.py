@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redline.model import Ready
-from redline.plugins.timed import TimedSocket, TimedTls, connect
+from redline.plugins.timed import TimedSocket, connect
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.020
@@ -84,7 +84,7 @@ def _any_certificate() -> ssl.SSLContext:
     return context
 
 
-def _receive(connection: TimedSocket | TimedTls) -> bytes:
+def _receive(connection: TimedSocket) -> bytes:
     """One answer, or as much as is enough to see that it is none. Raises TimeoutError."""
     answer = b""
     while not _is_whole(answer):
