@@ -144,14 +144,14 @@ class RunSession:
         first = capacity_store(self.store.folder)
         shown: list[tuple[RunStore, Report]] = []
         if first.exists:
-            interrupted = False
-            if not self.store.exists:
+            planned = self.store.exists
+            if not planned:
                 self.listener.part(1, first)
-                interrupted = self._measure(first)
+            interrupted = not planned and self._measure(first)
             shown.append((first, write_run_views(first)))
             if interrupted:
                 return Outcome(tuple(shown), interrupted)
-            if not self.store.exists:
+            if not planned:
                 self._plan_second(first)
             self.listener.part(2, self.store)
         interrupted = self._measure(self.store)
@@ -167,13 +167,8 @@ class RunSession:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
         _check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
-        changed = {
-            "name": self.store.folder.resolve().name,
-            "created_unix_ns": time.time_ns(),
-            "plan": plan,
-            "environment": self.bench.environment,
-        }
-        self.store.create(found.manifest.model_copy(update=changed))
+        source = Source(found.manifest.command, found.manifest.suite_file, found.manifest.suite_text)
+        self.store.create(_manifest(self.store.folder.resolve().name, source, plan, self.bench))
 
     def _measure(self, store: RunStore) -> bool:
         """Run what is left of the plan. Returns whether it was interrupted."""

@@ -49,7 +49,11 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
     had nothing to do.
     """
     places = room or connections
-    if not _waits(traffic) or calm_ns is None or _slower(traffic, places, calm_ns) or _idle(traffic, places):
+    if not _waits(traffic) or calm_ns is None or _slower(traffic, places, calm_ns):
+        return ""
+    # What is under way on average is rate times time of service (Little).
+    under_way = traffic.counts.completed / traffic.seconds * traffic.service.mean_ns / 1e9
+    if traffic.service.count >= _FEWEST_TIMES and under_way < OCCUPIED * places:
         return ""
     return f"all {connections} connections were busy: give -c more"
 
@@ -65,14 +69,6 @@ def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
         return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns
     answered = traffic.counts.completed
     return answered == 0 or room * traffic.seconds * 1e9 / answered > 2 * UNMOVED * calm_ns
-
-
-def _idle(traffic: Traffic, room: int) -> bool:
-    """Whether connections had little to do: what is under way on average is rate times time of service (Little)."""
-    if traffic.service.count < _FEWEST_TIMES:
-        return False
-    answered_per_s = traffic.counts.completed / traffic.seconds
-    return answered_per_s * traffic.service.mean_ns / 1e9 < OCCUPIED * room
 
 
 def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: bool) -> str:

@@ -27,7 +27,7 @@ from redline.search.interval import (
     width,
 )
 from redline.search.queue_model import CALM
-from redline.search.steps import TriedRate, Verdict, contradicted, steps
+from redline.search.steps import Verdict, contradicted, steps
 from redline.search.steps import verdict as verdict_of
 
 Side = Literal["low", "high"]
@@ -229,7 +229,7 @@ class Search:
 
     def limits(self) -> tuple[Limit, ...]:
         """What is known now."""
-        return self._limits(self._known())
+        return tuple(self._limit(name, each) for name, each in self._known().items())
 
     def _known(self) -> dict[str, dict[str, Bounds]]:
         """The bounds of every condition of every set."""
@@ -353,7 +353,9 @@ class Search:
         unclear = [step for step in binding.steps if step.verdict == "unclear" and low < step.rate_per_s < high]
         again = [step for step in unclear if step.probes < self.settings.repeats]
         if again:
-            return Proposal(_nearest(again, low, high).rate_per_s, "repeated: too near to tell")
+            middle = (low * high) ** 0.5
+            nearest = min(again, key=lambda step: abs(step.rate_per_s - middle))
+            return Proposal(nearest.rate_per_s, "repeated: too near to tell")
         edges = [low, *(step.rate_per_s for step in unclear), high]
         wide = max(pairwise(edges), key=lambda pair: pair[1] / pair[0])
         return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
@@ -378,24 +380,19 @@ class Search:
         return not fresh.client and verdict != ("failed" if check.end.side == "low" else "passed")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
-        limits = self._limits(known)
+        limits = tuple(self._limit(name, each) for name, each in known.items())
         unknown = [each for each in limits if each.low_per_s is None or each.high_per_s is None]
         if len(unknown) == len(limits) and all(each.reason for each in unknown):
             return Doomed("; ".join(dict.fromkeys(each.reason for each in unknown)), limits)
         if any(not each.reason for each in unknown):
             return Exhausted(limits)
-        return Converged(limits, confirmed=self._confirmed(known))
-
-    def _confirmed(self, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
         made = self._checks.settled(self._checked(known))
-        decided = all(self._decided(each) for each in known.values())
-        return decided and made is not None and all(self._stands(check) for check in made)
+        decided = all(each.decided for each in limits)
+        confirmed = decided and made is not None and all(self._stands(check) for check in made)
+        return Converged(limits, confirmed=confirmed)
 
     def _decided(self, known: Mapping[str, Bounds]) -> bool:
         return width(known) <= self.settings.precision
-
-    def _limits(self, known: Mapping[str, Mapping[str, Bounds]]) -> tuple[Limit, ...]:
-        return tuple(self._limit(name, each) for name, each in known.items())
 
     def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
         low, high = bracket_of(known)
@@ -420,8 +417,3 @@ class Search:
 
 def _tried_least(evidence: Sequence[Evidence]) -> float:
     return min(each.rate_per_s for each in evidence)
-
-
-def _nearest(found: Sequence[TriedRate], low: float, high: float) -> TriedRate:
-    middle = (low * high) ** 0.5
-    return min(found, key=lambda step: abs(step.rate_per_s - middle))
