@@ -16,12 +16,13 @@ An error is *off* only when nothing that was measured in the same run explains i
    out.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import stats
 
-from redline.model import Histogram, Interval, Recording, Traffic
+from redline.model import Histogram, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.selftest.results import QUANTILES, Check, Judgement, Noise, Point, Quantile
 from redline.selftest.truth import Chance, Floats
@@ -254,10 +255,11 @@ class Way:
 
     before: Histogram
     after: Histogram
-    both: Histogram = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "both", Histogram.merged((self.before, self.after)))
+    @cached_property
+    def both(self) -> Histogram:
+        """Merged."""
+        return Histogram.merged((self.before, self.after))
 
     @property
     def median_ns(self) -> float:
@@ -319,15 +321,13 @@ def lost_share(seen: Noise, spreads: float) -> float:
 
 def slices(traffic: Traffic) -> tuple[Histogram, ...]:
     """The measurement in parts of equal length; what came in the drain belongs to the last."""
-    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
-    drained = [interval for interval in traffic.intervals if interval.phase == "drain"]
     length = max(1, traffic.measure_end_ns - traffic.measure_start_ns)
-    parts: list[list[Interval]] = [[] for _ in range(SLICES)]
-    for interval in measured:
+    parts: list[list[Histogram]] = [[] for _ in range(SLICES)]
+    for interval in traffic.intervals:
         middle = (interval.start_ns + interval.end_ns) / 2 - traffic.measure_start_ns
-        parts[min(SLICES - 1, max(0, int(middle / length * SLICES)))].append(interval)
-    parts[-1] += drained
-    return tuple(Histogram.merged(interval.response for interval in part) for part in parts)
+        if interval.phase != "warmup":
+            parts[min(SLICES - 1, max(0, int(middle / length * SLICES)))].append(interval.response)
+    return tuple(map(Histogram.merged, parts))
 
 
 def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
@@ -375,30 +375,19 @@ class Measured:
 
 def judged(measured: Measured, chances: tuple[Chance, ...], ground: Ground) -> tuple[Point, ...]:
     """Every percentile with its truth, answer and judgement."""
-    points = []
+    points, way_ns = [], measured.way(ground).median_ns
     for chance in chances:
-        truth = _truth(chance, ground, measured)
+        # What a stop does not hold is answered at once, and so without the lateness of those that had to wait.
+        at_once = chance.high_s <= 0 and measured.held_share > 0
+        truth_ns = chance.truth_s * 1e9 + way_ns
+        truth = Truth(
+            q=chance.q,
+            truth_ns=truth_ns,
+            low_ns=chance.low_s * 1e9 + min(way_ns, ground.shortest_ns),
+            high_ns=chance.high_s * 1e9 + way_ns,
+            allowance_ns=0.0 if at_once else at(measured.seen.server_late, chance.q) + measured.burst_ns,
+            goal_ns=measured.goals.get(chance.q, goal_ns(chance.q, truth_ns)),
+            scale_ns=measured.held_ns if chance.high_s > 0 else 0.0,
+        )
         points.append(judge(truth, measured.response.quantile_ns(chance.q), measured.machine(ground, chance.q)))
     return tuple(points)
-
-
-def _allowance_ns(chance: Chance, measured: Measured) -> float:
-    """What a stop does not hold is answered at once, and so without the lateness of those that had to wait."""
-    if measured.held_share and chance.high_s <= 0:
-        return 0.0
-    return at(measured.seen.server_late, chance.q) + measured.burst_ns
-
-
-def _truth(chance: Chance, ground: Ground, measured: Measured) -> Truth:
-    way, shortest = measured.way(ground).median_ns, ground.shortest_ns
-    truth_ns = chance.truth_s * 1e9 + way
-    truth = Truth(
-        q=chance.q,
-        truth_ns=truth_ns,
-        low_ns=chance.low_s * 1e9 + min(way, shortest),
-        high_ns=chance.high_s * 1e9 + way,
-        allowance_ns=_allowance_ns(chance, measured),
-        goal_ns=goal_ns(chance.q, truth_ns),
-        scale_ns=measured.held_ns if chance.high_s > 0 else 0.0,
-    )
-    return replace(truth, goal_ns=measured.goals.get(chance.q, truth.goal_ns))
