@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Closed, Open, Share, Suite
-from redline.suite import Overrides, share_of
+from redline.suite import Overrides
 from tests.fakes.catalogues import problems_of, suite_of
 
 TEXT = """\
@@ -125,7 +125,7 @@ def test_a_share_of_the_load_that_several_become_stays_one_of_it(tmp_path: Path)
     text = SEVERAL.replace("rate: 100", "rate: 50% of one")
     loads = {load.name: load for load in suite_of(tmp_path, text, Overrides(users=8)).loads}
     assert list(loads) == ["users8", "deep", "steady"]
-    assert share_of(loads["steady"]) == Share(share=0.5, of="users8")
+    assert loads["steady"].share == Share(share=0.5, of="users8")
 
 
 RAMP = "  ramp: {closed: {users: 0, ramp: {to: 64, over: 1s}}, for: 1s}\n  steady"

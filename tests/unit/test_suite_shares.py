@@ -12,8 +12,6 @@ from redline.suite import (
     capacity_slug,
     make_capacity_plan,
     make_plan,
-    share_of,
-    share_text,
 )
 from redline.suite.load_text import load_text
 from tests.fakes.catalogues import problems_of, suite_of
@@ -56,8 +54,8 @@ def rate_of(cell: Cell) -> float | None:
 def test_a_share_is_read(suite: Suite) -> None:
     half = suite.loads[0]
     assert half.shape == Open(connections=9, share=Share(share=0.5, of="saturate"))
-    assert share_of(half) == Share(share=0.5, of="saturate")
-    assert [share_of(load) for load in suite.loads[1:3]] == [None, None]
+    assert half.share == Share(share=0.5, of="saturate")
+    assert [load.share for load in suite.loads[1:3]] == [None, None]
     assert [load.name for load in capacity_loads(suite)] == ["saturate"]
 
 
@@ -141,7 +139,7 @@ def test_a_cell_gets_its_share_to_three_digits(suite: Suite) -> None:
     assert rate_of(cells["fam.plain.Get.half"]) == 501
     assert rate_of(cells["slow.vanilla.Post.over"]) == 1500
     assert rate_of(cells["fam.plain.Get.steady"]) == 100
-    assert share_of(cells["fam.plain.Get.half"].load) == Share(share=0.5, of="saturate")
+    assert cells["fam.plain.Get.half"].load.share == Share(share=0.5, of="saturate")
 
 
 @pytest.mark.parametrize(
@@ -214,6 +212,6 @@ def test_in_words() -> None:
     half = Share(share=0.125, of="saturate")
     unknown = Load(name="a", shape=Open(connections=9, share=half), duration_ns=S)
     known = Load(name="a", shape=Open(connections=9, share=half, rate_per_s=12345), duration_ns=S)
-    assert share_text(half) == "12.5% of saturate"
+    assert half.text == "12.5% of saturate"
     assert load_text(unknown) == "open, 12.5% of saturate poisson, 9 connections, 1s"
     assert load_text(known) == "open, 12,345/s (12.5% of saturate) poisson, 9 connections, 1s"

@@ -2,7 +2,7 @@
 
 from redline.analysis.judged import JudgedCell, judge_run
 from redline.model import Grade, Metric, Run
-from redline.suite import Capacities, capacity_loads, share_of
+from redline.suite import Capacities, capacity_loads
 
 Group = tuple[str, str, str]
 
@@ -42,7 +42,7 @@ def with_stage(about: str, run: Run) -> str:
     first = {load.name for load in capacity_loads(plan.suite)}
     names = " and ".join(sorted(first))
     stage = ""
-    if any(share_of(cell.load) for cell in plan.cells.values()):
+    if any(cell.load.share for cell in plan.cells.values()):
         stage = (
             f"rates are shares of the capacity under {names}, the least of each group, as the run in capacity/ found it"
         )

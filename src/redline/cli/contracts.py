@@ -26,7 +26,6 @@ from redline.model.base import omitted_if_default
 from redline.model.history import History
 from redline.model.limits import LimitAnswer, LimitReport
 from redline.selftest.results import SelftestResult
-from redline.suite import share_of
 
 
 class PlannedCell(Frozen):
@@ -224,7 +223,7 @@ def _planned(plan: Plan) -> tuple[PlannedCell, ...]:
             warmup_ns=cell.warmup_ns,
             warmup_detect=cell.warmup_detect,
             duration_ns=cell.load.duration_ns,
-            share=share_of(cell.load),
+            share=cell.load.share,
         )
         for cell_id, cell in plan.cells.items()
     )

@@ -1,7 +1,21 @@
 """The words of Redline as frozen values. Import them from here; GLOSSARY.md says what each means."""
 
 from redline.model.base import Frozen
-from redline.model.catalogue import AttachedServer, Build, Option, OptionValue, Ready, ServerEntry, Start, Stop, Tool
+from redline.model.catalogue import (
+    AttachedServer,
+    Build,
+    HttpVersion,
+    Option,
+    OptionValue,
+    Ready,
+    ServedTls,
+    ServerEntry,
+    Start,
+    Stop,
+    Tls,
+    TlsVersion,
+    Tool,
+)
 from redline.model.environment import Environment
 from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric, Verdict
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
@@ -26,7 +40,6 @@ from redline.model.report import (
     TooFew,
     TrialReport,
 )
-from redline.model.route import HttpVersion, ServedTls, Tls, TlsVersion
 from redline.model.run import Enough, Manifest, Run, StoredRecordings
 from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 from redline.model.warming import Warming, WarmUp

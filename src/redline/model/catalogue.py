@@ -2,15 +2,17 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import Literal
 
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.route import HttpVersion, ServedTls
 
 OptionValue = str | int | bool
+HttpVersion = Literal["1.1", "2"]
+TlsVersion = Literal["1.2", "1.3"]
 
 FILLED_BY_THE_LAB = ("port", "folder", "cpus", "scratch", "java")
 JDK = "jdk"  # the option that decides what `{java}` is
@@ -31,6 +33,16 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 def option_text(value: OptionValue) -> str:
     """A value as text for slugs and servers: `on` and `off` for booleans."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def as_written(value: OptionValue) -> str:
+    """A value as it is written in YAML: `true` and `false` for booleans."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_among(value: OptionValue, values: Iterable[OptionValue]) -> bool:
+    """Membership in which `true` is not 1, as it is in Python."""
+    return any(type(value) is type(other) and value == other for other in values)
 
 
 def slug_text(value: OptionValue) -> str:
@@ -101,6 +113,31 @@ class Option(Frozen):
     default: OptionValue
 
 
+class ServedTls(Frozen):
+    """The certificate of a TLS server: its authority (`ca`, in the build's folder) and its name."""
+
+    ca: str | None = Field(default=None, description="a PEM file; default: the system's authorities")
+    server_name: str | None = None
+
+
+class Tls(Frozen):
+    """A load's TLS settings. `ca_pem` is trusted in place of the authority in the server's entry, or the system's."""
+
+    ca_pem: str | None = None
+    insecure: bool = Field(default=False, description="any certificate is accepted, so any server may have answered")
+    server_name: str | None = None
+    versions: tuple[TlsVersion, ...] = Field(default=("1.2", "1.3"), min_length=1)
+    resumption: bool = True
+
+    @property
+    def slug(self) -> str:
+        """The settings that differ from their defaults, as a part of a variant's slug; empty if none does."""
+        parts = ["insecure"] if self.insecure else []
+        parts += [f"tls{self.versions[0]}"] if len(self.versions) == 1 else []
+        parts += [] if self.resumption else ["no-resumption"]
+        return "+".join(parts)
+
+
 class ServerEntry(Frozen):
     """One server of a family, by its full name `family.name`."""
 
@@ -130,9 +167,7 @@ class ServerEntry(Frozen):
         """
         if name == JDK and name in self.options and isinstance(value, str):
             return value == ON_PATH or value.startswith("/")
-        # Types are compared too, because in Python True == 1.
-        known = self.options[name].values if name in self.options else ()
-        return any(type(value) is type(other) and value == other for other in known)
+        return name in self.options and is_among(value, self.options[name].values)
 
     def refusal(self, name: str, value: OptionValue) -> str:
         """The message for a value that one of its options does not have."""

@@ -91,6 +91,11 @@ class Share(Frozen):
     share: float = Field(gt=0, description="0.8 is 80%; above 1 is overload")
     of: str = Field(description="a closed load of the same suite")
 
+    @property
+    def text(self) -> str:
+        """`50% of saturate`."""
+        return f"{self.share * 100:.10g}% of {self.of}"
+
 
 class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
@@ -156,6 +161,11 @@ class Load(Frozen):
     def connections(self) -> int:
         """The maximum number of connections."""
         return self.shape.most_users if isinstance(self.shape, Closed) else self.shape.connections
+
+    @property
+    def share(self) -> Share | None:
+        """What its rate is a share of; None where the rate is a number of its own."""
+        return self.shape.share if isinstance(self.shape, Open) else None
 
     @property
     def saturates(self) -> bool:

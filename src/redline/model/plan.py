@@ -7,10 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.catalogue import AttachedServer, OptionValue, ServerEntry, slug_text
+from redline.model.catalogue import AttachedServer, HttpVersion, OptionValue, ServerEntry, Tls, slug_text
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
-from redline.model.route import HttpVersion, Tls
 
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
 

@@ -11,8 +11,6 @@ from redline.suite.planning import (
     expected_trial_ns,
     make_capacity_plan,
     make_plan,
-    share_of,
-    share_text,
     to_search,
 )
 from redline.suite.schema.suite import DETECTION_NS

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from redline.model import Frozen, Option, OptionValue, Scenario, ServerEntry
-from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, names_in_braces
+from redline.model import Frozen, Option, Scenario, ServerEntry
+from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, as_written, is_among, names_in_braces
 from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import ScenariosSchema
@@ -142,8 +142,8 @@ def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], writte
     for name, option in options.items():
         if not is_among(option.default, option.values):
             where = (*path, "options", name, "default") if name in written.options else ("options", name, "default")
-            values = ", ".join(map(plain, option.values))
-            message = f"the default `{plain(option.default)}` is not among the values"
+            values = ", ".join(map(as_written, option.values))
+            message = f"the default `{as_written(option.default)}` is not among the values"
             sheet.wrong(where, message, f"choose one of: {values}", once=True)
 
 
@@ -189,17 +189,7 @@ def _check_jdk(
         if value != ON_PATH and (not isinstance(value, int) or isinstance(value, bool)):
             where = (*path, "options") if JDK in written.options else ("options",)
             message, hint = (
-                f"`{plain(value)}` is no feature release of Java",
+                f"`{as_written(value)}` is no feature release of Java",
                 f"write whole numbers, such as 21, or `{ON_PATH}`",
             )
             sheet.wrong((*where, JDK, "values", index), message, hint, once=True)
-
-
-def is_among(value: OptionValue, values: tuple[OptionValue, ...]) -> bool:
-    """Membership in which `true` is not 1, as it is in Python."""
-    return any(type(value) is type(other) and value == other for other in values)
-
-
-def plain(value: OptionValue) -> str:
-    """An option's value as it is written in YAML."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

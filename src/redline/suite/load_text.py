@@ -2,7 +2,6 @@
 
 from redline.model import Closed, Load, LoadStage, Open, Think
 from redline.quantities import duration
-from redline.suite import share_text
 
 _OPEN = "open"
 
@@ -34,7 +33,7 @@ def _closed(shape: Closed) -> tuple[str, ...]:
 
 def _open(shape: Open) -> tuple[str, ...]:
     if shape.share:
-        share = share_text(shape.share)
+        share = shape.share.text
         known = share if shape.rate_per_s is None else f"{shape.rate_per_s:,.10g}/s ({share})"
         rate = f"{known} {shape.arrivals}"
     elif shape.rate_per_s is None:

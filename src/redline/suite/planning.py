@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from redline.errors import Problem, UsageError
-from redline.model import Cell, Closed, Load, Open, Plan, PlannedTrial, Scenario, Share, Skipped, Suite, Variant
+from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
+from redline.model.catalogue import as_written, is_among
 from redline.quantities import HIGHEST_RATE_PER_S
-from redline.suite.catalogue import is_among, plain
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
@@ -152,7 +152,8 @@ def _contradiction(cell: Cell) -> str:
     options = cell.variant.options
     for name, needed in cell.scenario.requires.items():
         if name in options and not is_among(options[name], (needed,)):
-            return f"{cell.scenario.name} needs {name}: {plain(needed)}, and this server has {plain(options[name])}"
+            has = as_written(options[name])
+            return f"{cell.scenario.name} needs {name}: {as_written(needed)}, and this server has {has}"
     return ""
 
 
@@ -162,25 +163,15 @@ def _draw(seed: int, round_index: int, what: str) -> int:
     return int.from_bytes(digest[:8]) >> (64 - _SEED_BITS)
 
 
-def share_of(load: Load) -> Share | None:
-    """What its rate is a share of; None where the rate is a number of its own."""
-    return load.shape.share if isinstance(load.shape, Open) else None
-
-
-def share_text(share: Share) -> str:
-    """`50% of saturate`."""
-    return f"{share.share * 100:.10g}% of {share.of}"
-
-
 def capacity_loads(suite: Suite) -> tuple[Load, ...]:
     """The loads that others are a share of, in the order of the suite. They are measured first, and only then."""
-    needed = {share.of for load in suite.loads if (share := share_of(load))}
+    needed = {share.of for load in suite.loads if (share := load.share)}
     return tuple(load for load in suite.loads if load.name in needed)
 
 
 def capacity_slug(cell: Cell) -> str | None:
     """The slug of the cell whose capacity this one's rate is a share of."""
-    share = share_of(cell.load)
+    share = cell.load.share
     if share is None:
         return None
     return cell.model_copy(update={"load": cell.load.model_copy(update={"name": share.of})}).slug
@@ -192,16 +183,16 @@ def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
     More digits would pretend a precision that no capacity has, and make runs of the same rates look different.
     A cell whose rate is a number of its own stays as it is.
     """
-    share, slug = share_of(cell.load), capacity_slug(cell)
+    share, slug = cell.load.share, capacity_slug(cell)
     if share is None or slug is None:
         return cell
     if slug not in capacities.per_s:
         return capacities.missing.get(slug, f"{share.of} was not measured")
     rate_per_s = float(f"{share.share * capacities.per_s[slug]:.3g}")
     if rate_per_s > HIGHEST_RATE_PER_S:
-        return f"{share_text(share)} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the highest rate"
+        return f"{share.text} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the highest rate"
     if rate_per_s < _LOWEST_RATE_PER_S:
-        return f"{share_text(share)} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the lowest rate"
+        return f"{share.text} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the lowest rate"
     shape = cell.load.shape.model_copy(update={"rate_per_s": rate_per_s})
     return cell.model_copy(update={"load": cell.load.model_copy(update={"shape": shape})})
 

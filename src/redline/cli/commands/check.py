@@ -21,8 +21,6 @@ from redline.suite import (
     load_suite,
     make_capacity_plan,
     make_plan,
-    share_of,
-    share_text,
 )
 
 _MOST_LINES = 60
@@ -48,8 +46,8 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         names = " and ".join(load.name for load in loads)
         console.print(f"part 1 of 2: the capacity under {names}", style="bold", highlight=False)
         console.print(_table(first))
-        rates = [(load.name, share_of(load)) for load in plan.suite.loads]
-        loads_of_shares = ", ".join(f"{name} ({share_text(share)})" for name, share in rates if share)
+        rates = [(load.name, load.share) for load in plan.suite.loads]
+        loads_of_shares = ", ".join(f"{name} ({share.text})" for name, share in rates if share)
         console.print(f"\npart 2 of 2: {loads_of_shares}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from redline.model import Variant
+from redline.model.catalogue import is_among
 from redline.quantities import clip, did_you_mean
-from redline.suite.catalogue import Catalogue, is_among
+from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path
 from redline.suite.validate.checking import Sheet
 

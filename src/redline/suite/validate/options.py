@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from posixpath import normpath
 
 from redline.model import Option, OptionValue, ServerEntry
-from redline.model.catalogue import JDK, ON_PATH
+from redline.model.catalogue import JDK, ON_PATH, as_written, is_among
 from redline.quantities import clip, did_you_mean
-from redline.suite.catalogue import Catalogue, is_among, plain
+from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema
 from redline.suite.schema.types import Choices
@@ -42,7 +42,7 @@ def check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values
     for index, value in enumerate(values):
         where = _place(sheet, path, index)
         if not entry.takes(name, value):
-            message = f"`{clip(plain(value))}` is not a value of `{name}` of {entry.name}"
+            message = f"`{clip(as_written(value))}` is not a value of `{name}` of {entry.name}"
             sheet.wrong(where, message, _value_hint(name, value, (option,)))
     _check_twice(sheet, path, name, values)
 
@@ -85,7 +85,7 @@ def _check_jvm_option(sheet: Sheet, name: str, values: list[OptionValue], server
         sheet.wrong(path, message, "remove one of the two", key=True)
     for index, value in enumerate(values):
         if with_option and not any(server.entry.takes(name, value) for server in with_option):
-            message = f"`{clip(plain(value))}` is not a value of `{name}` of any JVM server of this suite"
+            message = f"`{clip(as_written(value))}` is not a value of `{name}` of any JVM server of this suite"
             hint = _value_hint(name, value, tuple(server.entry.options[name] for server in with_option))
             sheet.wrong(_place(sheet, path, index), message, hint)
     _check_twice(sheet, path, name, values)
@@ -94,7 +94,7 @@ def _check_jvm_option(sheet: Sheet, name: str, values: list[OptionValue], server
 def _check_twice(sheet: Sheet, path: Path, name: str, values: list[OptionValue]) -> None:
     for index, value in enumerate(values):
         if is_among(_normal(name, value), tuple(_distinct(name, values[:index]))):
-            sheet.wrong(_place(sheet, path, index), f"`{plain(value)}` is given twice", "remove one")
+            sheet.wrong(_place(sheet, path, index), f"`{as_written(value)}` is given twice", "remove one")
 
 
 def _distinct(name: str, values: list[OptionValue]) -> list[OptionValue]:
@@ -116,9 +116,9 @@ def _normal(name: str, value: OptionValue) -> OptionValue:
 
 
 def _value_hint(name: str, value: OptionValue, options: tuple[Option, ...]) -> str:
-    known = tuple(dict.fromkeys(plain(other) for option in options for other in option.values))
-    if plain(value) in known:
-        return "write it without quotes" if isinstance(value, str) else f'quote it: "{plain(value)}"'
+    known = tuple(dict.fromkeys(as_written(other) for option in options for other in option.values))
+    if as_written(value) in known:
+        return "write it without quotes" if isinstance(value, str) else f'quote it: "{as_written(value)}"'
     if name == JDK:
         return f"it takes: {', '.join(known)}, `{ON_PATH}` for the PATH's, or the absolute path of a JDK's home"
-    return did_you_mean(plain(value), known) or f"it takes: {', '.join(known)}"
+    return did_you_mean(as_written(value), known) or f"it takes: {', '.join(known)}"

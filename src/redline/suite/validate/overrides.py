@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from redline.errors import Problem, UsageError
-from redline.model import Closed, Load, Open, Scenario, Suite, Variant
+from redline.model import Closed, Load, Scenario, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.quantities import LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
@@ -292,11 +292,10 @@ def _renamed(chosen: tuple[Load, ...], every: list[Load], name: str) -> tuple[Lo
 
 def _of_another(load: Load, of: str, instead: str) -> Load:
     """The load, with its rate a share of `instead` where it is one of `of`."""
-    shape = load.shape
-    if not isinstance(shape, Open) or shape.share is None or shape.share.of != of:
+    if load.share is None or load.share.of != of:
         return load
-    share = shape.share.model_copy(update={"of": instead})
-    return load.model_copy(update={"shape": shape.model_copy(update={"share": share})})
+    share = load.share.model_copy(update={"of": instead})
+    return load.model_copy(update={"shape": load.shape.model_copy(update={"share": share})})
 
 
 def _same(one: Load, other: Load) -> bool:
@@ -316,9 +315,9 @@ def _without_their_capacity(chosen: tuple[Load, ...], loads: tuple[Load, ...], u
     gone = {load.name for load in loads} - {load.name for load in chosen}
     return [
         Problem(
-            f"the rate of `{load.name}` is a share of `{load.shape.share.of}`, which is left out with {users} users",
+            f"the rate of `{load.name}` is a share of `{load.share.of}`, which is left out with {users} users",
             _IN_THE_SUITE,
         )
         for load in chosen
-        if isinstance(load.shape, Open) and load.shape.share is not None and load.shape.share.of in gone
+        if load.share is not None and load.share.of in gone
     ]
