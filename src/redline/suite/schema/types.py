@@ -40,8 +40,14 @@ def _title(model: type) -> str:
 class Schema(BaseModel):
     """A mapping of a file: unknown keys are errors, and nothing is converted silently."""
 
+    # Validators are built upon first use: most commands read no suite.
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, model_title_generator=_title
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        model_title_generator=_title,
+        defer_build=True,
     )
 
 
