@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from redline.findings import REASSURING
 from redline.model import (
     CellReport,
     Comparison,
@@ -15,6 +16,7 @@ from redline.model import (
     RunReport,
     Skipped,
 )
+from redline.report.sections.views import weighed_findings
 from tests.fakes.report_cells import LOADS, cell, comparison, finding
 
 NASTY = "</script><img src=x onerror=\"document.title='pwned'\"><!-- `|[a](javascript:1) @all\n=1+1"
@@ -260,3 +262,8 @@ def environment() -> Environment:
         server_cpus=(0,),
         engine_cpus=(1,),
     )
+
+
+def marks(cell: CellReport) -> tuple[Grade, ...]:
+    """The grades of its findings, each once, gravest first; what is good to know is none."""
+    return tuple(dict.fromkeys(one.grade for one in weighed_findings(cell) if one.kind not in REASSURING))

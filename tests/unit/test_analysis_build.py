@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from redline.analysis import build_report
 from redline.analysis.cells import percentiles
 from redline.model import FindingKind, Histogram, Load, Metric, Open, Report, Run
-from redline.report.sections.views import marks
 from redline.suite.load_text import load_text
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import POST_BYTES, SATURATE, SIMPLE_GET, STEADY, simulated_run
 from tests.fakes.report_cells import cell_of
+from tests.fakes.reports import marks
 
 SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from redline.model import Estimate, Metric
 from redline.quantities import significant
 from redline.report import format as fmt
+from redline.report.render import terminal
 
 SECOND = 1_000_000_000
 
@@ -125,9 +126,9 @@ def test_instants_are_utc() -> None:
 
 
 def test_foreign_text_cannot_command_a_terminal() -> None:
-    assert fmt.one_line("a\x1b[31mb\x07\r\nc\u202ed é ▲") == "a\\x1b[31mb\\x07 c\\u202ed é ▲"
+    assert terminal.printable("a\x1b[31mb\x07\r\nc\u202ed é ▲") == "a\\x1b[31mb\\x07  c\\u202ed é ▲"
 
 
 @given(st.text())
 def test_one_line_is_printable(text: str) -> None:
-    assert fmt.one_line(text).isprintable()
+    assert terminal.printable(text).isprintable()

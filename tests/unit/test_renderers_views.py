@@ -6,7 +6,6 @@ from redline.report.sections.views import (
     finding_groups,
     groups,
     invalid_reason,
-    marks,
     servers,
     tally,
     weighed_findings,
@@ -76,7 +75,7 @@ def test_what_is_good_to_know_is_told_last_and_marks_no_number() -> None:
     note = next(f for cell in report.cells for f in cell.findings if f.kind is FindingKind.CPU_STEAL)
     good = note.model_copy(update={"kind": FindingKind.SERVER_LIMITED, "grade": Grade.NOTE})
     cells = tuple(cell.model_copy(update={"findings": (good, *cell.findings)}) for cell in report.cells)
-    assert [marks(cell) for cell in cells] == [marks(cell) for cell in report.cells]
+    assert [reports.marks(cell) for cell in cells] == [reports.marks(cell) for cell in report.cells]
     assert finding_groups(report.model_copy(update={"cells": cells}))[-1].kind is FindingKind.SERVER_LIMITED
 
 

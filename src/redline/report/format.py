@@ -24,7 +24,6 @@ __all__ = [
     "integer",
     "interval",
     "label",
-    "one_line",
     "other_time",
     "percent",
     "quantile_name",
@@ -153,13 +152,6 @@ def other_time(time: OtherTime) -> str:
     if time.resolution_ns is None:
         return f"{text})"
     return f"{text}, by two clocks, the server's with a resolution of {duration(time.resolution_ns)})"
-
-
-def one_line(text: str) -> str:
-    """Foreign text on one line, with nothing that a terminal would obey: control characters are shown as escapes."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in " ".join(text.split())
-    )
 
 
 def agreed(tls: AgreedTls) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from rich.console import Console
-from rich.text import Text
 
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, turned
@@ -16,9 +14,9 @@ from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import show
 from redline.errors import StoreError
-from redline.model import CellReport, FindingKind, Grade, Report
-from redline.report.format import GRADE_MARKS, one_line
-from redline.report.render.terminal import COLOURS
+from redline.model import CellReport, Finding, FindingKind, Grade, Report
+from redline.report.document import Line, Prose, Section, line
+from redline.report.format import GRADE_MARKS
 from redline.report.sections.limit import answer_text, limit_summary
 from redline.running.session import search_report, write_run_views, write_search_views
 from redline.storage.runs import RunStore
@@ -51,7 +49,7 @@ def execute(flags: JudgeFlags) -> None:
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
-        _print(result, now, Console())
+        show(_sections(result, now))
 
 
 def _judge_search(store: SearchStore, *, write: bool, json: bool) -> None:
@@ -78,10 +76,8 @@ def _judge_search(store: SearchStore, *, write: bool, json: bool) -> None:
     if json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
         return
-    console = Console()
-    show(limit_summary(now), console)
-    for line in _search_changes(result):
-        console.print(Text(line, "bold"), soft_wrap=True)
+    lines = tuple(_search_changes(result))
+    show([*limit_summary(now), Section("", (Prose.of(lines, "strong"),))])
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
@@ -91,10 +87,10 @@ def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
     elif not result.answers_changed and not result.endings_changed:
         yield f"{REPORT} has the same answers"
     for ending in result.endings_changed:
-        yield f"{one_line(ending.slug)}: was {ending.before or 'not there'}; now {ending.after or 'not there'}"
+        yield f"{ending.slug}: was {ending.before or 'not there'}; now {ending.after or 'not there'}"
     for changed in result.answers_changed:
         was, now = (answer_text(one) if one else "not known" for one in (changed.before, changed.after))
-        yield f"{one_line(changed.slug)}: {changed.name}: was {was}; now {now}"
+        yield f"{changed.slug}: {changed.name}: was {was}; now {now}"
     if result.written:
         yield "limit.json, limit.html and limit.md are renewed"
 
@@ -112,40 +108,29 @@ def _stored_view(folder: Path) -> tuple[Report | None, str]:
         return None, f"{file} is damaged or of a later version"
 
 
-def _print(result: JudgeResult, now: Report, console: Console) -> None:
-    done = f"{now.run.trials_done} of {now.run.trials_planned} trials"
-    console.print(Text.assemble((one_line(result.run), "bold"), f"  {done}"))
+def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
+    """The findings of each cell, what differs from the stored results, and whether these were written again."""
+    yield Section(result.run, (), f"{now.run.trials_done} of {now.run.trials_planned} trials")
     for cell in now.cells:
-        _print_cell(cell, console)
-    console.print()
-    console.print(Text(_summary(result), "bold"), soft_wrap=True)
-    for one in result.turned:
-        said = "can be used again" if one.valid_after else "is invalid now"
-        console.print(Text(f"  {one_line(one.cell_id[:-_HASH])} {said}"), soft_wrap=True)
-    for change in result.changes:
-        console.print(_changed(change), soft_wrap=True)
-    if result.written:
-        console.print(Text("report.html, results.csv and results.json are renewed", "dim"))
+        lines = tuple(_findings(cell)) or (line(("nothing to doubt", "dim")),)
+        yield Section(cell.slug, (Prose(lines, listed=True),), "" if cell.valid else "invalid")
+    turns = (
+        line(f"{one.cell_id[:-_HASH]} {'can be used again' if one.valid_after else 'is invalid now'}")
+        for one in result.turned
+    )
+    written = ["report.html, results.csv and results.json are renewed"] if result.written else []
+    changes = Prose((*turns, *map(_changed, result.changes)), listed=True)
+    yield Section("", (Prose.of([_summary(result)], "strong"), changes, Prose.of(written, "dim")))
 
 
-def _print_cell(cell: CellReport, console: Console) -> None:
-    """Its findings, gravest first, each kind once with how many trials it is about."""
-    console.print()
-    state = "" if cell.valid else "  invalid"
-    console.print(Text.assemble(one_line(cell.slug), (state, COLOURS[Grade.INVALID])))
-    if not cell.findings:
-        console.print(Text("  nothing to doubt", "dim"))
-    ordered = sorted(cell.findings, key=lambda one: -one.grade.weight)
-    counts = Counter((one.kind, one.grade) for one in ordered)
-    shown: set[tuple[FindingKind, Grade]] = set()
-    for one in ordered:
-        if (one.kind, one.grade) in shown:
-            continue
-        shown.add((one.kind, one.grade))
-        many = counts[one.kind, one.grade]
-        times = f" in {many} trials" if many > 1 and one.position is not None else ""
-        sign = (f"  {GRADE_MARKS[one.grade]} {one.grade}", COLOURS[one.grade])
-        console.print(Text.assemble(sign, f"  {one.kind}{times}: {one_line(one.message)}"), soft_wrap=True)
+def _findings(cell: CellReport) -> Iterator[Line]:
+    """The gravest first, each kind once with how many trials it is about."""
+    alike: dict[tuple[FindingKind, Grade], list[Finding]] = {}
+    for one in sorted(cell.findings, key=lambda one: -one.grade.weight):
+        alike.setdefault((one.kind, one.grade), []).append(one)
+    for (kind, grade), (first, *more) in alike.items():
+        times = f" in {len(more) + 1} trials" if more and first.position is not None else ""
+        yield line((f"{GRADE_MARKS[grade]} {grade}", grade), f"  {kind}{times}: {first.message}")
 
 
 def _summary(result: JudgeResult) -> str:
@@ -158,8 +143,8 @@ def _summary(result: JudgeResult) -> str:
     return f"against {_VIEW}: {changes or 'no other findings'}"
 
 
-def _changed(change: Rejudged) -> Text:
+def _changed(change: Rejudged) -> Line:
     grades = f"{change.before} -> {change.after}" if change.before and change.after else change.before or change.after
     where = "" if change.position is None else f", trial {change.position}"
-    said = f"  {change.change}: {grades} {change.kind}, {one_line(change.cell_id[:-_HASH])}{where}: "
-    return Text.assemble(said, (one_line(change.message), "dim"))
+    said = f"{change.change}: {grades} {change.kind}, {change.cell_id[:-_HASH]}{where}: "
+    return line(said, (change.message, "dim"))

@@ -103,7 +103,7 @@ def _score(score: ScoreCell) -> str:
     estimate, comparison = score.estimate, score.comparison
     if estimate is None:
         return "not measured"
-    text = f"{fmt.amount(estimate.value, estimate.unit)} {fmt.spread(estimate)}".rstrip()
+    text = fmt.with_spread(estimate)
     if comparison is None:
         return text
     if comparison.ratio is None or comparison.verdict is None:

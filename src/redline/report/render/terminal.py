@@ -98,11 +98,11 @@ def _widest(grids: Sequence["_Grid"]) -> list[int]:
 
 
 def _text(spans: Line) -> Text:
-    return Text.assemble(*((_printable(span.text), COLOURS[span.look]) for span in spans))
+    return Text.assemble(*((printable(span.text), COLOURS[span.look]) for span in spans))
 
 
-def _printable(text: str) -> str:
-    """On one line, with nothing that a terminal would obey."""
+def printable(text: str) -> str:
+    """Foreign text on one line, with nothing that a terminal would obey: control characters are shown as escapes."""
     spaced = re.sub(r"\s+", lambda found: " " * min(2, len(found[0])), text)
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in spaced)
 
@@ -262,7 +262,7 @@ def _server(server: ServerCell) -> Text:
     notes = _text(line((", ".join(part for part in remarks if part), "dim")))
     for grade in server.grades:
         notes.append(" " if notes else "").append(fmt.GRADE_MARKS[grade], COLOURS[grade])
-    name = Text(_printable(server.name), "dim" if server.role == "ceiling" else "")
+    name = Text(printable(server.name), "dim" if server.role == "ceiling" else "")
     return Text("\n").join([name, notes]) if notes else name
 
 

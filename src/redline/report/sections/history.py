@@ -131,9 +131,7 @@ def other_changes(change: Change, history: History) -> tuple[str, ...]:
 
 def last_value(one: Followed) -> str:
     """`91.0 k/s ±0.7%`, or why the last run says nothing."""
-    if one.last is None:
-        return one.points[-1].missing
-    return f"{fmt.amount(one.last.value, one.last.unit)} {fmt.spread(one.last)}".rstrip()
+    return fmt.with_spread(one.last) if one.last else one.points[-1].missing
 
 
 def followed(history: History) -> tuple[Followed, ...]:

@@ -38,7 +38,6 @@ class LayerLine:
     """One layer of a waterfall, or all of them: what it changes, and under which number a refusal is explained."""
 
     name: str
-    layer: Layer
     throughput: ChangeCell
     cpu: ChangeCell
     cpu_share: ChangeCell
@@ -60,7 +59,7 @@ class WaterfallLines:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Those that it has: throughput only where the server decides it."""
-        throughput = any(line.layer.throughput for line in self.lines)
+        throughput = any(layer.throughput for layer in (*self.fall.steps, self.fall.whole))
         return (Metric.THROUGHPUT, Metric.CPU_PER_REQUEST) if throughput else (Metric.CPU_PER_REQUEST,)
 
 
@@ -201,7 +200,6 @@ def _line(name: str, layer: Layer, numbers: dict[str, int]) -> LayerLine:
     missing = numbers.get(layer.refused)
     return LayerLine(
         name,
-        layer,
         _percent(layer.throughput, numbers) if layer.throughput or not missing else ChangeCell(note=missing),
         _microseconds(layer, numbers) if layer.cpu else ChangeCell(note=missing),
         _percent(layer.cpu, numbers) if layer.cpu else ChangeCell(note=missing),

@@ -31,8 +31,7 @@ def measured(report: Report) -> Section:
     folds = []
     for group in groups(report):
         cells = [(cell, _name(cell, colours[cell.server])) for cell in group.cells]
-        title = line((group.title, "strong"), (f" {group.load_text}", "dim"))
-        folds.append(Fold(title, tuple(filled(*_tables(cells), _notes(group))), open=False))
+        folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False))
     return Section("All that was measured", tuple(folds), anchor="measured")
 
 

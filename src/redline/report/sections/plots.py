@@ -8,7 +8,7 @@ from statistics import median
 from typing import NotRequired, TypedDict
 
 from redline.model import CellReport, Moment, Percentile, Report
-from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled, line
+from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled
 from redline.report.sections.views import Group, groups, servers
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
@@ -82,7 +82,7 @@ def plots_section(report: Report) -> Section:
     )
     folds = (
         Fold(
-            line((group.title, "strong"), (f" {group.load_text}", "dim")),
+            group.heading(),
             tuple(filled(_plots(place, group, colours), _undrawn(group))),
             place == 0 if len(every) > _UNFOLDED else None,
         )

@@ -178,7 +178,7 @@ def _results_section(report: Report, scales: Mapping[Metric, Scale]) -> Section:
     folds = len(tables) > _UNFOLDED
     blocks: list[Block] = [Prose((_results_key(report, compared=bool(scales), drawn=drawn),)), _remarks(report)]
     for at, (group, table) in enumerate(tables):
-        title = _group_line(group, f"; baseline {group.baseline}" if group.baseline else "")
+        title = group.heading(f"; baseline {group.baseline}" if group.baseline else "")
         titled = replace(table, title=title)
         blocks.append(Fold(title, (titled,), at == 0) if folds else titled)
     if not tables:
@@ -207,10 +207,6 @@ def _results_key(report: Report, *, compared: bool, drawn: bool) -> Line:
             "is one that does not hold 1, where so many comparisons have one by chance."
         ),
     )
-
-
-def _group_line(group: Group, more: str = "") -> Line:
-    return line((group.title, "strong"), (f" {group.load_text}{more}", "dim"))
 
 
 def _ratio_scales(report: Report) -> dict[Metric, Scale]:

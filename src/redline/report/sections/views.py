@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from redline.findings import REASSURING
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.report.document import Line, line
 from redline.report.sections.boards import against_in_short
 
 
@@ -37,6 +38,10 @@ class Group:
     def title(self) -> str:
         """`SimpleGet · saturate`."""
         return f"{self.scenario} · {self.load}"
+
+    def heading(self, more: str = "") -> Line:
+        """The title with its load, and what more there is to say."""
+        return line((self.title, "strong"), (f" {self.load_text}{more}", "dim"))
 
 
 @dataclass(frozen=True)
@@ -181,11 +186,6 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
 def _left_out(finding: Finding, count: int, made: int) -> Finding:
     message = f"{count} of {made} trials left out: {finding.message}"
     return finding.model_copy(update={"grade": Grade.WARN, "message": message})
-
-
-def marks(cell: CellReport) -> tuple[Grade, ...]:
-    """The grades of its doubts, each once, gravest first; what is good to know is none."""
-    return tuple(dict.fromkeys(finding.grade for finding in weighed_findings(cell) if finding.kind not in REASSURING))
 
 
 def invalid_reason(cell: CellReport) -> str:
