@@ -110,6 +110,10 @@ def test_spreads(half: float, text: str) -> None:
     assert fmt.spread(an_estimate(1.0, 1 - half, 1 + half)) == text
 
 
+def test_an_interval_of_many_times_the_value_is_not_put_into_digits() -> None:
+    assert fmt.spread(an_estimate(1.0, 1e-9, 1.04e9)) == "not known"
+
+
 def test_every_metric_has_a_name_and_its_unit_a_scale() -> None:
     assert [fmt.label(metric) for metric in Metric] == [
         "throughput", "p50", "p90", "p99", "p99.9", "p99.99", "CPU per request", "memory",

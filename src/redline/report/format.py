@@ -100,10 +100,15 @@ def quantile_name(q: float) -> str:
 
 
 def spread(estimate: Estimate) -> str:
-    """Half of the interval's width against the value: `±0.7%`, `±12%`; empty when there is no interval."""
+    """Half of the interval's width against the value: `±0.7%`, `±12%`; empty when there is no interval.
+
+    `not known` from ten times the value on, as of two trials that differ: its digits would say nothing.
+    """
     half = estimate.relative_half_width
     if half is None:
         return ""
+    if half >= 10:
+        return "not known"
     if 0 < half < 0.0005:
         return "±<0.1%"
     return f"±{half * 100:.1f}%" if half < 0.0995 else f"±{half * 100:.0f}%"
