@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all lint lint-lab lint-engine test-engine test-sanitizers test-lab fuzz bench clean
+.PHONY: help run build test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests compile-fuzz test-engine test-sanitizers test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -25,16 +25,21 @@ $(UV_STAMP):
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
 
-test: lint test-engine test-lab fuzz ## What every change has to pass
+test: compile test-engine test-lab fuzz ## What every change has to pass
 
 test-all: HYPOTHESIS = --hypothesis-profile=long
 test-all: TESTS = long or not long
 test-all: FUZZ_SECONDS = 60
 test-all: EPOLL_TESTS =
-test-all: lint test-engine test-sanitizers test-lab fuzz ## All tests: also long ones, JVM servers, documented commands, provoked findings
+test-all: compile test-engine test-sanitizers test-lab fuzz ## All tests: also long ones, JVM servers, documented commands, provoked findings
 
+PARALLEL = @$(MAKE) --no-print-directory --jobs=2 --output-sync=target
 lint: build ## Formatting, lint, types and import rules
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-lab lint-engine
+	$(PARALLEL) lint-engine lint-lab lint-catalogue
+
+# All that only needs cores, at once: what runs later measures time.
+compile: build
+	$(PARALLEL) compile-engine-tests lint-lab lint-catalogue compile-fuzz
 
 lint-lab: build
 	.venv/bin/ruff format --check .
@@ -45,7 +50,15 @@ lint-lab: build
 lint-engine: build
 	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
 	cd engine/fuzz && cargo fmt --check
+
+lint-catalogue: build
 	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
+
+compile-engine-tests: lint-engine
+	cd engine && cargo test --locked --quiet --no-run
+
+compile-fuzz: build
+	scripts/fuzz build
 
 # With epoll, `make test` runs what drives sockets most; test-all runs everything. Most tests wait for a load to end, so
 # more of them run at a time than there are cores.
@@ -66,10 +79,10 @@ PYTEST_E2E = .venv/bin/pytest tests/e2e
 # The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where the hypervisor
 # takes the cores, and only there they run once more.
 test-lab: build ## The lab's tests, with real servers on loopback
-	.venv/bin/pytest tests/unit -n 2 -m '$(TESTS)' $(HYPOTHESIS)
+	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS)
 	$(PYTEST_E2E) -m 'truth and ($(TESTS))'
-	scripts/patiently $(PYTEST_E2E) -m 'together and ($(TESTS))' -n 2 --dist loadfile
-	scripts/patiently $(PYTEST_E2E) -m 'not together and not truth and ($(TESTS))'
+	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 3 --dist worksteal
+	scripts/patiently $(PYTEST_E2E) -m 'alone and ($(TESTS))'
 
 FUZZ_SECONDS = 5
 fuzz: ## Fuzz the readers of network bytes for a few seconds; `scripts/fuzz 3600` by hand

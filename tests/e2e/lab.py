@@ -70,9 +70,11 @@ servers:
 
 
 def _bad() -> str:
+    own = {"silent": ", ready: {path: /, within: 1500ms}"}  # it is waited for in vain
     habits = ("exits", "silent", "wrong", "flooding", "dying", "crashes", "taken")
     servers = "\n".join(
-        f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}}}"
+        f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}"
+        f"{own.get(habit, '')}}}"
         for habit in habits
     )
     return f"""\

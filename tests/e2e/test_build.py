@@ -11,7 +11,7 @@ from redline.plugins.linux import procfs
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.servers.entries import eventually
 
-pytestmark = [pytest.mark.e2e, pytest.mark.together]
+pytestmark = pytest.mark.e2e
 
 SCRIPT = """\
 #!/bin/sh

@@ -17,7 +17,7 @@ from redline.ports import Endpoint, Placement
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT
 
-pytestmark = [pytest.mark.e2e, pytest.mark.together]
+pytestmark = pytest.mark.e2e
 
 CATALOGUE = CHECKOUT / "catalogue"
 ENTRIES = load_catalogue(CATALOGUE).servers

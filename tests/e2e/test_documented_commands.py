@@ -11,7 +11,7 @@ from tests.e2e.lab import Lab
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
 
-pytestmark = [pytest.mark.e2e, pytest.mark.together]
+pytestmark = pytest.mark.e2e
 
 PAGES = sorted(
     str(page.relative_to(CHECKOUT))

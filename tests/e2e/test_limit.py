@@ -29,6 +29,7 @@ def url(oracle: Path) -> Iterator[str]:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
     assert done.out, done.err
@@ -46,6 +47,7 @@ def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) 
         assert limit.failed_per_s >= TRUTH_PER_S * (1 - SLACK)
 
 
+@pytest.mark.alone
 def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
     done = redline("limit", url, "--objective", "p50 < 1us", "--start", "200", "-d", "1s", "--warmup", "0s")
     assert done.code == 1
@@ -56,7 +58,6 @@ def test_a_wrong_answer_is_not_measured(redline: Redline, url: str) -> None:
     redline("limit", url, "--objective", "p99 < 50ms", "--status", "201", *SHORT).refused(1, "answer is wrong", "201")
 
 
-@pytest.mark.together
 def test_a_wrong_objective_is_refused(redline: Redline) -> None:
     redline("limit", "http://127.0.0.1:1/", "--objective", "p98 < 1ms").refused(2, "--objective", "p98")
 
@@ -94,6 +95,7 @@ def suite(redline: Redline, oracle: Path) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> None:
     done = redline("limit", suite, "-o", "found", "--probes", "7", "--trials", "2", "-s", "queue.fast", "--json")
     assert done.code in {0, 1}, done.err  # so few and short probes may not be enough on a busy machine

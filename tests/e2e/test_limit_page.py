@@ -13,7 +13,6 @@ from tests.fakes import limits
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.together,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
 ]
 

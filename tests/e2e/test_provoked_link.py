@@ -14,7 +14,7 @@ from redline.cli.contracts import LoadResult
 from redline.model import FindingKind
 from tests.e2e.conftest import REDLINE, Redline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 NEEDED = ("unshare", "nsenter", "ip", "tc", "mount")
 REFUSALS = ("unshare:", "nsenter:", "RTNETLINK", "mount:", "Error:", "Cannot", "mkdir:")

@@ -19,7 +19,7 @@ from tests.e2e.test_provoked_network import alone
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 FAULTS = {
     FindingKind.ERRORS,

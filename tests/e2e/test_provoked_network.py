@@ -16,7 +16,7 @@ from tests.e2e.lab import Lab
 from tests.fakes.quota import group_with_a_quota
 from tests.fakes.servers import beside
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 PORT = 8080
 NETWORK = {

@@ -10,7 +10,7 @@ from redline.model import FindingKind, Report
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.servers.changing import HABITS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 OF_ROUNDS = {FindingKind.RUN_DRIFT, FindingKind.AUTOCORRELATION, FindingKind.BIMODAL}
 OTHERS_ARE_HERE = {FindingKind.CPU_PRESSURE, FindingKind.CPU_STEAL, FindingKind.NOISY_NEIGHBOUR}

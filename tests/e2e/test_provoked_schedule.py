@@ -22,7 +22,7 @@ from redline.plugins.linux.procfs import process_ids
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes import astray, targets
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 OF_SCHEDULES = {FindingKind.ARRIVALS, FindingKind.LITTLES_LAW}
 OPEN = ("-R", "100", "-c", "32", "-d", "3s", "--warmup", "0s")

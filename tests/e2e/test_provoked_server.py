@@ -14,7 +14,7 @@ from redline.model import FindingKind, Grade, Report
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 SERVER = Path(__file__).parents[1] / "fakes" / "servers" / "provoking.py"
 STEALING = SERVER.parents[1] / "stealing.py"

@@ -56,6 +56,7 @@ def has_no_capacity(redline: Redline) -> bool:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_both_of_a_pair_get_the_same_share_of_the_weaker_ones_capacity(redline: Redline) -> None:
     suite = redline.folder / "suite.yaml"
     suite.write_text(REAL)
@@ -86,6 +87,7 @@ def test_both_of_a_pair_get_the_same_share_of_the_weaker_ones_capacity(redline: 
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_flags_are_for_both_parts(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 2)
     redline("run", suite, "-o", "out", "-s", "good.two", "-u", "2", "-d", "200ms", "--trials", "1")
@@ -99,6 +101,7 @@ def test_flags_are_for_both_parts(redline: Redline, lab: Lab) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 3)
     process = redline.start("run", suite, "-o", "out")
@@ -126,6 +129,7 @@ def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_goes_on(red
     assert {cell.load.name for cell in stored(redline).manifest.plan.cells.values()} == {"half"}
 
 
+@pytest.mark.alone
 def test_resume_goes_on_between_the_parts_and_in_the_second(redline: Redline, lab: Lab) -> None:
     redline("run", suite_with_half(lab, "good.one, good.two", 1), "-o", "out")
     if has_no_capacity(redline):
@@ -147,6 +151,7 @@ def test_resume_goes_on_between_the_parts_and_in_the_second(redline: Redline, la
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_server_without_a_capacity_costs_its_group_the_rates_and_nothing_else(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two, bad.wrong", 1, more="baseline: {bad.wrong: good.one}")
     done = redline("run", suite, "-o", "out", "--json")
@@ -164,7 +169,6 @@ def test_a_server_without_a_capacity_costs_its_group_the_rates_and_nothing_else(
     assert "404" in done.err
 
 
-@pytest.mark.together
 def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 2)
     done = redline("check", suite)
@@ -183,7 +187,6 @@ def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -
     assert not (redline.folder / "runs").exists()
 
 
-@pytest.mark.together
 def test_a_share_of_nothing_is_told_by_line(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one", 1)
     suite.write_text(suite.read_text().replace("of saturate", "of saturat"))

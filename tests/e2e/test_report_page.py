@@ -35,7 +35,6 @@ ALL: list[Callable[[], Report]] = [
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.together,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
 ]
 

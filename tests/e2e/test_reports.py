@@ -15,7 +15,7 @@ from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 
-pytestmark = [pytest.mark.e2e, pytest.mark.together]
+pytestmark = pytest.mark.e2e
 
 SLOWER = {"rust.hyper": GOOD, "rust.axum": replace(GOOD, rate_per_s=15_000.0)}
 ALIKE = {"rust.hyper": GOOD, "rust.axum": GOOD}

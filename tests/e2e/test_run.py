@@ -132,7 +132,6 @@ def test_a_flood_of_output_does_not_fill_the_disk(redline: Redline, lab: Lab) ->
     assert logs < 40 * 1024 * 1024
 
 
-@pytest.mark.together
 def test_nothing_to_run_is_told(redline: Redline, lab: Lab) -> None:
     redline("run", lab.suite("good.unbuildable")).refused(1, "nothing is left to run")
 
@@ -143,7 +142,6 @@ def test_a_missed_objective_is_exit_code_3(redline: Redline, lab: Lab) -> None:
     assert [result.met for result in report.cells[0].objectives] == [False]
 
 
-@pytest.mark.together
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -164,7 +162,6 @@ def test_a_wrong_suite_is_told_by_line(redline: Redline, lab: Lab, change: tuple
     assert not (redline.folder / "runs").exists()
 
 
-@pytest.mark.together
 def test_every_problem_is_told_at_once(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one, good.none", scenario="Missing")
     done = redline("check", suite)
@@ -172,13 +169,11 @@ def test_every_problem_is_told_at_once(redline: Redline, lab: Lab) -> None:
     assert done.err.count("hint:") == 2
 
 
-@pytest.mark.together
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_built(redline: Redline, lab: Lab) -> None:
     (redline.folder / "file").write_text("")
     redline("run", lab.suite("good.one"), "-o", "file/run").refused(1, "file", "-o DIR")
 
 
-@pytest.mark.together
 def test_a_read_only_place_is_told(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one")
     place = redline.folder / "sealed"

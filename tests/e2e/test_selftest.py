@@ -10,7 +10,7 @@ from redline.selftest.judge import worst
 from redline.selftest.results import QUANTILES, SelftestResult
 from tests.e2e.conftest import CHECKOUT, Redline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.together]
+pytestmark = pytest.mark.e2e
 
 SCHEMA = CHECKOUT / "docs" / "reference" / "cli.schema.json"
 NOISE_MAY_BE_OFF = {0, 1}

@@ -19,6 +19,7 @@ COLD_S = 2.0
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_server_that_gets_faster_is_measured_afterwards(redline: Redline) -> None:
     begun = time.monotonic()
 
@@ -48,7 +49,6 @@ def test_a_suite_says_how_its_trials_warmed_up(redline: Redline, tmp_path: Path,
     assert trial["warm_up"]["kind"] in {"flat", "warmed up", "slowing down", "never steady"}
 
 
-@pytest.mark.together
 def test_a_load_that_changes_is_refused(redline: Redline) -> None:
     done = redline("load", "http://127.0.0.1:9/", "--stage", "8:1s", "-d", "2s", "--warmup", "auto")
     done.refused(2, "--warmup auto", "change by design")
