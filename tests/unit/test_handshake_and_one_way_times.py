@@ -1,4 +1,4 @@
-"""Handshakes and one-way times: signed distributions keep their sign, and every form of a report tells them."""
+"""Handshakes and one-way times: signed distributions keep their sign, and every format of a report shows them."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def cells(told: bool) -> tuple[CellReport, ...]:
     return build_report(TOLD if told else PLAIN).cells
 
 
-def test_they_are_told_where_they_are_known() -> None:
+def test_they_are_reported_where_they_are_known() -> None:
     (cell,) = cells(told=True)
     handshake, to_server, from_server = cell.other_times
     # Handshakes are over before the measurement, and are told all the same: one for each of the users of both trials.
@@ -79,7 +79,7 @@ def test_where_they_are_not_known_nothing_is_said() -> None:
         assert "one-way" not in text.lower()
 
 
-def test_every_form_tells_them() -> None:
+def test_every_format_shows_them() -> None:
     report = build_report(TOLD)
     (cell,) = report.cells
     text = {form: RENDERERS[form].render(report).decode() for form in ("html", "md", "csv", "json")}
@@ -93,7 +93,7 @@ def test_every_form_tells_them() -> None:
     assert f'"p50_ns": {cell.other_times[0].p50_ns}' in text["json"]
 
 
-def test_every_form_tells_what_tls_was_agreed_on() -> None:
+def test_every_format_shows_the_tls_that_was_agreed_on() -> None:
     report = build_report(TOLD)
     (cell,) = report.cells
     assert cell.tls == (AgreedTls(version="1.3", cipher="simulated", alpn="http/1.1"),)

@@ -1,4 +1,4 @@
-"""Past the edge: what is proposed, and what is said of servers whose behaviour is known."""
+"""Overload tests: which load is proposed, and what is reported of servers whose behaviour is known."""
 
 import numpy as np
 import pytest

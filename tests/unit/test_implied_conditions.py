@@ -39,7 +39,7 @@ def handed(good: Bounds, acceptable: Bounds) -> tuple[Bounds, Bounds]:
     return found["p99 < 20ms"], found["p99 < 200ms"]
 
 
-def test_the_lower_end_of_the_stricter_and_the_upper_of_the_looser_are_handed_on() -> None:
+def test_the_lower_end_of_the_stricter_and_the_upper_of_the_looser_are_propagated() -> None:
     good, acceptable = handed(of(100, 220), of(90, 200))
     assert (good.low_per_s, good.high_per_s) == (100, 200)
     assert (acceptable.low_per_s, acceptable.high_per_s) == (100, 200)
@@ -49,7 +49,7 @@ def test_bounds_that_contradict_each_other_stay_as_they_are() -> None:
     assert handed(of(210, 220), of(90, 200)) == (of(210, 220), of(90, 200))
 
 
-def test_what_single_rates_tell_is_neither_handed_on_nor_changed() -> None:
+def test_what_single_rates_tell_is_neither_propagated_nor_changed() -> None:
     single = replace(of(100, 220), modelled=False)
     assert handed(single, of(90, 200)) == (single, of(90, 200))
     assert handed(of(100, 220), replace(of(90, 200), modelled=False))[1].low_per_s == 90

@@ -99,7 +99,7 @@ def test_one_command_builds_all_targets_and_nothing_is_built_again(project: Proj
     assert project.runs == ["one three two"]
 
 
-def test_what_is_built_is_told_with_all_names_and_kept_in_one_log(project: Project) -> None:
+def test_what_is_built_is_listed_with_all_names_and_kept_in_one_log(project: Project) -> None:
     told: list[Building] = []
     project.builds().build(project.all(), told.append)
     assert {building.servers for building in told} == {tuple(entry.name for entry in project.all())}

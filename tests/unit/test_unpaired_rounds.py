@@ -55,13 +55,13 @@ def test_runs_are_not_paired() -> None:
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
-def test_reports_tell_it(form: str) -> None:
+def test_reports_show_it(form: str) -> None:
     text = RENDERERS[form].render(made(axum=(1, 4))).decode().replace("\\", "")
     assert text.count(TOLD) == 1
     assert "rounds have a valid trial of both" not in RENDERERS[form].render(made()).decode()
 
 
-def test_the_terminal_tells_it() -> None:
+def test_the_terminal_shows_it() -> None:
     report, comparisons = printed(made(axum=(1, 4)))
     assert TOLD in " ".join(report.split())
     assert "4 of 6 rounds have a valid trial of both" in comparisons

@@ -1,4 +1,4 @@
-"""How reports show what comparisons rest on together: adjusted p-values, caveats, and percentiles not given."""
+"""How reports show what comparisons rest on: adjusted p-values, caveats, and percentiles not given."""
 
 import pytest
 
@@ -63,11 +63,11 @@ def test_chances_in_words(made: Comparison, chances: str, held: str) -> None:
     assert (fmt.chances(made), fmt.held_back(made)) == (chances, held)
 
 
-def test_what_a_percentile_wants_in_words() -> None:
+def test_what_a_percentile_needs_in_words() -> None:
     assert fmt.too_few(SHORT) == "p99.99 needs 100,000 requests, 38,112 more"
 
 
-def test_percentiles_that_a_count_does_not_tell() -> None:
+def test_percentiles_that_a_count_cannot_give() -> None:
     made = too_few(Histogram.of([1_000_000] * 61_888))
     assert made == (SHORT,)
     few = too_few(Histogram.of([1_000_000] * 150))
@@ -80,7 +80,7 @@ def test_percentiles_that_a_count_does_not_tell() -> None:
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
-def test_a_report_tells_them(form: str) -> None:
+def test_reports_show_them(form: str) -> None:
     text = RENDERERS[form].render(told()).decode()
     assert "inconclusive (p 0.24 among 20)" in text if form == "md" else "(p 0.24 among 20)</span>" in text
     assert text.count("Users of a closed load wait for their answers") == 1
