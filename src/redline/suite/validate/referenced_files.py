@@ -3,14 +3,17 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import TypeVar
 
-from redline.errors import Location, Problem, UsageError, WrongValueError
+from redline.errors import Location, UsageError, WrongValueError
 from redline.model import Request
 from redline.model.template import picked
 from redline.quantities import clip, parse_duration
 from redline.suite.schema.document import Path
 from redline.suite.validate.checking import Sheet
 
+T = TypeVar("T")
 Files = Callable[[str], str]
 """The text of a file by its name, relative to the file that names it. Raises UsageError when it cannot be read."""
 
@@ -73,12 +76,14 @@ def read_entries(text: str, file: str) -> tuple[str, ...]:
     return entries
 
 
-def named_file(sheet: Sheet, path: Path, name: str, files: Files) -> str | None:
-    """The text of the file that is named at `path`; None after noting why there is none."""
+def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
+    """What is read of the file that is named at `path`; None after noting what is wrong with that file."""
     try:
-        return files(name)
+        return read()
     except UsageError as error:
-        sheet.wrong(path, error.problems[0].message, error.hint)
+        first = error.problems[0]
+        line = f"{first.place.file}, line {first.place.line}: " if first.place else ""
+        sheet.wrong(path, f"{line}{first.message}", first.hint)
         return None
 
 
@@ -89,7 +94,7 @@ def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files
     for request in requests:
         for text in request.texts:
             for name in picked(text):
-                entries = found.get(name) or _entries(sheet, path, name, files)
+                entries = found.get(name) or noted(sheet, path, partial(_entries, name, files))
                 if entries is None:
                     return None
                 found[name] = entries
@@ -116,27 +121,5 @@ def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
     return [(_IN_A_PATH, "a path", path), *((_IN_A_HEADER, "a header", text) for text in headers), (None, "", body)]
 
 
-def _entries(sheet: Sheet, path: Path, name: str, files: Files) -> tuple[str, ...] | None:
-    text = named_file(sheet, path, name, files)
-    if text is None:
-        return None
-    try:
-        return read_entries(text, name)
-    except UsageError as error:
-        sheet.wrong(path, error.problems[0].message, error.hint)
-        return None
-
-
-def times_of(sheet: Sheet, path: Path, name: str, files: Files) -> tuple[int, ...]:
-    """The due times of the file that is named at `path`; none after noting what is wrong with it."""
-    text = named_file(sheet, path, name, files)
-    if text is None:
-        return ()
-    try:
-        return read_times(text, name)
-    except UsageError as error:
-        first = error.problems[0]
-        line = f"line {first.place.line}: " if first.place else ""
-        message = first.message if line == "" else f"{name}, {line}{first.message}"
-        sheet.problems.append(Problem(message, first.hint, sheet.document.place(path)))
-        return ()
+def _entries(name: str, files: Files) -> tuple[str, ...]:
+    return read_entries(files(name), name)

@@ -1,6 +1,7 @@
 """A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
 
 import re
+from functools import partial
 from itertools import product
 from pathlib import PurePath
 
@@ -16,7 +17,7 @@ from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
-from redline.suite.validate.referenced_files import Files, named_file, no_files, picks_of, times_of
+from redline.suite.validate.referenced_files import Files, no_files, noted, picks_of, read_times
 
 MOST_TRIALS_IN_ALL = 100_000
 
@@ -130,7 +131,8 @@ def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, fi
         return None
     if settings is None:
         return Tls(server_name=entry.tls.server_name)
-    ca_pem = named_file(sheet, (*where, "ca"), settings.ca, files) if settings.ca else None
+    ca = settings.ca
+    ca_pem = noted(sheet, (*where, "ca"), lambda: files(ca)) if ca else None
     if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
         sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
     return Tls(
@@ -144,11 +146,16 @@ def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, fi
 
 def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
     """The due times of every load whose arrivals are replayed, by the load's name."""
-    return {
-        name: times_of(sheet, ("loads", name, "open", "arrivals", "replay"), load.open.replayed, files)
-        for name, load in loads.items()
-        if load and load.open and load.open.replayed
-    }
+    found = {}
+    for name, load in loads.items():
+        if load and load.open and (file := load.open.replayed):
+            path = ("loads", name, "open", "arrivals", "replay")
+            found[name] = noted(sheet, path, partial(_times, file, files)) or ()
+    return found
+
+
+def _times(file: str, files: Files) -> tuple[int, ...]:
+    return read_times(files(file), file)
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], files: Files) -> list[Scenario]:
