@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -50,7 +49,7 @@ def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEnt
     entries = {}
     for path in sheet.items(("servers",)):
         written = sheet.sound(EntrySchema, path)
-        entry = _Family(sheet, family_folder, shared).entry(path, written) if shared and written else None
+        entry = _entry(sheet, path, family_folder, shared, written) if shared and written else None
         if entry:
             entries[entry.name] = entry
     sheet.raise_problems()
@@ -94,41 +93,31 @@ def _shared(sheet: Sheet) -> SharedSchema | None:
         return None
 
 
-@dataclass(frozen=True)
-class _Family:
-    """A family while its servers are read."""
+def _entry(sheet: Sheet, path: Path, folder: str, shared: SharedSchema, written: EntrySchema) -> ServerEntry | None:
+    """A server with what it takes from its family; None after noting what is wrong."""
+    known_before = len(sheet.problems)
+    values = _with_shared(written, shared)
+    options = {name: Option.model_validate(option) for name, option in values["options"].items()}
+    _check_required(sheet, path, values)
+    if "1.1" not in values.get("http", ["1.1"]):
+        message = "readiness is checked over HTTP/1.1, which this server does not support"
+        where = (*path, "http") if written.http else ("http",)
+        sheet.wrong(where, message, "let it support 1.1 as well: [1.1, 2]", once=True)
+    _check_defaults(sheet, path, options, written)
+    _check_placeholders(sheet, path, written, options)
+    if len(sheet.problems) > known_before:
+        return None
+    name = f"{PurePosixPath(folder).name}.{path[-1]}"
+    return ServerEntry.model_validate({**values, "name": name, "family_folder": folder})
 
-    sheet: Sheet
-    folder: str
-    shared: SharedSchema
 
-    def entry(self, path: Path, written: EntrySchema) -> ServerEntry | None:
-        """A server with what it takes from its family; None after noting what is wrong."""
-        known_before = len(self.sheet.problems)
-        values = _with_shared(written, self.shared)
-        options = {name: Option.model_validate(option) for name, option in values["options"].items()}
-        self._check_required(path, values)
-        self._check_readiness(path, written, values.get("http", ["1.1"]))
-        _check_defaults(self.sheet, path, options, written)
-        _check_placeholders(self.sheet, path, written, options)
-        if len(self.sheet.problems) > known_before:
-            return None
-        name = f"{PurePosixPath(self.folder).name}.{path[-1]}"
-        return ServerEntry.model_validate({**values, "name": name, "family_folder": self.folder})
-
-    def _check_required(self, path: Path, values: Mapping[str, Any]) -> None:
-        missing = {f"build.{key}": text for key, text in _REQUIRED_OF_A_BUILD.items() if key not in values["build"]}
-        if "runtime" not in values:
-            missing["runtime"] = "native"
-        for key, example in missing.items():
-            hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
-            self.sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
-
-    def _check_readiness(self, path: Path, written: EntrySchema, http: list[str]) -> None:
-        if "1.1" not in http:
-            message = "readiness is checked over HTTP/1.1, which this server does not support"
-            where = (*path, "http") if written.http else ("http",)
-            self.sheet.wrong(where, message, "let it support 1.1 as well: [1.1, 2]", once=True)
+def _check_required(sheet: Sheet, path: Path, values: Mapping[str, Any]) -> None:
+    missing = {f"build.{key}": text for key, text in _REQUIRED_OF_A_BUILD.items() if key not in values["build"]}
+    if "runtime" not in values:
+        missing["runtime"] = "native"
+    for key, example in missing.items():
+        hint = f"add it, such as `{key.removeprefix('build.')}: {example}`"
+        sheet.wrong(path, f"`{key}` is missing, here and at the top", hint, key=True)
 
 
 def _with_shared(own: EntrySchema, shared: SharedSchema) -> dict[str, Any]:

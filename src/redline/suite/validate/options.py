@@ -1,7 +1,6 @@
 """The values that the options of a suite's servers have: those of `with`, then of `jvm`, then the default. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from posixpath import normpath
 
 from redline.model import Option, OptionValue, ServerEntry
@@ -18,15 +17,15 @@ _JVM: Path = ("jvm",)
 
 
 def jvm_axes(sheet: Sheet) -> Axes:
-    """What the suite says once for all its JVM servers."""
+    """The options that the suite gives to all of its JVM servers."""
     return sheet.sound(dict[str, Choices], _JVM) or {}
 
 
-def axes_of(entry: ServerEntry, said: Axes, jvm: Axes) -> Axes:
+def axes_of(entry: ServerEntry, written: Axes, jvm: Axes) -> Axes:
     """The values of every option of a server. Of `jvm` also those that it does not take: they become skipped cells."""
     shared = jvm if entry.runtime == "jvm" else {}
     return {
-        name: _distinct(name, said.get(name) or shared.get(name) or [option.default])
+        name: _distinct(name, written.get(name) or shared.get(name) or [option.default])
         for name, option in entry.options.items()
     }
 
@@ -51,12 +50,12 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
     """Note what in `jvm` no server of the suite takes. Of what some take, the cells of the others are skipped."""
     if sheet.document.at(_JVM) is None or not sheet.is_sound(("servers",)):
         return
-    written = [sheet.sound(ServerSchema, path) for path in sheet.items(("servers",))]
-    servers = [
-        _JvmServer(catalogue.servers[server.use], server.options)
-        for server in written
-        if server and server.use in catalogue.servers and catalogue.servers[server.use].runtime == "jvm"
-    ]
+    servers: list[tuple[ServerEntry, Axes]] = []
+    for path in sheet.items(("servers",)):
+        written = sheet.sound(ServerSchema, path)
+        entry = catalogue.servers.get(written.use) if written else None
+        if written and entry and entry.runtime == "jvm":
+            servers.append((entry, written.options))
     if not servers:
         hint = "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"
         sheet.wrong(_JVM, "`jvm` is for no server of this suite", hint, key=True)
@@ -65,28 +64,22 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
         _check_jvm_option(sheet, name, values, servers)
 
 
-@dataclass(frozen=True)
-class _JvmServer:
-    """A server of the suite that a JVM runs, and what it says itself."""
-
-    entry: ServerEntry
-    said: Axes
-
-
-def _check_jvm_option(sheet: Sheet, name: str, values: list[OptionValue], servers: list[_JvmServer]) -> None:
+def _check_jvm_option(
+    sheet: Sheet, name: str, values: list[OptionValue], servers: list[tuple[ServerEntry, Axes]]
+) -> None:
     path = (*_JVM, name)
-    with_option = [server for server in servers if name in server.entry.options]
+    with_option = [(entry, written) for entry, written in servers if name in entry.options]
     if not with_option:
-        known = tuple(dict.fromkeys(option for server in servers for option in server.entry.options))
+        known = tuple(dict.fromkeys(option for entry, _ in servers for option in entry.options))
         hint = did_you_mean(name, known) or f"their options: {', '.join(known) or 'none'}"
         sheet.wrong(path, f"no JVM server of this suite has an option `{clip(name)}`", hint, key=True)
-    elif all(name in server.said for server in with_option):
+    elif all(name in written for _, written in with_option):
         message = f"`{name}` is for no server of this suite: each that has it says it in `with`"
         sheet.wrong(path, message, "remove one of the two", key=True)
     for index, value in enumerate(values):
-        if with_option and not any(server.entry.takes(name, value) for server in with_option):
+        if with_option and not any(entry.takes(name, value) for entry, _ in with_option):
             message = f"`{clip(as_written(value))}` is not a value of `{name}` of any JVM server of this suite"
-            hint = _value_hint(name, value, tuple(server.entry.options[name] for server in with_option))
+            hint = _value_hint(name, value, tuple(entry.options[name] for entry, _ in with_option))
             sheet.wrong(_place(sheet, path, index), message, hint)
     _check_twice(sheet, path, name, values)
 
