@@ -4,14 +4,17 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from redline.cli import places
 from redline.cli.command_line import LimitFlags, SuiteFlags
 from redline.errors import UsageError, WrongValueError
+from redline.model import Suite
 from redline.quantities import parse_duration
-from redline.suite import Overrides
+from redline.suite import Overrides, load_catalogue, read_suite, read_text, referenced_files
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 from redline.suite.validate.loads import read_warm_up
@@ -70,6 +73,12 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
         warmup_ns=None if flags.warmup in (None, DETECTED) else _duration_ns("--warmup", flags.warmup),
         warmup_detect=flags.warmup == DETECTED,
     )
+
+
+def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
+    """The suite of a file as the flags change it, and the file's text. Raises UsageError."""
+    text, catalogue = read_text(file), load_catalogue(places.catalogue(file))
+    return read_suite(text, str(file), catalogue, read_overrides(flags), referenced_files(file)), text
 
 
 def read_warm_up_flag(text: str) -> tuple[int, bool]:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.analysis.search_state import FIRST_PER_S
-from redline.cli import places
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import (
     at_least_one,
     command_line,
     naming,
     read_flag,
-    read_overrides,
     read_schema,
+    read_suite_file,
     read_warm_up_flag,
     read_workers,
 )
@@ -23,14 +22,7 @@ from redline.model import Objective, Suite
 from redline.quantities import duration, parse_rate
 from redline.running.session import SearchRequest, Source
 from redline.search.steps import QUANTILES
-from redline.suite import (
-    load_catalogue,
-    parse_objectives,
-    read_suite,
-    read_text,
-    referenced_files,
-    to_search,
-)
+from redline.suite import parse_objectives, to_search
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.suite import PrecisionSchema
 
@@ -53,11 +45,9 @@ class SuiteSearch:
 
 def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
     """What is searched of a suite. Raises UsageError."""
-    text = read_text(file)
     trials = _trials(flags.trials)
-    catalogue = load_catalogue(places.catalogue(file))
-    asked = read_suite(text, str(file), catalogue, read_overrides(flags), referenced_files(file))
-    suite, ignored = to_search(asked, trials)
+    written, text = read_suite_file(file, flags)
+    suite, ignored = to_search(written, trials)
     sets = _suite_sets(flags, suite)
     _within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
     request = _request(flags, suite, sets, trials=trials, beyond=not flags.no_beyond)

@@ -7,18 +7,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
-from redline.cli.flags import read_overrides
+from redline.cli.flags import read_suite_file
 from redline.model import Cell, Plan
 from redline.quantities import percent
 from redline.report.format import duration as shown
 from redline.suite import (
     capacity_loads,
     expected_length_ns,
-    load_catalogue,
-    load_suite,
     make_capacity_plan,
     make_plan,
 )
@@ -28,8 +25,7 @@ _MOST_LINES = 60
 
 def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    catalogue = load_catalogue(places.catalogue(flags.suite))
-    validated = load_suite(flags.suite, catalogue, read_overrides(flags))
+    validated, _ = read_suite_file(flags.suite, flags)
     first, plan = make_capacity_plan(validated), make_plan(validated)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)

@@ -10,7 +10,7 @@ from rich.console import Console
 from redline.cli import exits, places
 from redline.cli.command_line import RunFlags
 from redline.cli.commands.check import show_plans
-from redline.cli.flags import command_line, read_overrides, refuse
+from redline.cli.flags import command_line, read_suite_file, refuse
 from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
@@ -20,15 +20,7 @@ from redline.report.sections.run import run_summary
 from redline.running.assembly import workbench
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
-from redline.suite import (
-    Overrides,
-    load_catalogue,
-    make_capacity_plan,
-    make_plan,
-    read_suite,
-    read_text,
-    referenced_files,
-)
+from redline.suite import make_capacity_plan, make_plan
 
 
 def execute(flags: RunFlags) -> None:
@@ -38,7 +30,7 @@ def execute(flags: RunFlags) -> None:
         refuse(flags.given(but={"resume", "json"}), "--resume continues a run as it was planned, and takes no")
         session = RunSession.resume(flags.resume, bench_for, SessionView(console))
     elif flags.suite is not None:
-        session = _create(flags.suite, read_overrides(flags), flags.output, console)
+        session = _create(flags.suite, flags, console)
     else:
         raise UsageError(
             "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
@@ -61,15 +53,14 @@ def execute(flags: RunFlags) -> None:
         raise typer.Exit(code)
 
 
-def _create(file: Path, overrides: Overrides, output: Path | None, console: Console) -> RunSession:
+def _create(file: Path, flags: RunFlags, console: Console) -> RunSession:
     """Validate a suite, show what will be done, and build. Raises RedlineError."""
-    catalogue, text = places.catalogue(file), read_text(file)
-    suite = read_suite(text, str(file), load_catalogue(catalogue), overrides, referenced_files(file))
-    folder = output or places.new_run(suite.name)
+    suite, text = read_suite_file(file, flags)
+    folder = flags.output or places.new_run(suite.name)
     RunStore(folder).check_free()
     show_plans(make_capacity_plan(suite), make_plan(suite), console)
     source = Source(command_line(), str(file.resolve()), text)
-    bench = workbench(catalogue, places.cache(file))
+    bench = workbench(places.catalogue(file), places.cache(file))
     return RunSession.create(suite, source, folder, bench, SessionView(console))
 
 
