@@ -31,10 +31,10 @@ def test_a_part_of_the_cache_that_cannot_be_written(family: Family, blocked: str
 
 
 def test_a_stamp_that_cannot_be_written(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, _text: str) -> None:
+    def full(path: Path, _content: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(builds, "replace_text", full)
+    monkeypatch.setattr(builds, "write_atomically", full)
     with pytest.raises(BuildError, match="No space left on device") as caught:
         build(family, family.entry())
     assert "the disk is full" in caught.value.hint

@@ -69,7 +69,9 @@ class Prober:
         it can give as many of them. Then by what is to be measured, below the first rate and for as long as a probe at
         most: it has new connections, and another pattern.
         """
-        users = self.cell.load.model_copy(update={"shape": self._users()})
+        shape = open_shape(self.cell.load)
+        shared = shape.model_dump(include={"depth", "requests_per_connection"})
+        users = self.cell.load.model_copy(update={"shape": Closed(users=shape.connections, **shared)})
         if self.cell.warmup_detect:
             load = users.model_copy(update={"duration_ns": _AFTER_NS})
             yield self._load("warmup", self.cell.model_copy(update={"load": load}), interval_ns=_AFTER_NS)
@@ -153,10 +155,6 @@ class Prober:
         return ProbeRecording(
             phase=phase, load=cell.load, workers=workers, retries_left=0, cut=abort.done, recording=recording
         )
-
-    def _users(self) -> Closed:
-        shape = open_shape(self.cell.load)
-        return Closed(users=shape.connections, depth=shape.depth, requests_per_connection=shape.requests_per_connection)
 
 
 @contextlib.contextmanager

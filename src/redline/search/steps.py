@@ -92,7 +92,11 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
         return float("inf")
     if objective.metric in QUANTILES and all(_far_below(each, objective) for each in probes):
         return float("inf")
-    return _share(probes, objective)
+    # Of the share that is too slow, or wrong.
+    allowed = _allowed(objective)
+    within = np.concatenate([_batches(each, objective) for each in probes])
+    error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
+    return float((allowed - within.mean()) / (error * scipy.stats.t.ppf(_SURE, len(within) - 1)))
 
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
@@ -105,14 +109,6 @@ def _far_below(evidence: Evidence, objective: Objective) -> bool:
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
     percentile, most = evidence.response.quantile_ns(q), evidence.response.max_ns
     return bool(most < objective.limit and percentile * (1 + _FAR * error) < objective.limit)
-
-
-def _share(probes: Sequence[Evidence], objective: Objective) -> float:
-    """Of the share that is too slow, or wrong."""
-    allowed = _allowed(objective)
-    within = np.concatenate([_batches(each, objective) for each in probes])
-    error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
-    return float((allowed - within.mean()) / (error * scipy.stats.t.ppf(_SURE, len(within) - 1)))
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:

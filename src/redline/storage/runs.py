@@ -68,16 +68,7 @@ class Store:
         """Write a file atomically. Raises StoreError; a file of that name stays as it was."""
         file = self.folder / name
         with as_store_error(file):
-            scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
-            try:
-                with scratch.open("wb") as out:
-                    out.write(content)
-                    out.flush()
-                    os.fsync(out.fileno())
-                scratch.replace(file)
-            except BaseException:
-                scratch.unlink(missing_ok=True)
-                raise
+            write_atomically(file, content)
         return file
 
     @contextlib.contextmanager
@@ -178,6 +169,20 @@ def read_stored(file: Path, kind: type[T]) -> T:
             f"{file}: {where}: {first['msg']}",
             hint="the file is damaged or of a later version; move a damaged recording away and --resume makes it again",
         ) from None
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Replace a file: a reader sees the old content or the new, whatever happens. Raises OSError."""
+    scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        with scratch.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        scratch.replace(file)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
 
 
 @contextlib.contextmanager

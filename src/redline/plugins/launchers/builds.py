@@ -18,8 +18,9 @@ from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
 from redline.plugins.launchers.failures import tail
-from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files, replace_text
+from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
 from redline.ports import Building, BuildOutcome
+from redline.storage.runs import write_atomically
 
 _KEPT_LINES = 15
 _LONGEST_LINE = 500
@@ -264,7 +265,7 @@ class Builds:
             self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
                 stamp = Stamp(hash=wanted.hash, outputs=left)
-                replace_text(self._stamp_file(entry), stamp.model_dump_json(indent=1))
+                write_atomically(self._stamp_file(entry), stamp.model_dump_json(indent=1).encode())
             return
         hint = f"the whole output is in {ended.log}"
         reasons = ended.target_lines.get(entry.build.target or "")

@@ -13,18 +13,11 @@ from pathlib import Path
 
 from redline.errors import BuildError
 from redline.model import ServerEntry, Tool
+from redline.storage.runs import write_atomically
 
 _SETTLED_NS = 1_000_000_000
 """A file that was written less than this ago may be written again with the same time."""
 _VERSION_WITHIN_S = 60.0
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace a file atomically: a reader sees the old content or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
 
 
 @contextmanager
@@ -133,7 +126,9 @@ class ToolVersions:
         self._versions[key] = _ask(name, tool, folder)
         if identity is not None:
             with suppress(OSError):
-                replace_text(self._memory, json.dumps({**remembered, key: [identity, self._versions[key]]}, indent=1))
+                self._memory.parent.mkdir(parents=True, exist_ok=True)
+                memory = {**remembered, key: [identity, self._versions[key]]}
+                write_atomically(self._memory, json.dumps(memory, indent=1).encode())
         return self._versions[key]
 
 

@@ -126,11 +126,7 @@ def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
     ticks += [0] * (8 - len(ticks))
     idle, steal = ticks[3] + ticks[4], ticks[7]
     total = sum(ticks)
-    interrupts_ns = (ticks[5] + ticks[6]) * TICK_NS if _interrupts_are_apart(stat) else None
+    # A kernel that counts by ticks alone never meets a hard interrupt in one: its `irq` stays 0 for ever.
+    of_all = re.match(r"cpu +(?:\d+ +){5}(\d+)", stat)
+    interrupts_ns = (ticks[5] + ticks[6]) * TICK_NS if of_all and int(of_all[1]) > 0 else None
     return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS, interrupts_ns)
-
-
-def _interrupts_are_apart(stat: str) -> bool:
-    """A kernel that counts by ticks alone never meets a hard interrupt in one: its `irq` stays 0 for ever."""
-    match = re.match(r"cpu +(?:\d+ +){5}(\d+)", stat)
-    return match is not None and int(match[1]) > 0
