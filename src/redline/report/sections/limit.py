@@ -8,7 +8,6 @@ from redline.quantities import duration, percent, rate, significant
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
-    Code,
     Column,
     Facts,
     Fold,
@@ -31,7 +30,7 @@ from redline.report.document import (
 )
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
-from redline.report.sections.parts import machine_facts, machine_line, repeat_section, skipped_section
+from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 
 _PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
 
@@ -141,28 +140,17 @@ def limit_page(report: LimitReport) -> Page:
     )
     none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
     answers = Section("Answers", tuple(filled(Prose((intro,)), none, answers_table(report, scale))), anchor="answers")
-    repeat = (
-        Code(report.command, "Command"),
-        Facts((("seed", str(report.seed)), *machine_facts(machine))),
-        *((Fold(line("The suite"), (Code(report.suite_text, "Suite"),), open=False),) if report.suite_text else ()),
-    )
+    probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
     return Page(
         title=title(report),
         brand="Redline, the breaking point",
         about=report.about,
-        facts=(
-            fmt.instant(report.started_unix_ns),
-            fmt.count(sum(len(cell.probes) for cell in report.cells), "probe"),
-            machine_line(machine),
-            f"kernel {machine.kernel}",
-            f"seed {report.seed}",
-            f"redline {machine.redline}",
-        ),
+        facts=page_facts(machine, report.started_unix_ns, probes, report.seed),
         sections=(
             answers,
             _curves(report),
             *skipped_section(report.skipped),
-            Section("Repeat this search", repeat, anchor="repeat"),
+            repeat_page("search", report.command, {"seed": str(report.seed)}, machine, report.suite_text),
         ),
         footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
         "another start may have another limit.",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from redline.model import Environment, Skipped
 from redline.report import format as fmt
-from redline.report.document import Item, Items, Prose, Section, filled, line
+from redline.report.document import Code, Facts, Fold, Item, Items, Prose, Section, filled, line
 
 _SHARES = ("steal_share", "busy_share")
 
@@ -48,3 +48,22 @@ def repeat_section(machine: Environment, command: str, *before: str) -> Section:
     """The versions and the command with which to do it again, below what else there is to say."""
     parts = (f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", command)
     return Section("", (Prose.of((*before, "Repeat: " + " · ".join(part for part in parts if part))),))
+
+
+def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int) -> tuple[str, ...]:
+    """What stands below the title of a page."""
+    commit, plus, dirty = machine.commit.partition("+")
+    version = f"redline {machine.redline}" + (f" ({commit[:10]}{plus}{dirty})" if commit else "")
+    begun = fmt.instant(started_unix_ns)
+    return (begun, done, machine_line(machine), f"kernel {machine.kernel}", f"seed {seed}", version)
+
+
+def repeat_page(what: str, command: str, facts: dict[str, str], machine: Environment, suite: str) -> Section:
+    """For the page: the command, the machine and the suite."""
+    blocks = (
+        Prose.of(["The same command, seed and versions give the same plan. The rest is the machine."], "dim"),
+        Code(command, "Command"),
+        Facts((*facts.items(), *machine_facts(machine))),
+        *((Fold(line("The suite"), (Code(suite, "Suite"),), open=False),) if suite else ()),
+    )
+    return Section(f"Repeat this {what}", blocks, anchor="repeat")

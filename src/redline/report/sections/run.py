@@ -8,9 +8,7 @@ from redline.model import SHOWN, CellReport, Comparison, FindingKind, Grade, Met
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
-    Code,
     Column,
-    Facts,
     Fold,
     InvalidCell,
     Item,
@@ -28,7 +26,6 @@ from redline.report.document import (
     filled,
     key,
     line,
-    words,
 )
 from redline.report.scales import Scale, ratio_scale, value_scale
 from redline.report.sections.costs import (
@@ -42,7 +39,7 @@ from redline.report.sections.costs import (
 )
 from redline.report.sections.layers import layer_page, layer_sections
 from redline.report.sections.measured import measured
-from redline.report.sections.parts import machine_facts, machine_line, repeat_section, skipped_section
+from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.ranking import ranking_page, ranking_sections
 from redline.report.sections.trials import lone_rounds, precision_text, warm_ups
@@ -109,8 +106,6 @@ def run_page(report: Report) -> Page:
     """The whole page of a run."""
     run, machine = report.run, report.environment
     scales = _ratio_scales(report)
-    commit, plus, dirty = machine.commit.partition("+")
-    version = f"redline {machine.redline}" + (f" ({commit[:10]}{plus}{dirty})" if commit else "")
     done = f"{run.trials_done} of {run.trials_planned} trials"
     incomplete = line(
         ("! This run is not complete: ", Grade.WARN),
@@ -126,20 +121,14 @@ def run_page(report: Report) -> Page:
         plots_section(report),
         *skipped_section(report.skipped, "These cells were selected and not run."),
         measured(report),
-        _repeat(report),
+        *_built_section(report),
+        repeat_page("run", run.command, {"run": run.name, "seed": str(run.seed)}, machine, run.suite_text),
     )
     return Page(
         title=run.suite,
         brand="Redline",
         about=run.about,
-        facts=(
-            fmt.instant(run.started_unix_ns),
-            done,
-            machine_line(machine),
-            f"kernel {machine.kernel}",
-            f"seed {run.seed}",
-            version,
-        ),
+        facts=page_facts(machine, run.started_unix_ns, done, run.seed),
         notices=(
             *((line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()),
             *(() if run.complete else (incomplete,)),
@@ -355,28 +344,12 @@ def _findings(report: Report, *, page: bool = False) -> Iterator[Section]:
         yield Section("Findings", (Items(tuple(items)),))
 
 
-def _repeat(report: Report) -> Section:
-    """For the page: the command, what was built, the machine and the suite."""
-    run = report.run
-    return Section(
-        "Repeat this run",
-        (
-            Prose.of(
-                ["The same suite, seed and versions plan the same trials in the same order. The rest is the machine."],
-                "dim",
-            ),
-            Code(run.command, "Command"),
-            *filled(_built_table(report)),
-            Facts((("run", run.name), ("seed", str(run.seed)), *machine_facts(report.environment))),
-            Fold(line("The suite"), (Code(run.suite_text, "Suite"),), open=False),
-        ),
-        anchor="repeat",
-    )
-
-
-def _built_table(report: Report) -> Table:
-    rows = ((words(one.server), one.runtime_version or "unknown", one.short_build) for one in built(report))
-    return Table(tuple(map(Column, ("server", "runtime", "build"))), tuple(rows))
+def _built_section(report: Report) -> Iterator[Section]:
+    """For the page: what ran."""
+    rows = tuple((one.server, one.runtime_version or "unknown", one.short_build) for one in built(report))
+    if rows:
+        table = Table(tuple(map(Column, ("server", "runtime", "build"))), rows)
+        yield Section("Servers as they were built", (table,), anchor="built")
 
 
 def _built(one: BuildLine) -> str:

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the curves of a limit, and of its overload test, from the JSON in #data. All tables stand without this script.
 (() => {
-  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized } = plotting;
+  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
   const data = JSON.parse(document.getElementById("data").textContent);
   const NAMES = ["p50", "p90", "p99", "p99.9"];
   const COLOURS = ["--s2", "--s0", "--s1", "--s3"];
@@ -94,7 +94,7 @@
         y: log ? logScale(values) : { range: () => [0, 1.06 * Math.max(1, ...values)] } },
       axes: axes({ values: (_, marks) => marks.map(seconds) },
         { ...(log ? logAxis : {}), values: (_, marks) => marks.map(format) }),
-      below: plot => shade(plot, over[0], over[1], token("--shade"), "overload"), above: () => {} };
+      below: plot => shade(plot, over[0], over[1], token("--shade"), "overload") };
   }
 
   const KINDS = {
@@ -108,41 +108,5 @@
       { name: "p99", values: cell.course.p99, colour: COLOURS[2] }], duration, true),
   };
 
-  function read(plot, spec, where) {
-    const index = plot.cursor.idx;
-    if (index == null) return where.replaceChildren();
-    const entries = spec.names.flatMap((name, i) => {
-      const value = i > 0 ? plot.data[i][index] : null;
-      return value == null ? [] : [[`${name} `, spec.format(value)]];
-    });
-    tell(where, [["", spec.instant(plot.data[0][index])], ...entries]);
-  }
-
-  const plots = [];
-  function draw(entry) {
-    entry.plot?.destroy();
-    const { element, kind, place } = entry, spec = KINDS[kind](data.cells[place]);
-    const readout = element.parentElement.querySelector(".readout");
-    entry.plot = new uPlot({ width: element.clientWidth, height: element.clientHeight, legend: { show: false },
-      scales: spec.scales, axes: spec.axes, series: spec.series, padding: [10, 20, 0, 0],
-      cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: spec.sync ? { key: `c${place}` } : {} },
-      hooks: { setCursor: [plot => read(plot, spec, readout)], drawClear: [spec.below], draw: [spec.above] } },
-    spec.table, element);
-  }
-  const shown = entry => !entry.element.closest("details:not([open])");
-  const drawAll = () => plots.forEach(entry => {
-    if (shown(entry)) draw(entry);
-    else { entry.plot?.destroy(); entry.plot = undefined; }
-  });
-
-  const sizes = resized(plots);
-  for (const element of document.querySelectorAll(".plot")) {
-    plots.push({ element, kind: element.dataset.plot, place: Number(element.dataset.place) });
-    if (shown(plots.at(-1))) draw(plots.at(-1));
-    sizes.observe(element);
-  }
-  document.getElementById("curves").addEventListener("toggle", () => {
-    for (const entry of plots) if (!entry.plot && shown(entry)) draw(entry);
-  }, true);
-  redrawn(drawAll);
+  drawn((kind, place) => KINDS[kind](data.cells[place]));
 })();

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the page's plots from the JSON in #data. All tables and the forest stand without this script.
 (() => {
-  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized } = plotting;
+  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
   const data = JSON.parse(document.getElementById("data").textContent);
   for (const group of data.groups) for (const curve of group.curves) curve.service ??= curve.response;
   const hidden = new Set(); // "group/series"
@@ -71,75 +71,28 @@
     latency: () => `${choice.over} of response time over time`,
   };
 
-  // What the lines say under the pointer.
-  function read(plot, spec, where) {
-    const index = plot.cursor.idx;
-    if (index == null) return where.replaceChildren();
-    const seen = new Set(), entries = [["", spec.instant(plot.data[0][index])]];
-    spec.owner.forEach((s, i) => {
-      const value = i > 0 ? plot.data[i][index] : null;
-      if (value == null || seen.has(s) || !plot.series[i].show) return;
-      seen.add(s);
-      entries.push([`${data.servers[s]} `, spec.format(value)]);
-    });
-    tell(where, entries);
+  function specOf(kind, place) {
+    const spec = KINDS[kind](data.groups[place]);
+    spec.series.forEach((each, i) => { if (i > 0) each.show = !hidden.has(`${place}/${spec.owner[i]}`); });
+    return { ...spec, title: TITLES[kind]?.(), names: spec.owner.map(s => data.servers[s]),
+      below: plot => { if (spec.shade) shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up"); } };
   }
 
-  const plots = [];
-  function draw(entry) {
-    entry.plot?.destroy();
-    const { element, kind, groupIndex } = entry;
-    const spec = KINDS[kind](data.groups[groupIndex]);
-    spec.series.forEach((each, i) => { if (i > 0) each.show = !hidden.has(`${groupIndex}/${spec.owner[i]}`); });
-    const title = TITLES[kind]?.();
-    if (title) element.parentElement.querySelector("figcaption").textContent = title;
-    const readout = element.parentElement.querySelector(".readout");
-    const options = { width: element.clientWidth, height: element.clientHeight, legend: { show: false },
-      scales: spec.scales, axes: spec.axes, series: spec.series, bands: spec.bands ?? [], padding: [10, 20, 0, 0],
-      cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: spec.sync ? { key: `g${groupIndex}` } : {} },
-      hooks: { setCursor: [plot => read(plot, spec, readout)],
-        drawClear: spec.shade ? [plot => shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up")] : [] } };
-    entry.owner = spec.owner;
-    entry.plot = new uPlot(options, spec.table, element);
-  }
-  // What is folded away is drawn when it is opened.
-  const shown = entry => !entry.element.closest("details:not([open])");
-  const drawAll = () => plots.forEach(entry => {
-    if (shown(entry)) draw(entry);
-    else { entry.plot?.destroy(); entry.plot = undefined; }
-  });
-
-  const sizes = resized(plots);
-  for (const element of document.querySelectorAll(".plot")) {
-    const groupIndex = Number(element.dataset.place), kind = element.dataset.plot;
-    const group = data.groups[groupIndex];
-    if (kind === "percentiles" ? !group.curves.length : !group.courses.length) {
-      element.closest("figure").hidden = true;
-      continue;
-    }
-    plots.push({ element, kind, groupIndex });
-    if (shown(plots.at(-1))) draw(plots.at(-1));
-    sizes.observe(element);
-  }
-
-  document.getElementById("plots").addEventListener("toggle", () => {
-    for (const entry of plots) if (!entry.plot && shown(entry)) draw(entry);
-  }, true);
+  const { plots, drawAll } = drawn(specOf,
+    (kind, place) => data.groups[place][kind === "percentiles" ? "curves" : "courses"].length > 0);
 
   for (const button of document.querySelectorAll(".legend button"))
     button.addEventListener("click", () => {
-      const groupIndex = Number(button.parentElement.dataset.place), s = Number(button.dataset.series);
+      const place = Number(button.parentElement.dataset.place), s = Number(button.dataset.series);
       const show = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(show));
-      hidden[show ? "delete" : "add"](`${groupIndex}/${s}`);
-      for (const entry of plots.filter(each => each.groupIndex === groupIndex && each.plot))
-        entry.owner.forEach((owner, i) => { if (i > 0 && owner === s) entry.plot.setSeries(i, { show }); });
+      hidden[show ? "delete" : "add"](`${place}/${s}`);
+      for (const { plot, spec } of plots.filter(each => each.place === place && each.plot))
+        spec.owner.forEach((owner, i) => { if (i > 0 && owner === s) plot.setSeries(i, { show }); });
     });
   for (const field of document.querySelectorAll(".choice"))
     field.addEventListener("change", event => {
       choice[field.dataset.choice] = event.target.value;
       drawAll();
     });
-
-  redrawn(drawAll);
 })();

@@ -73,12 +73,19 @@ const plotting = (() => {
     ctx.restore();
   }
 
-  // What stands under the pointer; text nodes alone, so that no name can be markup.
-  function tell(where, entries) {
-    where.replaceChildren(...entries.map(([name, value]) => {
+  // What the lines say under the pointer; text nodes alone, so that no name can be markup.
+  function read(plot, spec, where) {
+    const index = plot.cursor.idx;
+    if (index == null) return where.replaceChildren();
+    const entries = new Map([["", spec.instant(plot.data[0][index])]]);
+    spec.names.forEach((name, i) => {
+      const value = i > 0 && plot.series[i].show ? plot.data[i][index] : null;
+      if (value != null && !entries.has(name)) entries.set(name, spec.format(value));
+    });
+    where.replaceChildren(...[...entries].map(([name, value]) => {
       const part = document.createElement("span"), strong = document.createElement("b");
       strong.textContent = value;
-      part.append(name, strong);
+      part.append(name && `${name} `, strong);
       return part;
     }));
   }
@@ -111,5 +118,42 @@ const plotting = (() => {
     });
   }
 
-  return { token, scaled, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, tell, redrawn, resized };
+  // Draws every plot of the page as `specOf` says by its kind and place, but for those that are empty. What is folded
+  // away is drawn when it is opened.
+  function drawn(specOf, isDrawable = () => true) {
+    const plots = [];
+    function draw(entry) {
+      entry.plot?.destroy();
+      const { element, kind, place } = entry, spec = specOf(kind, place), figure = element.parentElement;
+      if (spec.title) figure.querySelector("figcaption").textContent = spec.title;
+      const readout = figure.querySelector(".readout");
+      entry.spec = spec;
+      entry.plot = new uPlot({ width: element.clientWidth, height: element.clientHeight, legend: { show: false },
+        scales: spec.scales, axes: spec.axes, series: spec.series, bands: spec.bands ?? [], padding: [10, 20, 0, 0],
+        cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: spec.sync ? { key: `${place}` } : {} },
+        hooks: { setCursor: [plot => read(plot, spec, readout)], drawClear: [plot => spec.below?.(plot)],
+          draw: [plot => spec.above?.(plot)] } }, spec.table, element);
+    }
+    const visible = entry => !entry.element.closest("details:not([open])");
+    const drawAll = () => plots.forEach(entry => {
+      if (visible(entry)) draw(entry);
+      else { entry.plot?.destroy(); entry.plot = undefined; }
+    });
+    const sizes = resized(plots);
+    for (const element of document.querySelectorAll(".plot")) {
+      const entry = { element, kind: element.dataset.plot, place: Number(element.dataset.place) };
+      element.closest("figure").hidden = !isDrawable(entry.kind, entry.place);
+      if (element.closest("figure").hidden) continue;
+      plots.push(entry);
+      if (visible(entry)) draw(entry);
+      sizes.observe(element);
+    }
+    document.addEventListener("toggle", () => {
+      for (const entry of plots) if (!entry.plot && visible(entry)) draw(entry);
+    }, true);
+    redrawn(drawAll);
+    return { plots, drawAll };
+  }
+
+  return { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn };
 })();
