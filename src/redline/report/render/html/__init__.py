@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
 
@@ -96,11 +96,13 @@ def _templates() -> Environment:
     return made
 
 
+@lru_cache(maxsize=4096)
 def _breakable(name: str) -> Markup:
     """A text whose names may be broken before dots, pluses and equal signs; `join` escapes its parts."""
     return Markup("<wbr>").join(re.split(r"(?=[.+=][A-Za-z])", name))
 
 
+@lru_cache(maxsize=4096)
 def _camel(name: str) -> Markup:
     """A name such as SimpleGetMulti that may be broken before its capitals."""
     return Markup("<wbr>").join(re.split(r"(?<=[a-z0-9])(?=[A-Z])", name))
