@@ -3,7 +3,7 @@
 `docs/concepts/findings.md` explains each rule under an anchor of its kind, in the same order; a test compares the two.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from redline.model import Cell, Finding, FindingKind, Grade
 from redline.stats import Trial
@@ -55,9 +55,10 @@ class Rule:
     """One kind of finding. Its grade is the highest whose limit the value exceeds; None is never exceeded."""
 
     kind: FindingKind
-    note: float | None
-    warn: float | None
-    invalid: float | None
+    _: KW_ONLY
+    note: float | None = None
+    warn: float | None = None
+    invalid: float | None = None
     reason: str
     advice: str
 
@@ -102,7 +103,6 @@ _TABLE = (
     # What the engine sent and received.
     Rule(
         FindingKind.RATE_MISSED,
-        note=None,
         warn=0.01,
         invalid=0.05,
         reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
@@ -122,7 +122,6 @@ _TABLE = (
         FindingKind.CLIENT_QUEUEING,
         note=0.01,
         warn=0.10,
-        invalid=None,
         reason="The wait is in the response time. With more connections these requests would have queued in the "
         "server, or not at all. 1% of them can be everything beyond p99.",
         advice="Allow more `connections`; if the server is overloaded, lower the rate. The service time does not "
@@ -130,8 +129,6 @@ _TABLE = (
     ),
     Rule(
         FindingKind.ARRIVALS,
-        note=None,
-        warn=None,
         invalid=0.0,
         reason="The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another "
         "load than the one specified answers another question.",
@@ -141,7 +138,6 @@ _TABLE = (
         FindingKind.BUNCHED_SENDS,
         note=10.0,
         warn=100.0,
-        invalid=None,
         reason="What falls due while the engine is late goes out at once, so the server gets bunches instead of the "
         "arrivals of the load: the last of ten waits for nine service times that are not in the load.",
         advice="Give the engine a core of its own or more workers, or lower the rate.",
@@ -168,7 +164,6 @@ _TABLE = (
     ),
     Rule(
         FindingKind.WRONG_ANSWERS,
-        note=None,
         warn=0.0,
         invalid=0.01,
         reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
@@ -180,14 +175,12 @@ _TABLE = (
         FindingKind.SHRINKING_ANSWERS,
         note=0.01,
         warn=0.05,
-        invalid=None,
         reason="A server that answers less under load does less work, with the right status. A longer number in a "
         "header can change the length by 1%. Where lengths are compared, another length is a wrong answer.",
         advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
     ),
     Rule(
         FindingKind.UNSTEADY,
-        note=None,
         warn=0.10,
         invalid=0.50,
         reason="The mean of a number that still moves depends on when one looked. 10% would pass for a difference "
@@ -197,17 +190,13 @@ _TABLE = (
     Rule(
         FindingKind.STEADINESS_UNKNOWN,
         note=0.0,
-        warn=None,
-        invalid=None,
         reason="With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so no trend can be "
         "told from noise.",
         advice="Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.",
     ),
     Rule(
         FindingKind.NEVER_STEADY,
-        note=None,
         warn=0.0,
-        invalid=None,
         reason="The numbers do not describe one speed, and a later measurement would find others. That may be the "
         "answer, so it is shown.",
         advice="Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without "
@@ -215,9 +204,7 @@ _TABLE = (
     ),
     Rule(
         FindingKind.SLOWING_DOWN,
-        note=None,
         warn=0.05,
-        invalid=None,
         reason="It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within "
         "5% of each other count as one.",
         advice="Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it "
@@ -225,7 +212,6 @@ _TABLE = (
     ),
     Rule(
         FindingKind.LITTLES_LAW,
-        note=None,
         warn=0.05,
         invalid=0.10,
         reason="L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in "
@@ -234,7 +220,6 @@ _TABLE = (
     ),
     Rule(
         FindingKind.CUT_SHORT,
-        note=None,
         warn=0.0,
         invalid=0.5,
         reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
@@ -244,33 +229,25 @@ _TABLE = (
     Rule(
         FindingKind.TLS_INSECURE,
         note=0.0,
-        warn=None,
-        invalid=None,
         reason="Any server could have answered, and checking a certificate is part of the handshake's time.",
         advice="Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.",
     ),
     # The server.
     Rule(
         FindingKind.SERVER_DIED,
-        note=None,
-        warn=None,
         invalid=0.0,
         reason="The trial measured a server that was about to fail, and the errors after it.",
         advice="Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.",
     ),
     Rule(
         FindingKind.TRIAL_FAILED,
-        note=None,
-        warn=None,
         invalid=0.0,
         reason="There is nothing to estimate from.",
         advice="Read the failure and the end of the server's output, fix it, and run the suite again.",
     ),
     Rule(
         FindingKind.SERVER_RESTARTED,
-        note=None,
         warn=0.0,
-        invalid=None,
         reason="A worker that is replaced takes its connections with it, and the new one is cold: the numbers are of a "
         "server that fails and recovers.",
         advice="Read in the server's output why its processes end, and fix that, or raise its limit of requests per "
@@ -280,7 +257,6 @@ _TABLE = (
         FindingKind.LOCK_LIMITED,
         note=0.25,
         warn=0.50,
-        invalid=None,
         reason="When users always wait, something is full. If it is neither the server's cores nor the engine, the "
         "server waits: for a lock, its own limit on threads, a disk, another service. More cores will not raise the "
         "rate, and CPU per request does not explain it.",
@@ -291,7 +267,6 @@ _TABLE = (
         FindingKind.DEBUG_LOGGING,
         note=1.0,
         warn=10.0,
-        invalid=None,
         reason="A line has about 100 bytes: 10 per request is a line for every tenth, and writing one costs as much as "
         "many a request. Servers that log by default are compared with servers that do not.",
         advice="Set its log level to errors, or make logging an option, so that the suite states it.",
@@ -299,8 +274,6 @@ _TABLE = (
     Rule(
         FindingKind.SERVER_LIMITED,
         note=0.95,
-        warn=None,
-        invalid=None,
         reason="Good news: the server's cores are full, so the rate is its own.",
         advice="Nothing needs to be done: a throughput should rest on this.",
     ),
@@ -309,7 +282,6 @@ _TABLE = (
         FindingKind.RETRANSMITS,
         note=0.001,
         warn=0.01,
-        invalid=None,
         reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
         "or more. As with `errors`, 0.1% can be everything beyond p99.9, and 1% everything beyond p99.",
         advice="Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue "
@@ -319,7 +291,6 @@ _TABLE = (
         FindingKind.LISTEN_OVERFLOW,
         note=0.0,
         warn=0.001,
-        invalid=None,
         reason="A client whose SYN is dropped tries again after a second, and its requests wait for that connection. "
         "0.1% of the requests can be everything beyond p99.9.",
         advice="Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep "
@@ -329,7 +300,6 @@ _TABLE = (
         FindingKind.PORT_PRESSURE,
         note=0.50,
         warn=0.80,
-        invalid=None,
         reason="To connect, the kernel first tries every other port of the range. Above one half these are used up, "
         "and each attempt searches them in vain; from 80% on connecting soon fails, which `exhausted` counts.",
         advice="Keep the connections of proxies and clients for longer, or widen the port range "
@@ -339,7 +309,6 @@ _TABLE = (
         FindingKind.NETWORK_LIMITED,
         note=0.70,
         warn=0.90,
-        invalid=None,
         reason="The counters leave out 24 bytes between two frames, so a link is full at 71% with the shortest frames "
         "and at 98% with the longest. Requests then queue before it, and the link's speed is what is measured.",
         advice="Use a faster link or smaller bodies, or read the rate as that of the link.",
@@ -347,7 +316,6 @@ _TABLE = (
     # The client, and the machine that both run on.
     Rule(
         FindingKind.CLIENT_SATURATED,
-        note=None,
         warn=0.90,
         invalid=0.95,
         reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
@@ -358,7 +326,6 @@ _TABLE = (
         FindingKind.CPU_STEAL,
         note=0.02,
         warn=0.10,
-        invalid=None,
         reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
         "differences worth acting on; interleaved trials average what is above.",
         advice="Use a machine with dedicated cores, or more trials.",
@@ -367,7 +334,6 @@ _TABLE = (
         FindingKind.CPU_PRESSURE,
         note=0.20,
         warn=0.40,
-        invalid=None,
         reason="A saturated server causes pressure by itself; together with other work it means that they competed. "
         "Where tasks waited 40% of the time, throughput was seen to halve.",
         advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
@@ -376,7 +342,6 @@ _TABLE = (
         FindingKind.NOISY_NEIGHBOUR,
         note=0.05,
         warn=0.10,
-        invalid=None,
         reason="On cores of their own, server and engine wait only for work that does not belong there. The kernel and "
         "the lab cause at most 4% in quiet runs. From 10% on it takes as much as a host that earns a warning.",
         advice="Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.",
@@ -385,7 +350,6 @@ _TABLE = (
         FindingKind.THROTTLED,
         note=0.0,
         warn=0.01,
-        invalid=None,
         reason="A process that has used up its quota stands still until the period ends, usually for up to 100 ms, and "
         "so do its requests. 1% of the periods can be everything beyond p99. The quota may be intended, so this is "
         "never invalid.",
@@ -393,9 +357,7 @@ _TABLE = (
     ),
     Rule(
         FindingKind.PERTURBED,
-        note=None,
         warn=0.0,
-        invalid=None,
         reason="A profiler takes time from what it watches.",
         advice="Take comparisons from a run without profilers.",
     ),
@@ -404,7 +366,6 @@ _TABLE = (
         FindingKind.NEAR_CEILING,
         note=0.80,
         warn=0.95,
-        invalid=None,
         reason="From 80% on most of each exchange is work of the kernel and the client, which all servers share, so "
         "throughput ratios move towards 1.",
         advice="Compare CPU per request instead, or give the scenario more work.",
@@ -413,7 +374,6 @@ _TABLE = (
         FindingKind.RUN_DRIFT,
         note=0.02,
         warn=0.10,
-        invalid=None,
         reason="Trials are interleaved, so a drift affects all cells alike and spares the ratios; but the level "
         "depends on when one measured. 2% is worth acting on; past 10% the rounds are of different machines.",
         advice="Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.",
@@ -422,7 +382,6 @@ _TABLE = (
         FindingKind.AUTOCORRELATION,
         note=0.0,
         warn=0.5,
-        invalid=None,
         reason="An interval over n trials takes them for independent. With a correlation r between neighbours it "
         "should be sqrt((1 + r) / (1 - r)) times as wide.",
         advice="Do not trust the interval. Run on another day as well, and look for what comes and goes on this "
@@ -432,7 +391,6 @@ _TABLE = (
         FindingKind.BIMODAL,
         note=0.02,
         warn=0.05,
-        invalid=None,
         reason="A mean between two modes is neither, and which one a start will draw is a lottery: of the JIT, of "
         "memory layout, of how connections are assigned to threads. 2% is worth acting on.",
         advice="Read the single trials, and compare modes with modes. Find what differs between starts of the server.",
@@ -450,7 +408,6 @@ _TABLE = (
         FindingKind.TOO_FEW_SAMPLES,
         note=0.0,
         warn=90.0,
-        invalid=None,
         reason="p99 rests on the slowest hundredth alone. 100 requests there fix it to about 2% if response times fall "
         "off exponentially, 10 to about 7%; with fewer than 10 it is not reported.",
         advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",

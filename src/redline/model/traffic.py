@@ -31,20 +31,7 @@ class Outcomes(Frozen):
     @property
     def total(self) -> int:
         """All requests that fell due."""
-        return (
-            self.ok
-            + self.unexpected_status
-            + self.unexpected_body
-            + self.malformed
-            + self.connect
-            + self.tls
-            + self.reset
-            + self.closed
-            + self.refused
-            + self.timeout
-            + self.in_flight
-            + self.unsent
-        )
+        return sum(vars(self).values())
 
     @property
     def errors(self) -> int:
