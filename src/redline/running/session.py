@@ -231,17 +231,8 @@ class SearchSession:
         built = build_all(asked.suite, bench.tools.launcher, listener)
         plan = make_plan(asked.suite, built.unavailable)
         _check_left(plan, "search", "`redline list` says what can be built here")
-        stored = SearchPlan(
-            manifest=_manifest(folder.resolve().name, source, plan, bench),
-            url=asked.url,
-            sets=dict(asked.sets),
-            start_per_s=asked.start_per_s,
-            probes=asked.probes,
-            precision=asked.precision,
-            trials=asked.trials,
-            beyond=asked.beyond,
-            workers=asked.workers,
-        )
+        terms = {name: value for name, value in vars(asked).items() if name not in ("suite", "is_kept")}
+        stored = SearchPlan(manifest=_manifest(folder.resolve().name, source, plan, bench), **terms)
         store.create(stored)
         return cls(store, stored, bench, listener, asked.is_kept)
 

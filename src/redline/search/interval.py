@@ -29,18 +29,12 @@ _WORTH = 6
 """Of what is known of queues, in probes."""
 
 
-@dataclass(frozen=True)
-class BetweenStarts:
-    """The limit of the typical start, each start with the same weight, and half the width of its interval."""
-
-    limit_per_s: float
-    half_per_s: float
-
-
 def between_starts(
     points: Sequence[ProbePoint], known: Known, aim: Aim, whole: QueueFit, tail: float
-) -> BetweenStarts | None:
-    """The answer where starts differ by more than chance does; None where they do not.
+) -> tuple[float, float] | None:
+    """The limit of the typical start, and half the width of its interval; None where starts differ by chance alone.
+
+    Each start has the same weight.
 
     `whole` is the model through all points, `tail` the share below the upper end. What each start says alone follows
     from leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
@@ -62,7 +56,7 @@ def between_starts(
     free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
     if (error / whole.chance_per_s) ** 2 <= scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
         return None
-    return BetweenStarts(float(np.mean(alone)), float(scipy.stats.t.ppf(tail, free)) * error)
+    return float(np.mean(alone)), float(scipy.stats.t.ppf(tail, free)) * error
 
 
 @dataclass(frozen=True)
@@ -178,9 +172,9 @@ def _interval(
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
     starts, limit = between_starts(points, known, aim, found, tail), found.limit_per_s
-    differ = starts is not None and starts.half_per_s > half
+    differ = starts is not None and starts[1] > half
     if starts is not None and differ:
-        limit, half = starts.limit_per_s, starts.half_per_s
+        limit, half = starts
     skew = min(half / found.typical_gap_per_s, 1.0) / 2
     return limit - half * (1 + skew), limit + half, differ
 

@@ -107,18 +107,9 @@ def goal_ns(q: float, truth_ns: float) -> float:
 def judge(truth: Truth, answer_ns: float, machine: Machine) -> Point:
     """The point with its judgement."""
     judgement, reason = _judgement(truth, answer_ns, machine)
-    return Point(
-        q=truth.q,
-        truth_ns=truth.truth_ns,
-        low_ns=truth.low_ns,
-        high_ns=truth.high_ns,
-        allowance_ns=truth.allowance_ns,
-        answer_ns=answer_ns,
-        error_ns=answer_ns - truth.truth_ns,
-        goal_ns=truth.goal_ns,
-        judgement=judgement,
-        reason=reason,
-    )
+    held_to = {name: value for name, value in vars(truth).items() if name != "scale_ns"}
+    error_ns = answer_ns - truth.truth_ns
+    return Point(**held_to, answer_ns=answer_ns, error_ns=error_ns, judgement=judgement, reason=reason)
 
 
 def _judgement(truth: Truth, answer_ns: float, machine: Machine) -> tuple[Judgement, str]:

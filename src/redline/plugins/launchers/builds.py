@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import os
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +17,7 @@ from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
 from redline.plugins.launchers.failures import tail
+from redline.plugins.launchers.guard import signal_name
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
 from redline.ports import Building, BuildOutcome
 from redline.storage.runs import write_atomically
@@ -273,7 +273,7 @@ class Builds:
             listed = f" {reasons[0]}" if len(reasons) == 1 else _indented(reasons)
             raise BuildError(f"building {entry.name} failed:{listed}", hint=hint)
         if ended.code != 0:
-            how = f"with code {ended.code}" if ended.code > 0 else f"by {signal.Signals(-ended.code).name}"
+            how = f"with code {ended.code}" if ended.code > 0 else f"by {signal_name(-ended.code)}"
             lines = tail(ended.log, _SHOWN_LINES).splitlines()
             raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint)
         raise BuildError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redline.model import Ready
-from redline.plugins.timed import TimedSocket, connect
+from redline.plugins.timed import connect
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.020
@@ -42,7 +42,9 @@ def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
-    context = _any_certificate() if tls else None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if tls else None
+    if context is not None:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     while True:
         started = time.monotonic_ns()
         left_s = (deadline - started) / 1e9
@@ -66,7 +68,10 @@ def request_status(host: str, port: int, path: str, within_s: float, tls: ssl.SS
     try:
         with connect(host, port, within_s, tls) as connection:
             connection.sendall(request)
-            answer = _receive(connection)
+            answer = b""
+            # One answer, or as much as is enough to see that it is none.
+            while not _is_whole(answer) and (more := connection.recv(1 << 16)):
+                answer += more
     except ConnectionRefusedError:
         return _NOTHING
     except TimeoutError:
@@ -75,24 +80,6 @@ def request_status(host: str, port: int, path: str, within_s: float, tls: ssl.SS
         return f"no answer ({error.strerror or type(error).__name__})"
     status = _STATUS.match(answer)
     return int(status[1]) if status else f"no HTTP answer but {answer[:60]!r}"
-
-
-def _any_certificate() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _receive(connection: TimedSocket) -> bytes:
-    """One answer, or as much as is enough to see that it is none. Raises TimeoutError."""
-    answer = b""
-    while not _is_whole(answer):
-        more = connection.recv(1 << 16)
-        if not more:
-            break
-        answer += more
-    return answer
 
 
 def _is_whole(answer: bytes) -> bool:
