@@ -31,6 +31,7 @@ __all__ = [
     "ratio",
     "signed",
     "size",
+    "slug_of",
     "spread",
     "too_few",
     "with_spread",
@@ -52,6 +53,11 @@ _LABELS = {
 def count(number: int, noun: str) -> str:
     """`1 cell`, `1,200 cells`."""
     return f"{integer(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def slug_of(cell_id: str) -> str:
+    """The slug in a cell's id, which eight hex digits follow."""
+    return cell_id.rpartition("-")[0]
 
 
 def label(metric: Metric) -> str:

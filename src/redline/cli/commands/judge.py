@@ -16,14 +16,13 @@ from redline.cli.show import show
 from redline.errors import StoreError
 from redline.model import CellReport, Finding, FindingKind, Grade, Report
 from redline.report.document import Line, Prose, Section, line
-from redline.report.format import GRADE_MARKS
+from redline.report.format import GRADE_MARKS, slug_of
 from redline.report.sections.limit import answer_text, limit_summary
 from redline.running.session import search_report, write_run_views, write_search_views
 from redline.storage.runs import RunStore
 from redline.storage.searches import REPORT, SearchStore
 
 _VIEW = "results.json"
-_HASH = 9  # a cell's id is its slug, a dash and eight hex digits
 
 
 def execute(flags: JudgeFlags) -> None:
@@ -115,7 +114,7 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
         lines = tuple(_findings(cell)) or (line(("nothing to doubt", "dim")),)
         yield Section(cell.slug, (Prose(lines, listed=True),), "" if cell.valid else "invalid")
     turns = (
-        line(f"{one.cell_id[:-_HASH]} {'can be used again' if one.valid_after else 'is invalid now'}")
+        line(f"{slug_of(one.cell_id)} {'can be used again' if one.valid_after else 'is invalid now'}")
         for one in result.turned
     )
     written = ["report.html, results.csv and results.json are renewed"] if result.written else []
@@ -146,5 +145,5 @@ def _summary(result: JudgeResult) -> str:
 def _changed(change: Rejudged) -> Line:
     grades = f"{change.before} -> {change.after}" if change.before and change.after else change.before or change.after
     where = "" if change.position is None else f", trial {change.position}"
-    said = f"{change.change}: {grades} {change.kind}, {change.cell_id[:-_HASH]}{where}: "
+    said = f"{change.change}: {grades} {change.kind}, {slug_of(change.cell_id)}{where}: "
     return line(said, (change.message, "dim"))

@@ -8,7 +8,6 @@ from redline.report.document import Column, Prose, Section, Table, TextCell, fil
 from redline.report.sections.trials import lone_rounds_of
 
 _COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
-_HASH = 9  # a cell's id is its slug, a dash and eight hex digits
 
 
 def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
@@ -22,9 +21,9 @@ def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: 
         if comparison.metric in SHOWN or comparison.verdict:
             by_pair.setdefault((comparison.cell_id, comparison.baseline_id), []).append(comparison)
     for (cell_id, baseline_id), found in by_pair.items():
-        against = f"against {baseline_id[:-_HASH]}" if baseline_id != cell_id else ""
+        against = f"against {fmt.slug_of(baseline_id)}" if baseline_id != cell_id else ""
         rounds = Prose.of((text.partition(":")[0] for text in lone_rounds_of(found)), "dim", listed=True)
-        yield Section(cell_id[:-_HASH], tuple(filled(Table(_COLUMNS, tuple(map(_row, found))), rounds)), against)
+        yield Section(fmt.slug_of(cell_id), tuple(filled(Table(_COLUMNS, tuple(map(_row, found))), rounds)), against)
 
 
 def _row(found: Comparison) -> tuple[TextCell, ...]:

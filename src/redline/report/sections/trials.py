@@ -68,21 +68,21 @@ def _known(precision: Precision) -> str:
     goal = f"±{fmt.percent(precision.asked)}"
     if precision.half_width is None or precision.cell_id is None:
         return f"no main comparison has an interval yet; the goal is {goal}"
-    widest = f"the widest ({_slug(precision.cell_id)}) ±{fmt.percent(precision.half_width)}"
+    widest = f"the widest ({fmt.slug_of(precision.cell_id)}) ±{fmt.percent(precision.half_width)}"
     if precision.half_width <= precision.asked:
         return f"all main comparisons are within {goal}, {widest}"
     return f"not all main comparisons are within {goal}, {widest}"
 
 
 def _lost(precision: Precision) -> str:
-    lost = ", ".join(map(_slug, precision.lost)) or "a main comparison"
+    lost = ", ".join(map(fmt.slug_of, precision.lost)) or "a main comparison"
     return f"no valid trial of {lost}, so more rounds would not help; the goal was ±{fmt.percent(precision.asked)}"
 
 
 def _without(precision: Precision) -> str:
     if not precision.without or precision.half_width is None:
         return ""
-    return f"; without an interval: {', '.join(map(_slug, precision.without))}"
+    return f"; without an interval: {', '.join(map(fmt.slug_of, precision.without))}"
 
 
 def lone_rounds(report: Report) -> tuple[str, ...]:
@@ -98,10 +98,6 @@ def lone_rounds_of(comparisons: Iterable[Comparison]) -> tuple[str, ...]:
             found.setdefault(
                 (one.cell_id, one.baseline_id),
                 f"{one.ratio.n} of {one.rounds} rounds have a valid trial of both: "
-                f"{_slug(one.cell_id)} and {_slug(one.baseline_id)}",
+                f"{fmt.slug_of(one.cell_id)} and {fmt.slug_of(one.baseline_id)}",
             )
     return tuple(found.values())
-
-
-def _slug(cell_id: str) -> str:
-    return cell_id.rpartition("-")[0]
