@@ -78,6 +78,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        optimized=False,  # it would fold constants, which takes longer than it saves
     )
     made.globals.update(
         fmt=fmt,
