@@ -316,20 +316,18 @@ class Jdks:
 
     def _look(self, option: OptionValue) -> Jdk | None:
         """What is here; None for a release that is not. Raises BuildError where nothing could be fetched either."""
-        if option == ON_PATH:
-            return _there(on_path(), "the `java` on the PATH", "put a JDK's `bin` on the PATH, or name a release")
         if isinstance(option, str):
-            return _there(
-                read_home(Path(option)), option, "name a JDK's home: the folder with `bin/java` and `release`"
-            )
+            if option == ON_PATH:
+                named, what = on_path(), "the `java` on the PATH"
+                hint = "put a JDK's `bin` on the PATH, or name a release"
+            else:
+                named, what = read_home(Path(option)), option
+                hint = "name a JDK's home: the folder with `bin/java` and `release`"
+            if named is None:
+                raise BuildError(f"{what} is not of a JDK whose `release` file has its version", hint=hint)
+            return named
         cached = (read_home(home) for home in sorted(self._folder.glob("temurin-*")))
         return best((*self._machine(), *(jdk for jdk in cached if jdk)), int(option))
-
-
-def _there(jdk: Jdk | None, what: str, hint: str) -> Jdk:
-    if jdk is None:
-        raise BuildError(f"{what} is not of a JDK whose `release` file has its version", hint=hint)
-    return jdk
 
 
 def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:

@@ -127,12 +127,7 @@ def judge_overload(
     goodput, why_not = _goodput(seen, died or stopped, client)
     recovery, reason = _recovery(seen, died, stopped, client)
     return Beyond(
-        calm_per_s=plan.calm_per_s,
-        overload_per_s=plan.overload_per_s,
-        before_s=plan.before_s,
-        overload_s=plan.overload_s,
-        after_s=plan.after_s,
-        capacity_per_s=plan.capacity_per_s,
+        **{name: value for name, value in vars(plan).items() if name != "slice_s"},
         goodput=goodput,
         goodput_share=seen.share_under_overload(),
         collapsed_after_s=seen.collapsed_after_s() if goodput == "collapses" else None,

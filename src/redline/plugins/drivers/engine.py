@@ -16,6 +16,7 @@ from typing import IO
 
 from redline.errors import DriveError
 from redline.model import Cell, Traffic
+from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, job
 from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
@@ -118,9 +119,7 @@ class EngineDriver:
             exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
             raise DriveError(
                 f"the engine {self._engine} cannot be started: {error.strerror}",
-                hint="this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)"
-                if exhausted
-                else "run `make build`",
+                hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
             ) from error
 
 

@@ -14,6 +14,7 @@ import psutil
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import filled, option_text
+from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
@@ -196,7 +197,13 @@ class ProcessLauncher:
                     variant, built, jdk, placement, log, free_port(), self._scratch_folder(variant, stack)
                 )
                 order = attempt.order()
-                guard = _guard(variant.slug, order)
+                try:
+                    guard = Guard(order)
+                except OSError as error:
+                    raise LaunchError(
+                        f"{variant.slug} could not be started, for its warden could not be: {error.strerror}",
+                        hint=OUT_OF_RESOURCES,
+                    ) from error
                 stack.callback(guard.stop)
                 facts = attempt.bring_up(guard, order)
                 if facts is not None:
@@ -257,13 +264,3 @@ def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:
             f"{entry.name}: who signed its certificate cannot be read: {file}: {reason}",
             hint="the build leaves this file, or it is among the referenced files: see `tls.ca` in server.yaml",
         ) from None
-
-
-def _guard(name: str, order: LaunchOrder) -> Guard:
-    try:
-        return Guard(order)
-    except OSError as error:
-        raise LaunchError(
-            f"{name} could not be started, for its warden could not be: {error.strerror}",
-            hint="this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)",
-        ) from error
