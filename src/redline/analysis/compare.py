@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redline.analysis.environments import Difference, differences
-from redline.analysis.judged import JudgedCell, judge_run
+from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite
 from redline.quantities import percent
 from redline.stats import (
@@ -65,12 +65,10 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[
 
     All of one metric are a family: no more than 5% of reports of equal servers call any of them different.
     """
-    subjects = [one for one in judged.values() if one.cell.role == "subject"]
-    by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
+    by = subjects_by_name(judged)
     found = []
-    for one in subjects:
-        slug = suite.baseline_of(one.cell.variant.slug)
-        baseline = by.get((slug, one.cell.scenario.name, one.cell.load.name)) if slug else None
+    for (slug, scenario, load), one in by.items():
+        baseline = by.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
             found += [compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED]
     return holm_verdicts(found)

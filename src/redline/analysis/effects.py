@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from redline.analysis.compare import compare_by_round, holm_verdicts
-from redline.analysis.judged import JudgedCell
+from redline.analysis.judged import JudgedCell, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
 
@@ -21,11 +21,10 @@ def effects(
     of two cells. The p-values of all others in one metric are adjusted as one family.
     """
     known = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
-    subjects = [one for one in judged.values() if one.cell.role == "subject"]
-    by = {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
-    steps = _option_steps(tuple({one.cell.variant.slug: one.cell.variant for one in subjects}.values()))
+    by = subjects_by_name(judged)
+    steps = _option_steps(tuple({one.cell.variant.slug: one.cell.variant for one in by.values()}.values()))
     found = []
-    for one in subjects:
+    for one in by.values():
         for axis, value, reference, other in (*_options(one, steps, by), *_scenario(one, by)):
             if other.cell.load != one.cell.load:
                 continue

@@ -1,6 +1,6 @@
 """A run's recordings by cell, judged: which trials may be used, and what is doubtful."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -122,6 +122,12 @@ def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
             ceilings[key] = rate
         yield cell_id, one
         one.release()
+
+
+def subjects_by_name(judged: Mapping[str, JudgedCell]) -> dict[tuple[str, str, str], JudgedCell]:
+    """The subjects, in their order, by the names of their server, scenario and load."""
+    subjects = [one for one in judged.values() if one.cell.role == "subject"]
+    return {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
 
 
 class GrowingRun:

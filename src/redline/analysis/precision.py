@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from redline.analysis.compare import compare_by_round
-from redline.analysis.judged import JudgedCell, judge_run
+from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Precision, Run, Suite
 from redline.stats import QUANTILE_OF, enough_beyond
 
@@ -88,11 +88,7 @@ def _spent_ns(run: Run) -> int:
 
 def _main(suite: Suite, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
     """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other."""
-    subjects = {
-        (one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one
-        for one in judged.values()
-        if one.cell.role == "subject"
-    }
+    subjects = subjects_by_name(judged)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}
     for (slug, scenario, load), one in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
