@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 from redline.errors import BuildError
 from redline.model import (
     Cell,
+    DuetBlock,
+    DuetTraffic,
     Failure,
     Interval,
     PlannedTrial,
@@ -144,6 +146,22 @@ class Drive(LoadOptions):
     is_warm: Callable[[Interval], bool] | None = None
 
 
+@dataclass(frozen=True)
+class DuetDrive:
+    """Several servers, loaded in short slices in turn: that of `drive`, and the others, each with its endpoint.
+
+    `pids` are the processes of each server, that of `drive` first; empty for one that somebody else runs. A slice takes
+    `slice_ns`, of which the first `guard_ns` are not measured.
+    """
+
+    drive: Drive
+    others: tuple[tuple[Variant, Endpoint], ...]
+    pids: tuple[tuple[int, ...], ...]
+    slice_ns: int
+    guard_ns: int
+    on_block: Callable[[DuetBlock], None] = field(default=lambda _block: None)
+
+
 class Driver(Protocol):
     """Scenario + Load -> Traffic."""
 
@@ -152,6 +170,13 @@ class Driver(Protocol):
 
     def drive(self, drive: Drive) -> Traffic:
         """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
+
+
+class DuetDriver(Driver, Protocol):
+    """A driver that also loads several servers in turn."""
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        """Load several servers in turn. An interrupt ends it early. Raises DriveError when there is no traffic."""
 
 
 class Probe(Protocol):

@@ -32,6 +32,7 @@ warmup: 50ms
 """
 SHORT_SELFTEST = ["--seconds", "0.5"]
 ONE_CASE = ["--case", "fixed"]
+SHORT_AB = ["--for", "4s", "--load", "closed:2"]
 
 
 def commands(text: str) -> list[list[str]]:
@@ -53,6 +54,7 @@ def test_the_documentation_shows_every_command() -> None:
         "build",
         "load",
         "limit",
+        "ab",
         "report",
         "compare",
         "history",
@@ -98,6 +100,15 @@ def selftests() -> dict[tuple[str, ...], Done]:
     return {}
 
 
+def short_ab(args: list[str], url: str, oracle: Path) -> list[str]:
+    """The same for a short while, with a server in the place of each that the page names."""
+    servers = {"./old": str(oracle), "./new": str(oracle)}
+    for name, found in servers.items():
+        args = [arg.replace(name, f"{found} null") for arg in args]
+    args = [url if arg.startswith("http://") else arg for arg in args]
+    return [arg for i, arg in enumerate(args) if "--for" not in (arg, args[i - 1])] + SHORT_AB
+
+
 def short_selftest(args: list[str]) -> list[str]:
     """The same case for a short while; one case where all were asked for."""
     if "--seconds" in args:
@@ -109,7 +120,12 @@ def short_selftest(args: list[str]) -> list[str]:
 @pytest.mark.long
 @pytest.mark.parametrize("command", DOCUMENTED)
 def test_a_documented_command_works(
-    command: str, runs: Path, tmp_path: Path, certificate: Certificate, selftests: dict[tuple[str, ...], Done]
+    command: str,
+    runs: Path,
+    tmp_path: Path,
+    oracle: Path,
+    certificate: Certificate,
+    selftests: dict[tuple[str, ...], Done],
 ) -> None:
     args = shlex.split(command)
     own_catalogue = args[0] == "build" or "mine.yaml" in args or any(arg.startswith("suites/") for arg in args)
@@ -130,11 +146,13 @@ def test_a_documented_command_works(
         if args[0] in {"load", "limit"}:
             short = SHORT_LOAD if args[0] == "load" else [] if "--resume" in args else SHORT_LIMIT
             args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + short
+        if args[0] == "ab":
+            args = short_ab(args, url, oracle)
         done = selftests.get(tuple(sorted(args))) or redline(*args)
     if args[0] == "selftest":
         selftests[tuple(sorted(args))] = done
     # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.
-    depends = "--fail-on" in args or args[0] in {"run", "load", "limit", "selftest"}
+    depends = "--fail-on" in args or args[0] in {"run", "load", "limit", "ab", "selftest"}
     assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
     assert "Traceback" not in done.err
     assert done.out

@@ -256,6 +256,29 @@ class LimitFlags(Flags):
     json: bool = _switch("--json", _AS_JSON)
 
 
+@_command("ab")
+class AbFlags(Flags):
+    """Is B slower than A? For two commands, or two running servers.
+
+    Both are alive at once and are loaded in short slices in turn, so that what disturbs the machine disturbs both.
+    """
+
+    a: str = _argument("A", "A command, such as './old --port {port}', or a URL.")
+    b: str = _argument("B", "What is compared with it: another command, or URL.")
+    path: str | None = _flag("--path", "PATH", "Commands: what is requested; /.")
+    lasts: str = _flag("--for", "TIME", "How long to measure in all.", "60s")
+    load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
+    metric: Literal["cpu", "throughput", "p50", "p99"] = _flag(
+        "--metric", "cpu|throughput|p50|p99", "What the answer is about.", "cpu"
+    )
+    headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
+    status: int = _flag("--status", "N", "The expected status.", 200)
+    seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
+    json: bool = _switch("--json", _AS_JSON)
+
+
 @_command("report")
 class ReportFlags(Flags):
     """Show a stored run again.

@@ -23,6 +23,7 @@ from redline.model import (
     WarmUp,
 )
 from redline.model.base import omitted_if_default
+from redline.model.duet import AbReport
 from redline.model.history import History
 from redline.model.limits import LimitAnswer, LimitReport
 from redline.selftest.results import SelftestResult
@@ -185,6 +186,7 @@ class DoctorResult(Frozen):
 
 
 PUBLISHED = (
+    AbReport,
     CheckResult,
     LoadResult,
     LimitReport,

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from redline.model import AttachedServer, Environment, Variant
+from redline.model import AttachedServer, Cell, Environment, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
-from redline.plugins.launchers.attached import AttachedLauncher
+from redline.plugins.launchers.attached import AttachedLauncher, processes_of
+from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
+from redline.running.duet import DuetTools
 from redline.running.record import Tools
 
 _NEEDED_TO_JUDGE = ("redline.findings", "scipy.stats")
@@ -38,6 +40,15 @@ def attached(variant: Variant) -> Workbench:
     driver = EngineDriver(find_engine())
     tools = Tools(AttachedLauncher(), driver, lambda: (ProcessTreeProbe(peer=host),), Placement())
     return _with_environment(tools, driver)
+
+
+def duet_tools(cells: tuple[Cell, ...], folder: Path) -> DuetTools:
+    """For commands that run in `folder`, or servers that are running already. Raises DriveError without an engine."""
+    launchers = tuple(
+        AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher(folder)
+        for cell in cells
+    )
+    return DuetTools(launchers, processes_of, EngineDriver(find_engine()), plan_placement())
 
 
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:

@@ -12,15 +12,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NoReturn
 
 from redline.errors import DriveError
-from redline.model import Cell, Traffic
+from redline.model import Cell, DuetTraffic, Traffic
 from redline.plugins.commands import OUT_OF_RESOURCES
-from redline.plugins.drivers.protocol import Transcript, deadline_ns, job
+from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
-from redline.ports import Drive, Endpoint
+from redline.ports import Drive, DuetDrive, Endpoint
 from redline.storage.runs import as_store_error
 
 ENGINE = "redline-engine"
@@ -72,21 +72,24 @@ class EngineDriver:
         its log cannot be written.
         """
         transcript = Transcript()
-        with self._running(drive) as process:
+        code = self._run(drive, job(drive), transcript)
+        return transcript.traffic() or _no_result(drive, code)
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        """Run a duet. Interrupts and errors are those of `drive`."""
+        transcript = Transcript(drive.on_block)
+        code = self._run(drive.drive, duet_job(drive), transcript)
+        return transcript.duet_traffic() or _no_result(drive.drive, code)
+
+    def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> int:
+        """Run a job and read its events; the engine's exit code."""
+        with self._running(drive, wanted) as process:
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
-        traffic = transcript.traffic()
-        if traffic is None and process.returncode in _ENDED_BY_INTERRUPT:
-            raise KeyboardInterrupt
-        if traffic is None:
-            raise DriveError(
-                f"the engine ended with code {process.returncode} and no result: {_tail(drive.log)}",
-                hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
-            )
-        return traffic
+        return process.returncode
 
     @contextlib.contextmanager
-    def _running(self, drive: Drive) -> Iterator["subprocess.Popen[str]"]:
+    def _running(self, drive: Drive, wanted: dict[str, Any]) -> Iterator["subprocess.Popen[str]"]:
         with as_store_error(drive.log):
             log = drive.log.open("w")
         with log:
@@ -97,7 +100,7 @@ class EngineDriver:
             watchdog.start()
             with contextlib.suppress(OSError):  # it takes them itself as well, and says so when it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
-            _send(process, json.dumps(job(drive)), more=drive.is_warm is not None)
+            _send(process, json.dumps(wanted), more=drive.is_warm is not None)
             yield process
             process.wait()
         finally:
@@ -121,6 +124,16 @@ class EngineDriver:
                 f"the engine {self._engine} cannot be started: {error.strerror}",
                 hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
             ) from error
+
+
+def _no_result(drive: Drive, code: int) -> NoReturn:
+    """Raises KeyboardInterrupt after an interrupt, else DriveError."""
+    if code in _ENDED_BY_INTERRUPT:
+        raise KeyboardInterrupt
+    raise DriveError(
+        f"the engine ended with code {code} and no result: {_tail(drive.log)}",
+        hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
+    )
 
 
 def _send(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:

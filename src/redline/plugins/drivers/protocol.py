@@ -6,14 +6,28 @@ is an error, never a guess.
 
 import base64
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from redline.errors import DriveError
-from redline.model import Closed, Expected, Interval, Load, Open, Request, Traffic
+from redline.model import (
+    Closed,
+    DuetBlock,
+    DuetTraffic,
+    Expected,
+    Interval,
+    Load,
+    Open,
+    Request,
+    Traffic,
+    Variant,
+)
 from redline.model.template import for_engine, has_placeholders
-from redline.ports import Drive
+from redline.ports import Drive, DuetDrive, Endpoint
+
+M = TypeVar("M", bound=BaseModel)
 
 JOB_FORMAT = "redline.job/1"
 CONNECT_ALLOWANCE_NS = 20_000_000_000
@@ -27,7 +41,7 @@ def job(drive: Drive) -> dict[str, Any]:
     cell = drive.cell
     return _without_none(
         format=JOB_FORMAT,
-        target=_target(drive),
+        target=_target(cell.variant, drive.endpoint),
         requests=[_request(one) for one in cell.scenario.requests],
         picks={name: list(entries) for name, entries in cell.scenario.picks.items()} or None,
         load=_load(cell.load),
@@ -44,6 +58,18 @@ def job(drive: Drive) -> dict[str, Any]:
         commands=True if drive.is_warm else None,
         **cell.engine.model_dump(mode="json"),
     )
+
+
+def duet_job(duet: DuetDrive) -> dict[str, Any]:
+    """The job of a duet, ready for JSON."""
+    return job(duet.drive) | {
+        "duet": {
+            "targets": [_target(variant, endpoint) for variant, endpoint in duet.others],
+            "slice_ns": duet.slice_ns,
+            "guard_ns": duet.guard_ns,
+            "pids": [list(pids) for pids in duet.pids],
+        }
+    }
 
 
 def deadline_ns(drive: Drive) -> int:
@@ -66,8 +92,7 @@ def _without_none(**keys: Any) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def _target(drive: Drive) -> dict[str, Any]:
-    variant, endpoint = drive.cell.variant, drive.endpoint
+def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
     tls = variant.tls and variant.tls.model_dump(mode="json") | {"ca_pem": variant.tls.ca_pem or endpoint.ca_pem}
     return _without_none(host=endpoint.host, port=endpoint.port, http=variant.http, tls=tls)
 
@@ -126,10 +151,12 @@ def _load(load: Load) -> dict[str, Any]:
 class Transcript:
     """Collects the engine's events, line by line, into Traffic."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_block: Callable[[DuetBlock], None] = lambda _block: None) -> None:
+        self._on_block = on_block
         self._started: dict[str, Any] = {}
         self._result: dict[str, Any] = {}
         self._intervals: list[Interval] = []
+        self._blocks: list[DuetBlock] = []
 
     def read(self, line: str) -> Interval | None:
         """Take in one line; gives the interval when it was one. Raises DriveError for errors and bad lines."""
@@ -141,7 +168,10 @@ class Transcript:
                 case "interval":
                     self._intervals.append(Interval.model_validate(event))
                     return self._intervals[-1]
-                case "result":
+                case "block":
+                    self._blocks.append(DuetBlock.model_validate(event))
+                    self._on_block(self._blocks[-1])
+                case "result" | "duet":
                     self._result = event
                 case "error":
                     raise DriveError(event["message"], hint=event["hint"])
@@ -151,10 +181,17 @@ class Transcript:
 
     def traffic(self) -> Traffic | None:
         """All of it, or None when the engine wrote no result."""
+        return self._all_as(Traffic, intervals=tuple(self._intervals))
+
+    def duet_traffic(self) -> DuetTraffic | None:
+        """All of a duet, or None when the engine wrote no result."""
+        return self._all_as(DuetTraffic, blocks=tuple(self._blocks))
+
+    def _all_as(self, kind: type[M], **parts: Any) -> M | None:
         if not self._started or not self._result:
             return None
         try:
-            return Traffic.model_validate({**self._started, **self._result, "intervals": tuple(self._intervals)})
+            return kind.model_validate({**self._started, **self._result, **parts})
         except ValidationError as error:
             raise _not_of_the_format(str(self._result), error) from None
 

@@ -5,11 +5,15 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+
+import psutil
 
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
-from redline.ports import Building, BuildOutcome, Endpoint, Placement
+from redline.plugins.linux import procfs
+from redline.ports import Building, BuildOutcome, Endpoint, Placement, RunningServer
 
 _ASKED_WITHIN_S = 1.0
 
@@ -35,6 +39,25 @@ class RunningElsewhere:
                     hint="see whether the server still runs, and what it printed",
                 )
         return None
+
+
+def processes_of(server: RunningServer) -> tuple[int, ...]:
+    """The server's process and all below it; empty where it is not of this machine, or not to be seen.
+
+    Of one that somebody else runs, its process is the one that listens on its port.
+    """
+    if server.facts is not None:
+        return procfs.tree(server.facts.pid)
+    try:
+        local = ip_address(server.endpoint.host).is_loopback
+    except ValueError:
+        local = server.endpoint.host == "localhost"
+    if not local:
+        return ()
+    for each in psutil.net_connections("tcp"):
+        if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == server.endpoint.port and each.pid:
+            return procfs.tree(each.pid)
+    return ()
 
 
 class AttachedLauncher:

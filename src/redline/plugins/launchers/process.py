@@ -168,6 +168,51 @@ class _Attempt:
         )
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What a server is started from: its build, its JDK, and where its scratch folder is made."""
+
+    built: StandingBuild
+    jdk: Jdk | None
+    scratch: Path
+
+
+@contextmanager
+def started(variant: Variant, prepared: Prepared, placement: Placement, log: Path) -> Iterator[ProcessServer]:
+    """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+    built = prepared.built
+    for _ in range(_PORTS_TRIED):
+        with ExitStack() as stack:
+            folder = _scratch_folder(variant, prepared.scratch, stack)
+            attempt = _Attempt(variant, built, prepared.jdk, placement, log, free_port(), folder)
+            order = attempt.order()
+            try:
+                guard = Guard(order)
+            except OSError as error:
+                raise LaunchError(
+                    f"{variant.slug} could not be started, for its warden could not be: {error.strerror}",
+                    hint=OUT_OF_RESOURCES,
+                ) from error
+            stack.callback(guard.stop)
+            facts = attempt.bring_up(guard, order)
+            if facts is not None:
+                endpoint = Endpoint(HOST, attempt.port, _authorities(variant.catalogued, built))
+                yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
+                return
+    raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+
+
+def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
+    """A folder for one start. On the cache's disk, which a run directory on a slow share would not be."""
+    try:
+        return stack.enter_context(temporary_folder(parent))
+    except OSError as error:
+        raise LaunchError(
+            f"{variant.slug} could not be given a scratch folder: {parent}: {error.strerror}",
+            hint="make room, and make that folder writable",
+        ) from error
+
+
 class ProcessLauncher:
     """Launcher of the servers in a catalogue; what it builds is remembered in `cache`."""
 
@@ -190,27 +235,9 @@ class ProcessLauncher:
     @contextmanager
     def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        built, jdk = self._builds.find(variant.catalogued), self._jdk(variant)
-        for _ in range(_PORTS_TRIED):
-            with ExitStack() as stack:
-                attempt = _Attempt(
-                    variant, built, jdk, placement, log, free_port(), self._scratch_folder(variant, stack)
-                )
-                order = attempt.order()
-                try:
-                    guard = Guard(order)
-                except OSError as error:
-                    raise LaunchError(
-                        f"{variant.slug} could not be started, for its warden could not be: {error.strerror}",
-                        hint=OUT_OF_RESOURCES,
-                    ) from error
-                stack.callback(guard.stop)
-                facts = attempt.bring_up(guard, order)
-                if facts is not None:
-                    endpoint = Endpoint(HOST, attempt.port, _authorities(variant.catalogued, built))
-                    yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
-                    return
-        raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+        prepared = Prepared(self._builds.find(variant.catalogued), self._jdk(variant), self._scratch)
+        with started(variant, prepared, placement, log) as server:
+            yield server
 
     def _jdk(self, variant: Variant) -> Jdk | None:
         try:
@@ -234,16 +261,6 @@ class ProcessLauncher:
                 outcome.failures[slug] = error
                 del outcome.hashes[slug], outcome.runtimes[slug]
         return outcome
-
-    def _scratch_folder(self, variant: Variant, stack: ExitStack) -> Path:
-        """A folder for one start. On the cache's disk, which a run directory on a slow share would not be."""
-        try:
-            return stack.enter_context(temporary_folder(self._scratch))
-        except OSError as error:
-            raise LaunchError(
-                f"{variant.slug} could not be given a scratch folder: {self._scratch}: {error.strerror}",
-                hint="make room, and make that folder writable",
-            ) from error
 
 
 def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:

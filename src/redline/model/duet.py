@@ -1,0 +1,125 @@
+"""A duet: several servers alive at once, loaded in short slices in turn. See docs/reference/engine-protocol.md."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen, omitted_if_default
+from redline.model.estimate import Metric, Verdict
+from redline.model.finding import Grade
+from redline.model.histogram import Histogram
+from redline.model.recording import Failure, ServerFacts
+from redline.model.traffic import AgreedTls, Counts, Engine
+
+DUET_FORMAT: Literal["redline.duet/1"] = "redline.duet/1"
+
+
+class DuetSlice(Frozen):
+    """One slice of one target. Times are in nanoseconds since the epoch; counts are of all workers."""
+
+    target: int = Field(ge=0, description="0 is the first server of the start")
+    start_ns: int
+    end_ns: int = Field(description="when all was answered")
+    measured_ns: int = Field(description="from the end of the guard to when the end was noticed")
+    measured: int = Field(description="right answers in that time")
+    completed: int = Field(description="right answers in the entire slice")
+    failed: int
+    cpu_ns: tuple[int | None, ...] = Field(description="CPU time of each target's processes; empty if not read")
+    engine_cpu_ns: int
+    steal_ns: int | None = None
+
+
+class DuetBlock(Frozen):
+    """Two slices of each target, in the order in which they ran."""
+
+    index: int
+    phase: Literal["warmup", "measure"]
+    slices: tuple[DuetSlice, ...]
+
+
+class TargetTraffic(Frozen):
+    """What was measured of one target in all its measured slices."""
+
+    counts: Counts
+    response: Histogram
+    service: Histogram
+    lateness: Histogram
+    handshake: Histogram | None = omitted_if_default(None)
+    engine_cpu_ns: int
+
+
+class DuetTraffic(Frozen):
+    """What the engine saw in one duet."""
+
+    engine: Engine
+    connections: int
+    connect_ns: int
+    epoch_unix_ns: int
+    tls: AgreedTls | None = omitted_if_default(None)
+    ended: Literal["complete", "interrupted", "deadline"]
+    blocks: tuple[DuetBlock, ...]
+    targets: tuple[TargetTraffic, ...]
+
+
+class DuetRecording(Frozen):
+    """The raw facts of one start of all servers of a duet, without judgement.
+
+    `servers` and the targets of `traffic` have the order of the plan's servers; the facts of a server are None if
+    somebody else runs it.
+    """
+
+    format: Literal["redline.duet/1"] = DUET_FORMAT
+    start: int = Field(ge=0, description="from 0")
+    seed: int
+    started_unix_ns: int
+    servers: tuple[ServerFacts | None, ...] = ()
+    traffic: DuetTraffic | None = None
+    failure: Failure | None = None
+
+
+AB_FORMAT: Literal["redline.ab/1"] = "redline.ab/1"
+
+
+class Ratio(Frozen):
+    """B over A, with its 95% interval; None where there is too little to tell."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class AbMetric(Frozen):
+    """One metric of B over that of A. `self_ratio` is A over A: two servers of A in the same duet."""
+
+    metric: Metric
+    ratio: Ratio
+    verdict: Verdict
+    self_ratio: Ratio | None = None
+
+
+class AbFinding(Frozen):
+    """A reason to doubt the answer."""
+
+    kind: Literal["one-start", "control", "idle-work", "disagreement", "errors", "client-limited", "few-starts"]
+    grade: Grade
+    message: str
+
+
+class AbReport(Frozen):
+    """The answer of `redline ab`: the metric that was asked for, and `also` the others.
+
+    `starts` counts the fresh starts of all servers, `seconds` is the time from the first to the end of the last.
+    """
+
+    format: Literal["redline.ab/1"] = AB_FORMAT
+    a: str
+    b: str
+    metric: Metric
+    ratio: Ratio
+    verdict: Verdict
+    self_ratio: Ratio | None
+    starts: int
+    seconds: float
+    interrupted: bool = False
+    also: tuple[AbMetric, ...]
+    findings: tuple[AbFinding, ...]

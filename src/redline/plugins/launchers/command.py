@@ -1,0 +1,31 @@
+"""Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from redline.model import Variant
+from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.process import Prepared, ProcessServer, started
+from redline.ports import Building, BuildOutcome, Placement
+
+
+class CommandLauncher:
+    """Launcher of commands, which run in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+        """Nothing is built."""
+        del progress
+        return BuildOutcome(hashes={variant.slug: "" for variant in variants})
+
+    @contextmanager
+    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
+        built = StandingBuild(variant.catalogued, hash="", folder=self._folder, runtime_version="")
+        scratch = Path(tempfile.gettempdir(), "redline-scratch")
+        with started(variant, Prepared(built, None, scratch), placement, log) as server:
+            yield server

@@ -1,0 +1,68 @@
+"""What the flags of `redline ab` mean, and what is said of those that mean nothing."""
+
+from typing import Any
+
+import pytest
+
+from redline.cli.command_line import AbFlags
+from redline.cli.commands.ab import read_plan
+from redline.errors import UsageError
+from redline.model import AttachedServer, Closed, Open
+from redline.running.duet import DuetPlan
+
+S = 1_000_000_000
+A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
+URL_A, URL_B = "http://127.0.0.1:1/x", "http://127.0.0.1:2/x"
+
+
+def plan(a: str = A, b: str = B, lasts_ns: int = 60 * S, **given: Any) -> DuetPlan:
+    return read_plan(AbFlags(a=a, b=b, lasts="60s", **given), lasts_ns)[0]
+
+
+def test_a_runs_twice() -> None:
+    made = plan(path="/items")
+    assert [cell.variant.catalogued.start.command for cell in made.cells] == [
+        ("./old", "--port", "{port}"),
+        ("./new", "--port={port}", "--name=a b"),
+        ("./old", "--port", "{port}"),
+    ]
+    assert {cell.scenario.requests[0].path for cell in made.cells} == {"/items"}
+    assert {cell.load.shape for cell in made.cells} == {Closed(users=64)}
+    assert not made.once
+
+
+def test_servers_that_run_have_one_start_for_all_of_the_time() -> None:
+    made = plan(URL_A, URL_B, load="open:2000/s")
+    assert [cell.variant.entry for cell in made.cells] == [
+        AttachedServer(host="127.0.0.1", port=port) for port in (1, 2, 1)
+    ]
+    assert made.once
+    assert made.cells[0].load.duration_ns + made.cells[0].warmup_ns == 60 * S
+    assert made.cells[0].load.shape == Open(rate_per_s=2000, connections=64)
+
+
+@pytest.mark.parametrize(("lasts_s", "each_s"), [(5, 0.5), (24, 2), (60, 4), (600, 4)])
+def test_little_time_makes_starts_short(lasts_s: int, each_s: float) -> None:
+    assert plan(lasts_ns=lasts_s * S).cells[0].load.duration_ns == each_s * S
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"a": "./old"}, "A: './old' has no {port}"),
+        ({"b": "./new {prot} {port}"}, "B: {prot} means nothing"),
+        ({"b": "'./new {port}"}, "is not a command"),
+        ({"b": URL_B}, "a URL and the other a command"),
+        ({"a": URL_A, "b": "http://127.0.0.1:2/y"}, "A is asked for /x and B for /y"),
+        ({"a": URL_A, "b": URL_B, "path": "/x"}, "--path /x: the URLs name their paths"),
+        ({"load": "closed"}, "--load closed is not a load"),
+        ({"load": "closed:0"}, "--load closed:0: a load without users"),
+        ({"load": "open:fast"}, "--load open:fast: `fast` is not a rate"),
+        ({"seed": -1}, "--seed -1: must be at least 0"),
+        ({"status": 99}, "--status 99: "),
+    ],
+)
+def test_what_means_nothing_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        plan(**given)
+    assert says in str(refused.value)
