@@ -103,8 +103,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 @pytest.fixture(scope="module")
 def finished_one(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of one server."""
-    return finish(tmp_path_factory.mktemp("one"), "-s", "good.one")
+    """Of one server, printed as JSON."""
+    return finish(tmp_path_factory.mktemp("one"), "-s", "good.one", "--json")
 
 
 def interrupt_at(number: int) -> Callable[[int], None]:
@@ -133,6 +133,10 @@ def test_every_cell_is_searched_and_kept(finished: Finished) -> None:
         recording = ProbeRecording.model_validate_json((folder / probe.recording).read_text()).recording
         assert recording.traffic is not None
     assert (folder / "logs" / "good.one.SimpleGet.probe" / "start-2").is_dir()
+
+
+def test_json_is_the_report_that_is_kept(finished_one: Finished) -> None:
+    assert LimitReport.model_validate_json(finished_one.result.stdout) == finished_one.report
 
 
 def test_the_plan_is_printed_first_and_names_a_closed_load_once(finished: Finished) -> None:
