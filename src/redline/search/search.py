@@ -201,6 +201,8 @@ class Search:
     _checks: Checks = field(init=False)
     _overloads: int = 0
     _aimed: int = 0
+    _bounds: "tuple[int, dict[str, dict[str, Bounds]]]" = (0, {})
+    """The bounds of every condition of every set, from so many probes."""
 
     def __post_init__(self) -> None:
         self._checks = Checks(self.settings.precision, self.settings.trials)
@@ -232,11 +234,15 @@ class Search:
         return tuple(self._limit(name, each) for name, each in self._known().items())
 
     def _known(self) -> dict[str, dict[str, Bounds]]:
-        """The bounds of every condition of every set."""
+        """The bounds of every condition of every set; made once for each probe, because a model is fitted for them."""
+        if self._bounds[0] == len(self.evidence):
+            return self._bounds[1]
         conditions = {each.text: each for of_set in self.sets.values() for each in of_set}
         found = [(each, bounds_of(self.evidence, each, self.settings.confidence)) for each in conditions.values()]
         allowed = propagate_bounds(found)
-        return {name: {each.text: allowed[each.text] for each in of_set} for name, of_set in self.sets.items()}
+        known = {name: {each.text: allowed[each.text] for each in of_set} for name, of_set in self.sets.items()}
+        self._bounds = len(self.evidence), known
+        return known
 
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set."""
