@@ -16,6 +16,8 @@ SLICE_NS = 50_000_000
 GUARD_NS = {"jvm": 10_000_000}
 """How long a slice's beginning is not measured, by what a server runs on."""
 DEFAULT_GUARD_NS = 2_000_000
+FEWEST_STARTS = 3
+"""However little time there is: the interval is over starts, and of two it is hardly one."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,10 @@ class DuetTools:
 
 @dataclass(frozen=True)
 class DuetPlan:
-    """Cells that differ in their variants alone; starts follow each other until `lasts_ns` have passed.
+    """Cells that differ in their variants alone, and for how long their starts follow each other.
 
-    `once`: the servers run already, and cannot be started again: the only start takes all of the time.
+    There are `FEWEST_STARTS` at least. `once`: the servers run already, and cannot be started again: the only start
+    takes all of the time.
     """
 
     cells: tuple[Cell, ...]
@@ -54,7 +57,8 @@ def run_duet(
         recording = _run_start(number, plan, tools, logs / f"{number:04d}", partial(on_block, number))
         yield recording
         now = time.monotonic()
-        over = plan.once or now + (now - start_began) > began + plan.lasts_ns / 1e9
+        late = now + (now - start_began) > began + plan.lasts_ns / 1e9
+        over = plan.once or (late and number + 1 >= FEWEST_STARTS)
         if over or recording.traffic is None or recording.traffic.ended != "complete":
             return
 
