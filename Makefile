@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests compile-fuzz test-engine test-sanitizers test-lab fuzz bench clean
+.PHONY: help run build test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -25,7 +25,7 @@ $(UV_STAMP):
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
 
-test: compile test-engine test-lab fuzz ## What every change has to pass
+test: compile test-engine test-lab ## What every change has to pass; fuzzing is apart, since it compiles long
 
 test-all: HYPOTHESIS = --hypothesis-profile=long
 test-all: TESTS = long or not long
@@ -39,7 +39,7 @@ lint: build ## Formatting, lint, types and import rules
 
 # All that only needs cores, at once: what runs later measures time.
 compile: build
-	$(PARALLEL) compile-engine-tests lint-lab lint-catalogue compile-fuzz
+	$(PARALLEL) compile-engine-tests lint-lab lint-catalogue
 
 lint-lab: build
 	.venv/bin/ruff format --check .
@@ -56,9 +56,6 @@ lint-catalogue: build
 
 compile-engine-tests: lint-engine
 	cd engine && cargo test --locked --quiet --no-run
-
-compile-fuzz: build
-	scripts/fuzz build
 
 # With epoll, `make test` runs what drives sockets most; test-all runs everything. Most tests wait for a load to end, so
 # more of them run at a time than there are cores.
