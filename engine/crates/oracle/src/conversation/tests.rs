@@ -18,12 +18,16 @@ impl<F: FnMut(usize) -> Release> Respondent for When<F> {
     }
 }
 
-/// Answers all at once with so many bytes; the n-th answer is a reset.
-struct Filled(usize, usize);
+/// Answers all at once with this body; the n-th answer is a reset.
+struct Filled(Vec<u8>, usize);
+
+fn filled(bytes: usize, reset: usize) -> Filled {
+    Filled(vec![b'x'; bytes], reset)
+}
 
 impl Respondent for &mut Filled {
     fn body<'a>(&'a mut self, _: &'a [u8]) -> &'a [u8] {
-        vec![b'x'; self.0].leak()
+        &self.0
     }
 
     fn resets(&mut self) -> bool {
@@ -130,7 +134,7 @@ fn a_peer_that_does_not_read_is_not_read() {
 }
 #[test]
 fn large_answers_are_written_only_as_they_leave() {
-    let (mut conversation, mut filled) = (Conversation::new(), Filled(700_000, 0));
+    let (mut conversation, mut filled) = (Conversation::new(), filled(700_000, 0));
     conversation.receive(&b"GET / HTTP/1.1\r\n\r\n".repeat(9), &mut filled);
     let mut rounds = 0;
     while !conversation.outgoing().is_empty() {
@@ -160,7 +164,7 @@ fn a_body_is_passed_over_but_for_its_last_byte() {
 
 #[test]
 fn what_came_before_a_reset_still_leaves() {
-    let (mut conversation, mut filled) = (Conversation::new(), Filled(1, 3));
+    let (mut conversation, mut filled) = (Conversation::new(), filled(1, 3));
     conversation.receive(&b"GET / HTTP/1.1\r\n\r\n".repeat(5), &mut filled);
     assert_eq!(text(&conversation).matches("200 OK").count(), 2);
     assert!(!conversation.is_reset() && !conversation.listens());
