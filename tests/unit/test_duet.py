@@ -116,7 +116,7 @@ def test_the_sentence_says_what_was_found() -> None:
     assert "B takes 5." in sentence(judged(cost=1.05))
     assert "% more CPU per request than A (95% interval [+" in sentence(judged(cost=1.05))
     assert "A and B are alike in CPU per request" in sentence(judged(cost=1.0))
-    assert "cannot be told apart" in sentence(judged(2, cost=1.01, noise=0.2))
+    assert "cannot be distinguished" in sentence(judged(2, cost=1.01, noise=0.2))
     assert "8 starts" in sentence(judged(cost=1.0))
 
 

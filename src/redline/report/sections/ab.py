@@ -37,7 +37,7 @@ def sentence(report: AbReport) -> str:
     size = abs(ratio.value - 1) * 100
     more = f"{size:.1f}% {'more' if ratio.value > 1 else 'less'}"
     if report.verdict is Verdict.INCONCLUSIVE:
-        answer = f"A and B cannot be told apart in {fmt.label(report.metric)}: {_change(ratio)} {_bounds(ratio)}"
+        answer = f"A and B cannot be distinguished in {fmt.label(report.metric)}: {_change(ratio)} {_bounds(ratio)}"
     elif report.verdict is Verdict.EQUIVALENT:
         answer = f"A and B are alike in {fmt.label(report.metric)}: {_change(ratio)} {_bounds(ratio)}"
     elif report.metric in _MORE:
