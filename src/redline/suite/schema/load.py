@@ -1,5 +1,6 @@
 """Loads of a suite: closed or open, constant or in stages, and when they end."""
 
+from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -88,9 +89,9 @@ class ShapeSchema(Schema):
         """The ramp or the stages."""
         return _model_stages(self.ramp, self.stages)
 
+    @abstractmethod
     def shape(self, replayed_ns: tuple[int, ...]) -> Closed | Open:
         """The load's shape in the model, with the due times of its replay file, if it has one."""
-        raise NotImplementedError
 
 
 def _model_stages(ramp: Any, stages: Any) -> tuple[LoadStage, ...]:
