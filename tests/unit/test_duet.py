@@ -57,7 +57,7 @@ def recording(
         engine=ENGINE,
         connections=3,
         connect_ns=1,
-        epoch_unix_ns=1,
+        epoch_unix_ns=start * 10**10 + 10**9,
         ended="complete",
         blocks=tuple(blocks),
         targets=tuple(targets),
@@ -105,6 +105,17 @@ def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
 )
 def test_doubts_are_stated(kind: dict[str, Any], starts: int, expected: str) -> None:
     assert expected in {each.kind for each in judged(starts, cost=1.0, **kind).findings}
+
+
+def test_the_time_counts_from_the_first_start_to_the_end_of_the_last_load() -> None:
+    assert judged(2, cost=1.0).seconds == pytest.approx(10 + 1 + 20 * 6 * 0.05)
+
+
+def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
+    same = recording(0, cost=1.0, idle=0.5).model_copy(update={"servers": (None, None, None)})
+    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, [same], closed=True, cores=1)
+    assert found is not None
+    assert "idle-work" not in {each.kind for each in found.findings}
 
 
 def test_nothing_measured_is_no_answer() -> None:

@@ -32,7 +32,9 @@ def judge(
     if chosen is None:
         return None
     last = starts[-1]
-    ended_ns = last.started_unix_ns + max(each.end_ns for block in _traffic(last).blocks for each in block.slices)
+    ended_ns = _traffic(last).epoch_unix_ns + max(
+        each.end_ns for block in _traffic(last).blocks for each in block.slices
+    )
     return AbReport(
         a=names[A],
         b=names[B],
@@ -145,7 +147,9 @@ def _findings(
         yield AbFinding(kind="errors", grade=Grade.WARN, message=message)
     loaded_ns = sum(each.end_ns - each.start_ns for each in slices)
     idle_ns = sum(used or 0 for each in slices for target, used in enumerate(each.cpu_ns) if target != each.target)
-    if loaded_ns and idle_ns / loaded_ns > IDLE:
+    # Of servers that run already, A and its control are one process, which is never idle in the slices of either.
+    apart = all(None not in start.servers for start in starts)
+    if apart and loaded_ns and idle_ns / loaded_ns > IDLE:
         message = f"servers that were not loaded used {percent(idle_ns / loaded_ns)} of a core in the slices of others"
         yield AbFinding(kind="idle-work", grade=Grade.WARN, message=message)
     busy_ns = sum(each.cpu_ns[each.target] or 0 for each in slices if each.cpu_ns)
