@@ -34,7 +34,7 @@ class Tally:
 class Size(NamedTuple):
     """How big the tree is now, and how many of its processes began and ended since it was first looked at: by series.
 
-    Those that began and ended between two looks are not among them. `processes_replaced` are those that were there at
+    Those that lived only between two samples are not counted. `processes_replaced` are those that were there at
     the first look and have ended, as far as there are now so many of the same command's name that were not there then.
     """
 
