@@ -12,7 +12,6 @@ from redline.analysis.duet import judge
 from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Histogram, Metric, TargetTraffic, Verdict
 from redline.model.duet import AbReport
 from redline.model.traffic import Counts, Engine
-from redline.report.sections.ab import sentence
 from redline.stats.duets import over_starts, standard_error, trimmed_mean
 
 ENGINE = Engine(name="redline-engine", version="0", backend="epoll", workers=1)
@@ -121,14 +120,6 @@ def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
 def test_nothing_measured_is_no_answer() -> None:
     empty = DuetRecording(start=0, seed=0, started_unix_ns=0)
     assert judge(("a", "b"), Metric.CPU_PER_REQUEST, [empty], closed=True, cores=1) is None
-
-
-def test_the_sentence_says_what_was_found() -> None:
-    assert "B takes 5." in sentence(judged(cost=1.05))
-    assert "% more CPU per request than A (95% interval [+" in sentence(judged(cost=1.05))
-    assert "A and B are alike in CPU per request" in sentence(judged(cost=1.0))
-    assert "cannot be distinguished" in sentence(judged(2, cost=1.01, noise=0.2))
-    assert "8 starts" in sentence(judged(cost=1.0))
 
 
 @given(st.floats(-1, 1), st.integers(20, 100), st.integers(1, 9))

@@ -7,7 +7,7 @@ from redline.report import format as fmt
 from redline.report.document import Column, Prose, Section, Table, TableCell, line, words
 
 _COLUMNS = (Column("B over A"), Column("change", "right"), Column("95% interval", "right"), Column("A over A", "right"))
-_MORE = {Metric.CPU_PER_REQUEST: "takes {} CPU per request than A", Metric.THROUGHPUT: "answers {} requests than A"}
+_NO_DIFFERENCE = {Verdict.INCONCLUSIVE: "cannot be distinguished", Verdict.EQUIVALENT: "are alike"}
 
 
 def ab_sections(report: AbReport) -> tuple[Section, ...]:
@@ -17,7 +17,8 @@ def ab_sections(report: AbReport) -> tuple[Section, ...]:
         tuple(line((f"{fmt.GRADE_MARKS[each.grade]} {each.message}", each.grade)) for each in report.findings)
     )
     table = Table(_COLUMNS, tuple(_row(each) for each in (chosen, *report.also)))
-    return (Section("", (doubts, table, Prose((line((sentence(report), "strong")),)))),)
+    names = Prose((line((f"A: {report.a}", "dim")), line((f"B: {report.b}", "dim"))))
+    return (Section("", (names, doubts, table, Prose((line((sentence(report), "strong")),)))),)
 
 
 def _row(each: AbMetric) -> tuple[TableCell, ...]:
@@ -32,24 +33,54 @@ def _row(each: AbMetric) -> tuple[TableCell, ...]:
 
 
 def sentence(report: AbReport) -> str:
-    """`B takes 3.1% more CPU per request than A (95% interval 2.4 to 3.9%); A against itself: 0.1% [-0.5, 0.7]; …`."""
-    ratio = report.ratio
-    size = abs(ratio.value - 1) * 100
-    more = f"{size:.1f}% {'more' if ratio.value > 1 else 'less'}"
-    if report.verdict is Verdict.INCONCLUSIVE:
-        answer = f"A and B cannot be distinguished in {fmt.label(report.metric)}: {_change(ratio)} {_bounds(ratio)}"
-    elif report.verdict is Verdict.EQUIVALENT:
-        answer = f"A and B are alike in {fmt.label(report.metric)}: {_change(ratio)} {_bounds(ratio)}"
-    elif report.metric in _MORE:
-        answer = f"B {_MORE[report.metric].format(more)} (95% interval {_bounds(ratio)})"
+    """The answer in one sentence, which ends with the control, the time and the starts.
+
+    `B takes 3.1% more CPU per request than A (95% interval 2.4 to 3.9%), its rate is 2.9% lower [1.6, 4.1]; A against
+    itself: 0.1% [-0.5, 0.7]; 60 s, 14 starts`.
+    """
+    name, verdict = fmt.label(report.metric), report.verdict
+    if verdict in _NO_DIFFERENCE:
+        answer, owner = f"A and B {_NO_DIFFERENCE[verdict]} in {name}: {_plain(report.ratio)}", "B's"
+    elif report.metric is Metric.CPU_PER_REQUEST:
+        answer, owner = f"B takes {_size(report.ratio)} {_more(report.ratio, 'more', 'less')} {name} than A", "its"
     else:
-        answer = f"B's {fmt.label(report.metric)} is {size:.1f}% {'higher' if ratio.value > 1 else 'lower'} than A's"
-        answer += f" (95% interval {_bounds(ratio)})"
-    parts = [answer]
+        answer = f"B's {name} is {_size(report.ratio)} {_more(report.ratio, 'higher', 'lower')} than A's"
+        owner = "its"
+    if verdict not in _NO_DIFFERENCE:
+        answer += " (95% interval {:.1f} to {:.1f}%)".format(*_distances(report.ratio))
+    rate = next((each for each in report.also if each.metric is Metric.THROUGHPUT), None)
+    parts = [f"{answer}, {_rate(rate, owner)}" if rate and report.metric is Metric.CPU_PER_REQUEST else answer]
     if report.self_ratio is not None:
-        parts.append(f"A against itself: {_change(report.self_ratio)} {_bounds(report.self_ratio)}")
+        parts.append(f"A against itself: {_plain(report.self_ratio)}")
     parts.append(f"{duration(report.seconds * 1e9)}, {fmt.count(report.starts, 'start')}")
-    return "; ".join(parts)
+    return "; ".join([*parts, "interrupted"] if report.interrupted else parts)
+
+
+def _rate(rate: AbMetric, owner: str) -> str:
+    if rate.verdict in _NO_DIFFERENCE:
+        return f"their rates {_NO_DIFFERENCE[rate.verdict]}: {_plain(rate.ratio)}"
+    bounds = "[{:.1f}, {:.1f}]".format(*_distances(rate.ratio))
+    return f"{owner} rate is {_size(rate.ratio)} {_more(rate.ratio, 'higher', 'lower')} {bounds}"
+
+
+def _more(ratio: Ratio, above: str, below: str) -> str:
+    return above if ratio.value > 1 else below
+
+
+def _size(ratio: Ratio) -> str:
+    return f"{abs(ratio.value - 1) * 100:.1f}%"
+
+
+def _distances(ratio: Ratio) -> tuple[float, float]:
+    """The bounds of an interval that lies on one side of 1, as what they are away from it, in percent."""
+    low, high = sorted(abs((bound or 1) - 1) * 100 for bound in (ratio.low, ratio.high))
+    return low, high
+
+
+def _plain(ratio: Ratio) -> str:
+    """`0.1% [-0.5, 0.7]`: without a plus, which is for tables."""
+    bounds = _bounds(ratio) if ratio.low else "(interval not known)"
+    return f"{_change(ratio)} {bounds}".replace("+", "")
 
 
 def _change(ratio: Ratio) -> str:
