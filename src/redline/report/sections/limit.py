@@ -29,6 +29,7 @@ from redline.report.document import (
     words,
 )
 from redline.report.scales import Scale, rate_scale
+from redline.report.sections.answer import limit_answer
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 
@@ -41,10 +42,10 @@ _UNFOLDED = 3
 
 
 def limit_summary(report: LimitReport) -> tuple[Section, ...]:
-    """For a terminal: the probes of each cell by ascending rate, its answers, and what was skipped."""
+    """For a terminal: the probes of each cell by ascending rate, what was skipped, and last the answers."""
     skipped = Prose.of((f"skipped: {each.slug}: {each.reason}" for each in report.skipped), Grade.WARN)
     cells = (_cell_summary(cell, cell.slug if report.suite else "") for cell in report.cells)
-    return (*cells, *((Section("", (skipped,)),) if report.skipped else ()))
+    return (*cells, *((Section("", (skipped,)),) if report.skipped else ()), *limit_answer(report))
 
 
 def limit_comment(report: LimitReport) -> tuple[Section, ...]:
@@ -66,12 +67,16 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
         )
     ]
     sections = (
-        Section(title(report), tuple(filled(head, answers_table(report))), level=1),
+        Section(title(report), tuple(filled(*_in_words(report), head, answers_table(report))), level=1),
         Section("Around the limit", tuple(filled(*around))),
         *skipped_section(report.skipped),
         repeat_section(report.environment, report.command),
     )
     return tuple(section for section in sections if section.blocks)
+
+
+def _in_words(report: LimitReport) -> Iterator[Block]:
+    return (block for section in limit_answer(report) for block in section.blocks)
 
 
 def _cell_summary(cell: CellLimit, name: str) -> Section:
@@ -139,7 +144,8 @@ def limit_page(report: LimitReport) -> Page:
         ),
     )
     none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
-    answers = Section("Answers", tuple(filled(Prose((intro,)), none, answers_table(report, scale))), anchor="answers")
+    blocks = (*_in_words(report), Prose((intro,)), none, answers_table(report, scale))
+    answers = Section("Answers", tuple(filled(*blocks)), anchor="answers")
     probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
     return Page(
         title=title(report),

@@ -28,6 +28,7 @@ from redline.report.document import (
     line,
 )
 from redline.report.scales import Scale, ratio_scale, value_scale
+from redline.report.sections.answer import run_answer
 from redline.report.sections.costs import (
     better,
     cost_page,
@@ -65,7 +66,7 @@ _DRAWN_EACH = 200
 
 
 def run_summary(report: Report) -> Iterator[Section]:
-    """For a terminal: tables by scenario and load, what servers cost, findings with advice, what was skipped."""
+    """For a terminal: tables by scenario and load, costs, findings with advice, what was skipped; last the answer."""
     run = report.run
     done = (
         f"{run.trials_done} of {run.trials_planned} trials{'' if run.complete else ', not complete'}  seed {run.seed}"
@@ -78,10 +79,11 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from _missed(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
+    yield run_answer(report)
 
 
 def run_comment(report: Report) -> Iterator[Section]:
-    """For a pull request: costs, effects and rankings, then the results, findings, and how to repeat the run."""
+    """For a pull request: the answer, then costs, effects, rankings, results, findings, and how to repeat the run."""
     run, machine = report.run, report.environment
     facts = line(
         f"{fmt.instant(run.started_unix_ns)} · {run.trials_done} of {run.trials_planned} trials",
@@ -90,7 +92,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     )
     counts = ", ".join(f"{number} {fmt.MARKS[verdict]} {verdict}" for verdict, number in tally(report).items())
     more = Prose.of((f"{precision_text(run.precision)}." if run.precision else "", f"{counts}." if counts else ""))
-    yield Section(run.suite, tuple(filled(Prose((facts,)), more)), level=1)
+    yield Section(run.suite, tuple(filled(*run_answer(report).blocks, Prose((facts,)), more)), level=1)
     yield from layer_sections(report, percent=True)
     yield from cost_sections(report)
     yield from effect_sections(report)
@@ -112,6 +114,7 @@ def run_page(report: Report) -> Page:
         f"{done} were measured. redline run --resume continues where it stopped.",
     )
     sections = (
+        run_answer(report),
         *layer_page(report),
         *cost_page(report),
         *effect_page(report),

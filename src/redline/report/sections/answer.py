@@ -1,0 +1,197 @@
+"""The answer of a report, in words: sentences made from its verdicts, levels and limits, and from nothing else."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from redline.model import CellReport, Comparison, Metric, Ranking, Report, Verdict
+from redline.model.limits import LimitAnswer, LimitReport
+from redline.quantities import significant
+from redline.report import format as fmt
+from redline.report.document import Line, Look, Prose, Section, line
+from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
+
+TITLE = "The answer, in words"
+_MOST = 12
+"""So many sentences are read. A larger report has those of the largest differences, and counts of its verdicts."""
+
+_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99)
+_WORDS = {
+    Metric.CPU_PER_REQUEST: ("needs", "CPU per request", "more", "less"),
+    Metric.THROUGHPUT: ("answers", "requests", "more", "fewer"),
+    Metric.P99: ("has", "p99", "higher", "lower"),
+}
+"""Of each metric the verb, the noun, and the words for a higher and for a lower value."""
+_DECIDED = (Verdict.FASTER, Verdict.SLOWER)
+
+
+def run_answer(report: Report) -> Section:
+    """The answer of a run: comparisons, or levels where nothing is compared."""
+    said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
+    return Section(TITLE, (Prose(tuple(said), listed=True),), anchor="answer")
+
+
+def limit_answer(report: LimitReport) -> Iterator[Section]:
+    """The answer of a search: what each server sustains; nothing where no search came to an answer."""
+    several = len({cell.scenario for cell in report.cells}) > 1
+    lines = tuple(
+        line((f"{cell.scenario}: " if several else "", "dim"), _limit(cell.server, answer))
+        for cell in report.cells
+        for answer in cell.limits
+    )
+    if lines:
+        yield Section(TITLE, (Prose(lines, listed=True),), anchor="answer")
+
+
+def _limit(server: str, answer: LimitAnswer) -> str:
+    """`rust.hyper meets p99 < 200 ms up to 1,720/s and misses it from 1,817/s on (±2.7%)`."""
+    low, high = answer.passed_per_s, answer.failed_per_s
+    if low is None and high is None:
+        return f"{server}: no rate is known to meet {answer.name}, and none to miss it"
+    if low is None:
+        return f"{server} misses {answer.name} from {high or 0:,.0f}/s on; no rate is known to meet it"
+    met = f"{server} meets {answer.name} up to {low:,.0f}/s"
+    if high is None:
+        return f"{met}; no rate is known to miss it"
+    goal = "" if answer.decided else ", wider than the goal"
+    return f"{met} and misses it from {high:,.0f}/s on (±{fmt.percent((high - low) / (high + low))}{goal})"
+
+
+def _compared(report: Report) -> Iterator[Line]:
+    """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
+    names = {cell.cell_id: cell.server for cell in report.cells}
+    compared = comparisons_by_cell(report)
+    several = len({(cell.scenario, cell.load) for cell in report.cells}) > 1
+    decided: list[tuple[float, Line]] = []
+    rest: list[Line] = []
+    for group in groups(report):
+        where = f"{group.title}: " if several else ""
+        for cell in group.cells:
+            found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
+            judged = [one for one in found if one is not None and one.verdict]
+            if cell.role == "ceiling" or not any(found):
+                continue
+            against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
+            if differing := [one for one in judged if one.verdict in _DECIDED]:
+                said = line((where, "dim"), *_sentence(cell.server, against, judged))
+                decided.append((max(map(_size, differing)), said))
+            elif judged:
+                rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}"))
+            else:
+                reason = next((one.refused for one in found if one and one.refused), "no verdict")
+                rest.append(line((where, "dim"), f"{cell.server} and {against} are not compared: {reason}"))
+    if len(decided) + len(rest) <= _MOST:
+        yield from (said for _, said in decided)
+        yield from rest
+        return
+    largest = sorted(decided, key=lambda each: -each[0])[:_MOST]
+    counts = tally(report)
+    each = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
+    yield line(f"{fmt.count(sum(counts.values()), 'verdict')}: {each}. The largest differences:")
+    yield from (said for _, said in largest)
+
+
+def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterator[str | tuple[str, Look]]:
+    """`axum needs 24% more CPU per request than hyper [20, 28], answers 9% fewer requests [7, 11]; its p99 …`."""
+    differing = [one for one in judged if one.verdict in _DECIDED]
+    yield f"{server} "
+    for at, one in enumerate(differing):
+        if at:
+            yield " and " if at == len(differing) - 1 else ", "
+        yield difference(one, "" if at else against), "strong"
+    if others := [one for one in judged if one not in differing]:
+        yield f"; its {_undecided(others)}"
+
+
+def _undecided(found: Sequence[Comparison]) -> str:
+    """`throughput is the same within 2%, p50 (resolution 9.1%) and p99 (resolution 28%) cannot be distinguished`."""
+    same = [one for one in found if one.verdict is Verdict.EQUIVALENT]
+    parts = [f"{fmt.label(one.metric)} is the same within {fmt.percent(one.threshold)}" for one in same]
+    if open_ := [f"{fmt.label(one.metric)} ({_why(one)})" for one in found if one not in same]:
+        parts.append(f"{' and '.join(filter(None, (', '.join(open_[:-1]), open_[-1])))} cannot be distinguished")
+    return ", ".join(parts)
+
+
+def _why(one: Comparison) -> str:
+    finest = resolution(one)
+    shown = "resolution not known" if finest is None else f"resolution {_percent(finest)}"
+    return f"{shown}, {fmt.held_back(one).strip('()')}" if one.held_back and fmt.held_back(one) else shown
+
+
+def resolution(one: Comparison) -> float | None:
+    """The difference that such an interval can just show: half its width on a log scale, as a share of 1."""
+    if one.ratio is None or one.ratio.low is None or one.ratio.high is None or one.ratio.low <= 0:
+        return None
+    return math.sqrt(one.ratio.high / one.ratio.low) - 1
+
+
+def difference(one: Comparison, against: str = "") -> str:
+    """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, in times."""
+    assert one.ratio is not None
+    verb, noun, more, less = _WORDS[one.metric]
+    ratio, low, high = one.ratio.value, one.ratio.low, one.ratio.high
+    if ratio >= 2:
+        bounds = "" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]"
+        of = f" of {against}" if against else ""
+        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}"
+    ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
+    places = int(abs(ratio - 1) < 0.1)
+    bounds = f" [{', '.join(fmt.signed(end * 100, places).removeprefix('+') for end in ends)}]" if ends else ""
+    size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
+    word = more if ratio > 1 else less
+    if one.metric is Metric.P99:
+        return f"{verb} a {noun} {size} {word}{than}{bounds}"
+    return f"{verb} {size} {word} {noun}{than}{bounds}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.{int(share < 0.1)}f}%"
+
+
+def _size(one: Comparison) -> float:
+    return abs(math.log(one.ratio.value)) if one.ratio and one.ratio.value > 0 else 0.0
+
+
+def _levels(report: Report) -> Iterator[Line]:
+    """What each group came to, best first; of a large report how much there is to read."""
+    said = list(_each_level(report))
+    yield from said[:_MOST]
+    if len(said) > _MOST:
+        yield line(f"{len(said) - _MOST:,} more stand in the results.")
+
+
+def _each_level(report: Report) -> Iterator[Line]:
+    several = len(groups(report)) > 1
+    ranked: dict[tuple[str, str], list[Ranking]] = {}
+    for ranking in report.rankings:
+        ranked.setdefault((ranking.scenario, ranking.load), []).append(ranking)
+    cells = {cell.cell_id: cell for cell in report.cells}
+    for group in groups(report):
+        where = f"{group.title}: " if several else ""
+        subjects = [cell for cell in group.cells if cell.role == "subject"]
+        rankings = [one for one in ranked.get((group.scenario, group.load), []) if len(one.places) > 1]
+        yield from (line((where, "dim"), _ranking(one, cells)) for one in rankings)
+        for cell in subjects:
+            if not cell.valid:
+                yield line((where, "dim"), f"{cell.server} has no valid result: {invalid_reason(cell)}")
+            elif not rankings:
+                yield line((where, "dim"), _level(cell))
+
+
+def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
+    """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
+    setting = f" ({ranking.setting})" if ranking.setting else ""
+    places = (
+        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}" for place in ranking.places
+    )
+    return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
+
+
+def _level(cell: CellReport) -> str:
+    """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`."""
+    parts = [
+        f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {fmt.with_spread(cell.estimates[metric])}"
+        for metric in (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
+        if metric in cell.estimates
+    ]
+    alone = all(estimate.n == 1 for estimate in cell.estimates.values())
+    return f"{cell.server} {', '.join(parts)}{' (one trial: no interval)' if alone and parts else ''}"

@@ -1,0 +1,132 @@
+"""The answer in words says what verdicts say, and no more."""
+
+import pytest
+
+from redline.model import Comparison, Estimate, Metric, Report, Verdict
+from redline.report.document import Prose, Section
+from redline.report.render import RENDERERS
+from redline.report.sections.answer import difference, limit_answer, resolution, run_answer
+from redline.report.sections.limit import limit_page, limit_summary
+from redline.report.sections.run import run_page, run_summary
+from tests.fakes import limits, reports, studies
+
+
+def said(report: Report) -> list[str]:
+    return lines_of(run_answer(report))
+
+
+def lines_of(section: Section) -> list[str]:
+    (block,) = section.blocks
+    assert isinstance(block, Prose)
+    return ["".join(span.text for span in each) for each in block.lines]
+
+
+def compared(metric: Metric, value: float, low: float, high: float, verdict: Verdict) -> Comparison:
+    ratio = Estimate(value=value, low=low, high=high, unit="ratio", n=9, method="t")
+    return Comparison(metric=metric, cell_id="a", baseline_id="b", ratio=ratio, verdict=verdict, threshold=0.02)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio", "words"),
+    [
+        (Metric.CPU_PER_REQUEST, (1.24, 1.2, 1.28), "needs 24% more CPU per request than hyper [20, 28]"),
+        (Metric.CPU_PER_REQUEST, (0.966, 0.955, 0.98), "needs 3.4% less CPU per request than hyper [2.0, 4.5]"),
+        (Metric.THROUGHPUT, (0.8, 0.75, 0.86), "answers 20% fewer requests than hyper [14, 25]"),
+        (Metric.THROUGHPUT, (2.3, 2.1, 2.5), "answers 2.3 times the requests of hyper [2.1, 2.5]"),
+        (Metric.P99, (1.6, 1.2, 3.1), "has a p99 60% higher than hyper [20, 210]"),
+    ],
+)
+def test_a_difference_has_a_direction_a_size_and_an_interval(
+    metric: Metric, ratio: tuple[float, float, float], words: str
+) -> None:
+    assert difference(compared(metric, *ratio, Verdict.SLOWER), "hyper") == words
+
+
+def test_the_resolution_is_the_difference_that_the_interval_could_just_show() -> None:
+    assert resolution(compared(Metric.P99, 1.0, 1 / 1.28, 1.28, Verdict.INCONCLUSIVE)) == pytest.approx(0.28)
+    assert resolution(compared(Metric.P99, 1.0, 0.0, 1.28, Verdict.INCONCLUSIVE)) is None
+
+
+def test_a_pair_has_one_sentence_and_what_is_not_decided_stands_at_its_end() -> None:
+    first, second, *_ = said(reports.healthy())
+    assert first == (
+        "SimpleGet · saturate: rust.axum needs 4.1% more CPU per request than rust.hyper [2.9, 5.3] and answers 6.6% "
+        "fewer requests [5.6, 7.6]; its p99 (resolution 6.6%) cannot be distinguished"
+    )
+    assert second.endswith(
+        "its throughput is the same within 2%, CPU per request (resolution 1.4%) cannot be distinguished"
+    )
+
+
+def test_a_pair_that_is_not_compared_says_why() -> None:
+    assert "PostBytes · steady: rust.axum and rust.hyper are not compared: this cell is invalid" in said(
+        reports.doubtful()
+    )
+
+
+def test_without_a_difference_both_are_named() -> None:
+    report = reports.healthy()
+    alike = [
+        one.model_copy(
+            update={"verdict": Verdict.INCONCLUSIVE if one.verdict is not Verdict.EQUIVALENT else one.verdict}
+        )
+        for one in report.comparisons
+    ]
+    assert said(report.model_copy(update={"comparisons": tuple(alike)}))[0].startswith(
+        "SimpleGet · saturate: rust.axum and rust.hyper: CPU per request (resolution 1.2%), throughput ("
+    )
+
+
+def test_without_comparisons_levels_and_ranks_are_said() -> None:
+    assert said(reports.alone()) == [
+        "rust.hyper answers 96.0 k/s, p99 1.38 ms, CPU per request 17.7 µs (one trial: no interval)"
+    ]
+    ranked = said(studies.small().model_copy(update={"comparisons": ()}))
+    assert any("by throughput" in each and "1. " in each and "2. " in each for each in ranked)
+
+
+def test_an_invalid_cell_has_no_level() -> None:
+    (doubtful, *_) = [each for each in reports.doubtful().cells if not each.valid]
+    alone = reports.doubtful().model_copy(update={"cells": (doubtful,), "comparisons": ()})
+    assert said(alone) == ["rust.axum has no valid result: Sent 14,210/s of 20,000/s (71%)."]
+
+
+def test_a_large_report_is_counted_and_its_largest_differences_are_said() -> None:
+    lines = said(studies.big())
+    assert len(lines) == 13
+    assert lines[0].startswith("2,471 verdicts: 92 faster, ")
+    assert lines[0].endswith(". The largest differences:")
+
+
+def test_it_is_first_on_the_page_and_in_markdown_and_last_on_the_terminal() -> None:
+    report = reports.healthy()
+    (block,) = run_answer(report).blocks
+    assert run_page(report).sections[0].blocks == (block,)
+    assert (
+        RENDERERS["md"].render(report).decode().startswith("## quickstart\n\n- SimpleGet · saturate: rust.axum **needs")
+    )
+    assert list(run_summary(report))[-1].blocks == (block,)
+
+
+def test_a_search_says_what_each_server_sustains() -> None:
+    report = limits.by_hand()
+    (section,) = limit_answer(report)
+    assert lines_of(section)[0] == "rust.hyper meets good up to 880/s and misses it from 920/s on (±2.2%)"
+    assert limit_summary(report)[-1] == section
+    assert limit_page(report).sections[0].blocks[:1] == section.blocks
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (None, None, "rust.hyper: no rate is known to meet good, and none to miss it"),
+        (None, 920.0, "rust.hyper misses good from 920/s on; no rate is known to meet it"),
+        (880.0, None, "rust.hyper meets good up to 880/s; no rate is known to miss it"),
+    ],
+)
+def test_an_open_side_of_a_limit_is_said(low: float | None, high: float | None, words: str) -> None:
+    report = limits.by_hand()
+    answer = report.cells[0].limits[0].model_copy(update={"passed_per_s": low, "failed_per_s": high})
+    cell = report.cells[0].model_copy(update={"limits": (answer,)})
+    (section,) = limit_answer(report.model_copy(update={"cells": (cell,)}))
+    assert lines_of(section) == [words]
