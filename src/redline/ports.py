@@ -175,6 +175,9 @@ class Driver(Protocol):
 class DuetDriver(Driver, Protocol):
     """A driver that also loads several servers in turn."""
 
+    def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+        """Ask two servers, and say in one line where they first answer differently; None where they do not."""
+
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Load several servers in turn. An interrupt ends it early. Raises DriveError when there is no traffic."""
 

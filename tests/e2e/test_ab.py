@@ -1,7 +1,10 @@
 """`redline ab` on real servers: what was planted is found, and what is wrong is said."""
 
+import contextlib
 import shlex
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,23 @@ SHORT = ("--for", "8s", "--load", "closed:4")
 
 def command(oracle: Path, *behaviour: str) -> str:
     return shlex.join([str(oracle), *behaviour, "--port", "{port}"])
+
+
+def left_of(redline: Redline) -> list[str]:
+    """Processes with a mark in their environment that only this test's `redline` gave them, and temporary files."""
+    mark = f"TMPDIR={redline.environment['TMPDIR']}".encode()
+    alive = []
+    for process in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            alive += [str(process)] if mark in process.read_bytes().split(b"\0") else []
+    left = [str(file) for file in Path(redline.environment["TMPDIR"]).rglob("*") if file.name != ".lock"]
+    return alive + [name for name in left if not name.endswith("/redline-scratch")]
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(redline: Redline, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    redline.environment["TMPDIR"] = str(tmp_path / "tmp")
 
 
 def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
@@ -52,11 +72,40 @@ def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) 
 
 @pytest.mark.parametrize(
     ("habit", "says"),
-    [("exits", "exited"), ("silent", "not ready"), ("wrong", "status 404"), ("dying", "B ")],
+    [
+        ("exits", "B exited with code 1"),
+        ("silent", "B was not ready"),
+        ("wrong", "status 404"),
+        ("elsewhere", "it listens on port"),
+        ("taken", "B found its port in use"),
+        ("dying", "B "),
+        ("tires", "B exited with code 1 while it was under test; its last words: out of patience"),
+    ],
 )
 def test_a_bad_server_is_named(redline: Redline, oracle: Path, habit: str, says: str) -> None:
     bad = shlex.join([sys.executable, str(SERVER), "{port}", habit])
     done = redline("ab", command(oracle, "null"), bad, *SHORT)
-    assert done.code == 1
-    assert says in done.err
-    assert "Traceback" not in done.err
+    done.refused(1, says)
+    assert done.err.count("redline:") == 1
+    assert not left_of(redline)
+
+
+def test_servers_that_answer_differently_are_refused_on_request(redline: Redline, oracle: Path) -> None:
+    small, large = command(oracle, "null"), command(oracle, "null", "--body-bytes", "1000")
+    redline("ab", small, large, *SHORT, "--same-answers").refused(1, "A and B answer differently: GET /", "1000 bytes")
+    clock = command(oracle, "null", "--tell-time", "ns")
+    redline("ab", clock, clock, *SHORT, "--same-answers").refused(1, "A does not answer alike twice")
+    done = redline("ab", small, large, *SHORT, "--json")
+    assert done.code == 0, done.err
+    assert "answer-sizes" in {each.kind for each in AbReport.model_validate(done.json).findings}
+
+
+def test_an_interrupt_prints_what_is_known(redline: Redline, oracle: Path) -> None:
+    same = command(oracle, "null")
+    running = redline.start("ab", same, same, "--for", "600s", "--load", "closed:4")
+    time.sleep(8)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "interrupted" in out
+    assert not left_of(redline)

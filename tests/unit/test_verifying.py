@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import socket
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from redline.model import Body, Cell, Expected, Ready, Request, Scenario, Timestamp, Tls
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.verifying import at_pointer, difference, same, verify, verify_by_load
+from redline.plugins.drivers.verifying import at_pointer, differ, difference, same, verify, verify_by_load
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.ports import Drive, Endpoint
 from tests.fakes import targets
@@ -199,3 +200,36 @@ def test_an_engine_that_cannot_ask_is_told(tmp_path: Path) -> None:
     wrong = EngineDriver(tmp_path / "none").verify(cell_of(Request(), http="2"), Endpoint("127.0.0.1", 1))
     assert wrong is not None
     assert "cannot be started" in wrong
+
+
+def answers(status: str = "200 OK", kind: str = "text/plain", body: bytes = b"the same") -> targets.Habit:
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    def habit(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            connection.sendall(head + body)
+
+    return habit
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (answers(), None),
+        (answers(status="404 Not Found"), "GET /path0: status 200 from A and 404 from B"),
+        (answers(kind="text/html"), "GET /path0: content-type text/plain from A and text/html from B"),
+        (
+            answers(body=b"the other"),
+            "GET /path0: the bodies differ from byte 4 on: 'same' from A (8 bytes) and 'other' from B (9 bytes)",
+        ),
+        (
+            answers(body=b"the same and more"),
+            "GET /path0: the bodies differ from byte 8 on: '' from A (8 bytes) and ' and more' from B (17 bytes)",
+        ),
+        (targets.leaves, "GET /path0: B: the connection was closed without an answer"),
+    ],
+)
+def test_where_two_servers_answer_differently_is_said(other: targets.Habit, says: str | None) -> None:
+    with targets.target(answers()) as one, targets.target(other) as two:
+        ends = [Endpoint("127.0.0.1", urlsplit(url).port or 0) for url in (one, two)]
+        assert differ(simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says

@@ -16,6 +16,8 @@ ALIKE = 0.02
 """An interval within this of 1 says that both are alike."""
 IDLE = 0.01
 """From this share of a core on, a server that is not loaded disturbs the other's slices."""
+SIZES = 0.01
+"""Answers whose sizes differ by more than this share are said to differ; a header with a date or a number does not."""
 BUSY = 0.8
 """Under a closed load without think times, a server that uses less of its cores than this waits for the client."""
 
@@ -141,10 +143,16 @@ def _findings(
             yield AbFinding(kind="control", grade=Grade.WARN, message=message)
     yield from _disagreement(metrics)
     slices = [each for start in starts for block in _measured(_traffic(start)) for each in block.slices]
-    failed, completed = sum(each.failed for each in slices), sum(each.completed for each in slices)
-    if failed:
-        message = f"{failed} of {failed + completed} requests failed"
-        yield AbFinding(kind="errors", grade=Grade.WARN, message=message)
+    for target, name in enumerate(("A", "B", "A")):
+        mine = [each for each in slices if each.target == target]
+        failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
+        if failed:
+            message = f"{failed:,} of {failed + completed:,} requests to {name} failed"
+            yield AbFinding(kind="errors", grade=Grade.WARN, message=message)
+    sizes = [_answer_size(starts, target) for target in (A, B)]
+    if all(sizes) and abs(math.log(sizes[B] / sizes[A])) > SIZES:
+        message = f"an answer of A has {sizes[A]:.0f} bytes, one of B {sizes[B]:.0f}: do both do the same work?"
+        yield AbFinding(kind="answer-sizes", grade=Grade.NOTE, message=message)
     loaded_ns = sum(each.end_ns - each.start_ns for each in slices)
     idle_ns = sum(used or 0 for each in slices for target, used in enumerate(each.cpu_ns) if target != each.target)
     # Of servers that run already, A and its control are one process, which is never idle in the slices of either.
@@ -159,6 +167,13 @@ def _findings(
             " so their ratio is closer to 1 than that of the servers"
         )
         yield AbFinding(kind="client-limited", grade=Grade.NOTE, message=message)
+
+
+def _answer_size(starts: Sequence[DuetRecording], target: int) -> float:
+    """The mean number of bytes of an answer with its head; 0 where none came."""
+    counts = [_traffic(each).targets[target].counts for each in starts]
+    answers = sum(sum(each.status.values()) for each in counts)
+    return sum(each.bytes_received for each in counts) / answers if answers else 0.0
 
 
 def _disagreement(metrics: Sequence[AbMetric]) -> Iterable[AbFinding]:

@@ -273,6 +273,7 @@ class AbFlags(Flags):
     )
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
     status: int = _flag("--status", "N", "The expected status.", 200)
+    same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")

@@ -100,7 +100,9 @@ class AbMetric(Frozen):
 class AbFinding(Frozen):
     """A reason to doubt the answer."""
 
-    kind: Literal["one-start", "control", "idle-work", "disagreement", "errors", "client-limited", "few-starts"]
+    kind: Literal[
+        "one-start", "control", "idle-work", "disagreement", "errors", "client-limited", "few-starts", "answer-sizes"
+    ]
     grade: Grade
     message: str
 

@@ -1,14 +1,14 @@
 """A duet: several servers started afresh, all alive at once, loaded in short slices in turn; then all over again."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, DuetBlock, DuetRecording
+from redline.model import Cell, DuetBlock, DuetRecording, Failure
 from redline.ports import Drive, DuetDrive, DuetDriver, Launcher, Placement, RunningServer
 from redline.running.record import failure_of, verify
 
@@ -35,13 +35,14 @@ class DuetPlan:
     """Cells that differ in their variants alone, and for how long their starts follow each other.
 
     There are `FEWEST_STARTS` at least. `once`: the servers run already, and cannot be started again: the only start
-    takes all of the time.
+    takes all of the time. `same_answers`: a start whose servers answer differently fails before its load.
     """
 
     cells: tuple[Cell, ...]
     seed: int
     lasts_ns: int
     once: bool = False
+    same_answers: bool = False
 
 
 def run_duet(
@@ -59,7 +60,8 @@ def run_duet(
         now = time.monotonic()
         late = now + (now - start_began) > began + plan.lasts_ns / 1e9
         over = plan.once or (late and number + 1 >= FEWEST_STARTS)
-        if over or recording.traffic is None or recording.traffic.ended != "complete":
+        failed = recording.failure is not None
+        if over or failed or recording.traffic is None or recording.traffic.ended != "complete":
             return
 
 
@@ -81,6 +83,8 @@ def _run_start(
             if wrong is not None:
                 return empty.model_copy(update={"failure": wrong})
             servers.append(server)
+            if plan.same_answers and (wrong := _differing(plan, servers, tools.driver)) is not None:
+                return empty.model_copy(update={"failure": wrong})
         cell = plan.cells[0]
         drive = Drive(
             cell=cell,
@@ -103,10 +107,25 @@ def _run_start(
             on_block=on_block,
         )
         facts = tuple(server.facts for server in servers)
+        traffic, failure = None, None
         try:
             traffic = tools.driver.duet(duet)
         except DriveError as error:
-            died = next((found for server in servers if (found := server.death()) is not None), None)
-            failure = died or failure_of("load", "engine", error)
-            return empty.model_copy(update={"servers": facts, "failure": failure})
-        return empty.model_copy(update={"servers": facts, "traffic": traffic})
+            failure = failure_of("load", "engine", error)
+        died = next((found for server in servers if (found := server.death()) is not None), None)
+        return empty.model_copy(update={"servers": facts, "traffic": traffic, "failure": died or failure})
+
+
+def _differing(plan: DuetPlan, servers: Sequence[RunningServer], driver: DuetDriver) -> Failure | None:
+    """Where the last server answers differently from the first one."""
+    cell, last = plan.cells[0], len(servers) - 1
+    first, other = servers[0].endpoint, servers[last].endpoint
+    names = cell.variant.slug, plan.cells[last].variant.slug
+    found = driver.differ(cell, names, (first, other)) if last else None
+    if found is None:
+        return None
+    message = f"{names[0]} and {names[1]} answer differently: {found}"
+    if (own := driver.differ(cell, ("its first answer", "its second one"), (first, first))) is not None:
+        message = f"{names[0]} does not answer alike twice: {own}"
+    hint = "leave out --same-answers, or request what is always answered alike"
+    return Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)

@@ -107,9 +107,9 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     if wrong is None:
         return None
     message = f"{cell.variant.slug} answered {cell.scenario.name} wrongly before any load: {wrong}"
-    hint = "fix the server, or the scenario's expected answer; nothing was timed"
+    hint = "fix the server, or the expected answer; nothing was timed"
     if isinstance(cell.variant.entry, AttachedServer):
-        message = f"the server's answer is wrong: {wrong}"
+        message = f"the server's answer is wrong: {wrong} (from {cell.variant.entry.name})"
         hint = "ask the server by hand; --status, -H, -X and --body say what is asked and which status is right"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
 

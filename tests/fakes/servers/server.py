@@ -89,6 +89,19 @@ def dying(port: int) -> None:
     sys.exit("\x1b[31mout of patience\x1b[0m")
 
 
+def tires(port: int) -> None:
+    """Answers 200 requests, then ends with a message."""
+    serve(port, requests=200)
+    sys.exit("out of patience")
+
+
+def elsewhere(port: int) -> None:
+    """Listens on a port of its own choice."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(f"listening on {listener.getsockname()[1]}", flush=True)
+        time.sleep(600)
+
+
 def exits(port: int) -> None:
     sys.exit("no configuration found")
 

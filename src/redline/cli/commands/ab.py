@@ -44,6 +44,15 @@ _LONGEST_START_NS, _SHORTEST_START_NS, _STARTS = 4_000_000_000, 500_000_000, 12
 """How long a start is measured, and how many there should be where --for leaves them so little."""
 _WARMUP_NS = 500_000_000
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
+_LOG_LINES = 10
+_HINTS = {
+    "launch": (
+        "try the command by hand, with a port in place of {port}; --path and --status say what is requested;"
+        " start servers that take longer yourself, and compare their URLs"
+    ),
+    "load": "start the command by hand, with a port in place of {port}, and use `redline load` on it",
+}
+"""By stage: the logs that other hints name are gone with their folder."""
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 
 
@@ -58,6 +67,8 @@ def execute(flags: AbFlags) -> None:
     recordings, interrupted = _measure(plan, tools)
     report = judge((flags.a, flags.b), metric, recordings, closed=closed, cores=len(tools.placement.server_cpus))
     if report is None:
+        if interrupted or any(each.traffic and each.traffic.ended == "interrupted" for each in recordings):
+            raise KeyboardInterrupt
         raise DriveError(
             f"nothing can be said of {flags.metric}: too little was measured",
             hint="give --for more time; CPU time is known of servers on this machine only",
@@ -89,9 +100,10 @@ def _measure(plan: DuetPlan, tools: DuetTools) -> tuple[list[DuetRecording], boo
                 raise
             return made, True
     if (failure := made[-1].failure) is not None:
-        said = f"\n{failure.log_tail.rstrip()}" if failure.log_tail else ""
-        hint = "try the command by hand, with a port in place of {port}; --path and --status say what is requested"
-        raise DriveError(failure.message + said, hint=failure.hint if plan.once else hint)
+        lines = failure.log_tail.splitlines()[-_LOG_LINES:]
+        said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
+        hint = failure.hint if plan.once else _HINTS.get(failure.stage, failure.hint)
+        raise DriveError(failure.message + said, hint=hint)
     return made, False
 
 
@@ -108,7 +120,8 @@ def read_plan(flags: AbFlags, lasts_ns: int) -> tuple[DuetPlan, DuetTools]:
     paths = [cell.scenario.requests[0].path for cell in cells[:2]]
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
-    plan = DuetPlan(cells, read_flag("--seed", flags.seed, "seed"), lasts_ns, once=all(running))
+    seed = read_flag("--seed", flags.seed, "seed")
+    plan = DuetPlan(cells, seed, lasts_ns, once=all(running), same_answers=flags.same_answers)
     return plan, duet_tools(cells, Path.cwd())
 
 
@@ -165,7 +178,7 @@ def _cell(variant: Variant, path: str, flags: AbFlags, load: Load) -> Cell:
     request = read_request(path, None, flags.headers, None, flags.status)
     return Cell(
         variant=variant,
-        scenario=Scenario(name="ab", request=request, picks=read_picks(request)),
+        scenario=Scenario(name="requests", request=request, picks=read_picks(request)),
         load=load,
         warmup_ns=_WARMUP_NS,
         timeout_ns=5_000_000_000,

@@ -18,7 +18,7 @@ from redline.errors import DriveError
 from redline.model import Cell, DuetTraffic, Traffic
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
-from redline.plugins.drivers.verifying import verify, verify_by_load
+from redline.plugins.drivers.verifying import differ, verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint
 from redline.storage.runs import as_store_error
@@ -64,6 +64,10 @@ class EngineDriver:
         if cell.variant.http == "1.1":
             return verify(cell, endpoint)
         return verify_by_load(cell, endpoint, self.drive)
+
+    def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+        """Where the answers of two servers first differ; over HTTP/1.1."""
+        return differ(cell, names, endpoints)
 
     def drive(self, drive: Drive) -> Traffic:
         """Run the job. An interrupt ends the engine; with `keep_interrupted` what it has is given first.

@@ -8,6 +8,7 @@ import re
 import ssl
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -22,7 +23,17 @@ VERIFY_WITHIN_S = (5.0, 30.0)
 LONGEST_BODY = 64 << 20
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 SHOWN_BYTES = 120
+DIFFERING_BYTES = 40
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer. Of a body that is too long there is only the beginning."""
+
+    status: int
+    content_type: str
+    body: bytes
 
 
 def verify(cell: Cell, endpoint: Endpoint) -> str | None:
@@ -32,6 +43,42 @@ def verify(cell: Cell, endpoint: Endpoint) -> str | None:
     """
     answers = (_verify_one(cell, request, endpoint) for request in cell.scenario.requests)
     return next((wrong for wrong in answers if wrong is not None), None)
+
+
+def differ(cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+    """In one line, where two servers first answer differently; None where they do not. The headers may differ.
+
+    Speaks HTTP/1.1, and waits for each answer as long as `verify`.
+    """
+    for request in cell.scenario.requests:
+        answers = [_ask(cell, request, endpoint, None) for endpoint in endpoints]
+        line = _request_line(cell, request)
+        for name, answer in zip(names, answers, strict=True):
+            if isinstance(answer, str):
+                return f"{line}: {name}: {answer}"
+        one, other = [answer for answer in answers if isinstance(answer, Answer)]
+        if (found := _first_difference(names, one, other)) is not None:
+            return f"{line}: {found}"
+    return None
+
+
+def _first_difference(names: tuple[str, str], one: Answer, other: Answer) -> str | None:
+    for what, values in {
+        "status": (one.status, other.status),
+        "content-type": (one.content_type, other.content_type),
+    }.items():
+        if values[0] != values[1]:
+            said = " and ".join(f"{value or 'none'} from {name}" for value, name in zip(values, names, strict=True))
+            return f"{what} {said}"
+    if one.body == other.body:
+        return None
+    alike = (pair[0] == pair[1] for pair in zip(one.body, other.body, strict=False))
+    at = next((place for place, same in enumerate(alike) if not same), min(len(one.body), len(other.body)))
+    said = " and ".join(
+        f"{shown(answer.body[at : at + DIFFERING_BYTES])} from {name} ({len(answer.body)} bytes)"
+        for answer, name in zip((one, other), names, strict=True)
+    )
+    return f"the bodies differ from byte {at} on: {said}"
 
 
 def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traffic]) -> str | None:
@@ -68,26 +115,34 @@ def verify_within_s(cell: Cell) -> float:
 
 
 def _verify_one(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
+    answer, line = _ask(cell, request, endpoint, request.expect.body_length), _request_line(cell, request)
+    return f"{line}: {answer}" if isinstance(answer, str) else difference(request, line, answer.status, answer.body)
+
+
+def _request_line(cell: Cell, request: Request) -> str:
+    return f"{request.method} {first_of(request.path, cell.scenario.picks)}"
+
+
+def _ask(cell: Cell, request: Request, endpoint: Endpoint, expected_length: int | None) -> Answer | str:
+    """The answer, or why there is none."""
     within_s = verify_within_s(cell)
     picks = cell.scenario.picks
-    path = first_of(request.path, picks)
-    request_line = f"{request.method} {path}"
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port)
     try:
         tls = cell.variant.tls
         context, name = (tls_context(tls, endpoint), tls.server_name) if tls else (None, None)
         connection.sock = connect(endpoint.host, endpoint.port, within_s, context, name)
-        _send(connection, request, path, picks)
+        _send(connection, request, first_of(request.path, picks), picks)
         answer = connection.getresponse()
-        return difference(request, request_line, answer.status, _body(answer, request.expect.body_length))
+        return Answer(answer.status, answer.getheader("content-type", ""), _body(answer, expected_length))
     except TimeoutError:
-        return f"{request_line}: no whole answer within {within_s:.3g} s"
+        return f"no whole answer within {within_s:.3g} s"
     except http.client.HTTPException as error:
-        return f"{request_line}: {_http_problem(error)}"
+        return _http_problem(error)
     except ssl.SSLError as error:
-        return f"{request_line}: TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
+        return f"TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
     except OSError as error:
-        return f"{request_line}: {error.strerror or type(error).__name__}"
+        return error.strerror or type(error).__name__
     finally:
         with contextlib.suppress(OSError):
             connection.close()

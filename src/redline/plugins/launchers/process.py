@@ -20,7 +20,7 @@ from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
-from redline.plugins.launchers.readiness import wait_until_ready
+from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Placement
@@ -60,16 +60,21 @@ def listens(port: int, pid: int) -> bool:
 
     True as well when the kernel does not say.
     """
+    return port in ports_of(pid) or port not in _listened(psutil.net_connections("tcp"))
+
+
+def ports_of(pid: int) -> set[int]:
+    """The ports on which a process listens, or one below it, or one of its group, as far as the kernel says."""
     group = cgroup.own_group_of(pid)
+    found: set[int] = set()
     for each in (cgroup.processes(group) if group else ()) or procfs.tree(pid):
         with suppress(psutil.Error):
-            if _listener(port, psutil.Process(each).net_connections("tcp")):
-                return True
-    return not _listener(port, psutil.net_connections("tcp"))
+            found |= _listened(psutil.Process(each).net_connections("tcp"))
+    return found
 
 
-def _listener(port: int, connections: Iterable[Any]) -> bool:
-    return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in connections)
+def _listened(connections: Iterable[Any]) -> set[int]:
+    return {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
 
 
 def _bindable(port: int) -> int:
@@ -147,10 +152,12 @@ class _Attempt:
         waited = wait_until_ready(HOST, self.port, ready, alive, started.at_ns, tls=tls)
         if waited.ended == "ready" and guard.poll() is None:
             return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
-        exited = guard.poll()
+        exited, saw = guard.poll(), waited.saw
+        if saw == NOTHING and (elsewhere := ports_of(started.pid) - {self.port}):
+            saw = f"{saw}; it listens on port {', '.join(map(str, sorted(elsewhere)))} instead"
         guard.stop()
         if exited is None:
-            raise failures.not_ready(name, ready, self.port, waited.saw, self.log)
+            raise failures.not_ready(name, ready, self.port, saw, self.log)
         if failures.says_port_is_taken(tail(self.log)):
             return None
         raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, self.log)

@@ -15,7 +15,7 @@ _LONGEST_PAUSE_S = 0.020
 _FIRST_ATTEMPT_S = 0.25
 _LONGEST_ATTEMPT_S = 5.0
 _LONGEST_ANSWER = 1 << 20
-_NOTHING = "nothing listened"
+NOTHING = "nothing listened"
 _PREFIX = re.compile(rb"HTTP/|HTTP$|HTT$|HT$|H$|$")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5]\d\d)")
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d+)", re.IGNORECASE | re.MULTILINE)
@@ -73,7 +73,7 @@ def request_status(host: str, port: int, path: str, within_s: float, tls: ssl.SS
             while not _is_whole(answer) and (more := connection.recv(1 << 16)):
                 answer += more
     except ConnectionRefusedError:
-        return _NOTHING
+        return NOTHING
     except TimeoutError:
         return f"no answer within {within_s:.3g} s"
     except OSError as error:
