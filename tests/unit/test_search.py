@@ -1,12 +1,15 @@
 """The search's laws: where it goes, when it ends, and that it never says more than it knows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from redline.model import Objective
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings
+from redline.search.interval import Bounds
+from redline.search.steps import steps
 from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import cliff, probe
@@ -221,6 +224,58 @@ def test_two_sets_of_objectives_share_their_probes() -> None:
         assert limit.high_per_s is not None
         assert limit.low_per_s <= truth <= limit.high_per_s
     assert len(search.evidence) <= 16
+
+
+NESTED = ("p99 < 20ms", "p99 < 50ms", "p99 < 200ms", "p90 < 1s")
+"""Each implies the next."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_limits_of_nested_objectives_never_contradict_each_other(seed: int) -> None:
+    """On servers that differ from probe to probe, and fail a quarter of the requests of some probes."""
+    rng = np.random.default_rng([seed, 21])
+    capacity, sigma = 10 ** rng.uniform(2, 3), rng.choice([0.0, 0.05, 0.15, 0.4])
+    queue = Queue(exponential(capacity), seconds=1, warmup_s=0.1, slice_s=0.05, drift=lambda r: r.lognormal(0, sigma))
+    chosen = Settings(start_per_s=capacity * 2 ** rng.uniform(-3, 1), probes=14, trials=1)
+    search = Search({text: parse_objectives(f"{text}, errors < 1%") for text in NESTED}, chosen)
+    while isinstance(step := search.next(), Proposal):
+        found = queue.probe(step.rate_per_s, rng, whole=step.whole)
+        failing = (replace(each, answered=each.answered * 3 // 4, errors=each.answered // 4) for each in found.slices)
+        search.saw(replace(found, slices=tuple(failing)) if rng.random() < 0.2 else found)
+        limits = search.limits()
+        lows = [each.low_per_s or 0.0 for each in limits]
+        highs = [each.high_per_s or np.inf for each in limits]
+        assert lows == sorted(lows)
+        assert highs == sorted(highs)
+        assert all(low < high for low, high in zip(lows, highs, strict=True))
+
+
+def contradicting(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
+    """A looser objective that is said to fail long before the stricter one."""
+    low, high = {"p99 < 200ms": (4000.0, 4400.0), "p99 < 1s": (300.0, 345.0)}[objective.text]
+    return Bounds(low, high, modelled=True, fit=None, steps=steps(evidence, objective))
+
+
+@pytest.mark.parametrize(("trials", "fresh"), [(2, 1), (0, 0)])
+def test_a_crossing_is_probed_on_a_fresh_start_and_then_undecided(
+    monkeypatch: pytest.MonkeyPatch, trials: int, fresh: int
+) -> None:
+    monkeypatch.setattr("redline.search.search.bounds_of", contradicting)
+    sets = {text: parse_objectives(text) for text in ("p99 < 200ms", "p99 < 1s")}
+    search = Search(sets, Settings(start_per_s=1000, probes=12, trials=trials))
+    seen = []
+    while isinstance(step := search.next(), Proposal):
+        seen.append(step)
+        search.saw(cliff(2500)(step.rate_per_s))
+    between = [each for each in seen if each.why == "p99 < 200ms passed above where p99 < 1s failed"]
+    assert len(between) == search.settings.repeats
+    assert {each.fresh_start for each in between} == {fresh}
+    assert [each.rate_per_s for each in between] == pytest.approx([(345 * 4000) ** 0.5] * len(between))
+    for limit in search.limits():
+        assert (limit.low_per_s, limit.high_per_s, limit.decided) == (300, 4400, False)
+        assert limit.reason == (
+            "the answers for p99 < 200ms and p99 < 1s contradict each other: the interval spans both"
+        )
 
 
 SEARCHES = 30

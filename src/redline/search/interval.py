@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from itertools import permutations
+from math import isfinite, sqrt
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ FEWEST_POINTS = 4
 NEAR_SHARE = 0.15
 """Of a rate: what is so far from the limit is near it."""
 
+_DEPTHS = {**QUANTILES, "max": 1.0}
 _NEAR = 1.8
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95
@@ -60,11 +62,21 @@ def between_starts(
 
 
 @dataclass(frozen=True)
+class Crossing:
+    """The stricter of two conditions passed where the looser failed; `rate_per_s` lies between the two answers."""
+
+    strict: str
+    loose: str
+    rate_per_s: float
+
+
+@dataclass(frozen=True)
 class Bounds:
     """[highest rate that passed, lowest that failed] of one objective; None where no such rate is known yet.
 
     `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it, and
     `starts_differ` that starts of the server did by more than chance, so that the bounds are those of so few draws.
+    `crossing`: the bounds of another condition contradict these, which are therefore the hull of both.
     """
 
     low_per_s: float | None
@@ -73,6 +85,7 @@ class Bounds:
     fit: QueueFit | None
     steps: tuple[TriedRate, ...]
     starts_differ: bool = False
+    crossing: Crossing | None = None
 
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
@@ -189,32 +202,80 @@ def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float
     return low, high
 
 
+def low_of(known: Bounds) -> float:
+    """The highest rate that passed; 0 where none is known."""
+    return known.low_per_s or 0.0
+
+
 def high_of(known: Bounds) -> float:
     """The lowest rate that failed; infinite where none is known."""
     return float("inf") if known.high_per_s is None else known.high_per_s
 
 
 def implies(strict: Objective, loose: Objective) -> bool:
-    """Whether whatever meets one meets the other: a percentile at least as deep, below a limit at most as long."""
-    if strict.metric not in QUANTILES or loose.metric not in QUANTILES:
+    """Whether whatever meets one meets the other: a percentile at least as deep, below a limit at most as long.
+
+    Or as few errors, or as much achieved.
+    """
+    if strict.metric in _DEPTHS and loose.metric in _DEPTHS:
+        return _DEPTHS[strict.metric] >= _DEPTHS[loose.metric] and strict.limit <= loose.limit
+    if strict.metric != loose.metric or strict.below != loose.below:
         return False
-    return QUANTILES[strict.metric] >= QUANTILES[loose.metric] and strict.limit <= loose.limit
+    return strict.limit <= loose.limit if strict.below else strict.limit >= loose.limit
 
 
 def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
     """The bounds of each condition, by its text, tightened by those of the other conditions.
 
-    What passed a stricter condition passed this one, and what failed a looser one failed this one. Bounds that
-    contradict each other stay as they are, and so do those that come from single rates: there that is so already.
+    What passed a stricter condition passed this one, and what failed a looser one failed this one. Where two bounds
+    contradict each other, one of them is wrong, and nothing says which: both become the hull of the two.
     """
-    modelled = [(other, each) for other, each in found if each.modelled]
-    allowed = {}
-    for condition, own in found:
-        lows = [each.low_per_s or 0.0 for other, each in modelled if implies(other, condition)]
-        highs = [high_of(each) for other, each in modelled if implies(condition, other)]
-        tightened = own.modelled and max(lows) < min(highs)
-        allowed[condition.text] = replace(own, low_per_s=max(lows), high_per_s=min(highs)) if tightened else own
-    return allowed
+    known = {condition.text: bounds for condition, bounds in found}
+    pairs = [(one.text, other.text) for (one, _), (other, _) in permutations(found, 2) if implies(one, other)]
+    while crossings := [(strict, loose) for strict, loose in pairs if _cross(known[strict], known[loose])]:
+        known = {text: _hull(own, [pair for pair in crossings if text in pair], known) for text, own in known.items()}
+    return {
+        text: _tightened(
+            own,
+            [own, *(known[strict] for strict, loose in pairs if loose == text)],
+            [own, *(known[loose] for strict, loose in pairs if strict == text)],
+        )
+        for text, own in known.items()
+    }
+
+
+def _cross(strict: Bounds, loose: Bounds) -> bool:
+    """Whether the stricter condition passed where the looser one failed, and they are not their hull already."""
+    return low_of(strict) >= high_of(loose) and (low_of(strict), high_of(strict)) != (low_of(loose), high_of(loose))
+
+
+def _hull(own: Bounds, crossings: Sequence[tuple[str, str]], known: Mapping[str, Bounds]) -> Bounds:
+    """The bounds of a condition, widened to those that it crosses; as they are where it crosses none.
+
+    `crossings`: pairs of a stricter and a looser condition, of which it is one.
+    """
+    if not crossings:
+        return own
+    strict, loose = crossings[0]
+    joined = [known[text] for pair in crossings for text in pair]
+    low, high = min(map(low_of, joined)), max(map(high_of, joined))
+    return replace(
+        own,
+        low_per_s=low if low > 0 else None,
+        high_per_s=high if isfinite(high) else None,
+        modelled=all(each.modelled for each in joined),
+        crossing=Crossing(strict, loose, sqrt(high_of(known[loose]) * low_of(known[strict]))),
+    )
+
+
+def _tightened(own: Bounds, stricter: Sequence[Bounds], looser: Sequence[Bounds]) -> Bounds:
+    """The bounds of a condition between the highest lower end of the stricter and the lowest upper end of the looser.
+
+    They are of the model only if both ends are.
+    """
+    low, high = max(stricter, key=low_of), min(looser, key=high_of)
+    modelled = own.modelled and low.modelled and high.modelled
+    return replace(own, low_per_s=low.low_per_s, high_per_s=high.high_per_s, modelled=modelled)
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:

@@ -199,6 +199,7 @@ class Search:
     evidence: list[Evidence] = field(default_factory=list)
     _reasons: dict[str, str] = field(default_factory=dict)
     _checks: Checks = field(init=False)
+    _crossings: int = 0
     _overloads: int = 0
     _aimed: int = 0
     _bounds: "tuple[int, dict[str, dict[str, Bounds]]]" = (0, {})
@@ -272,6 +273,7 @@ class Search:
     def _step(self, name: str, known: Mapping[str, Bounds]) -> Proposal:
         return (
             self._bracket(name)
+            or self._crossing(known)
             or self._again(known)
             or self._calm(known)
             or self._overload(known)
@@ -297,6 +299,19 @@ class Search:
         if below < min(failed) and not self.client_limited(below):
             return Proposal(below, "below what it answered when overloaded")
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
+
+    def _crossing(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """Between two answers that contradict each other, on a fresh start: what the running one has seen may be why.
+
+        Once the ends are confirmed the server that runs is a fresh one already.
+        """
+        found = next((each.crossing for each in known.values() if each.crossing), None)
+        if found is None or self._crossings >= self.settings.repeats:
+            return None
+        self._crossings += 1
+        fresh = 0 if self._checks.made else min(self.settings.trials, 1)
+        why = f"{found.strict} passed above where {found.loose} failed"
+        return Proposal(self._within(found.rate_per_s), why, fresh_start=fresh)
 
     def _again(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """A rate that another one contradicts, once more: it may have been cold, or unlucky."""
@@ -413,12 +428,20 @@ class Search:
             decided=decided,
             modelled=modelled,
             binding=min(known, key=lambda text: high_of(known[text])),
-            reason="" if decided else self._reasons.get(name, ""),
+            reason="" if decided else self._reasons.get(name) or _contradiction(known),
             starts_differ=any(each.starts_differ for each in ends),
         )
 
     def _within(self, rate_per_s: float) -> float:
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)
+
+
+def _contradiction(known: Mapping[str, Bounds]) -> str:
+    """Says which two answers contradict each other; empty where none do."""
+    found = next((each.crossing for each in known.values() if each.crossing), None)
+    if found is None:
+        return ""
+    return f"the answers for {found.strict} and {found.loose} contradict each other: the interval spans both"
 
 
 def _tried_least(evidence: Sequence[Evidence]) -> float:
