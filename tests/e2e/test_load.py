@@ -180,6 +180,23 @@ def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> 
     assert "throughput" not in done.out
 
 
+@pytest.mark.parametrize(
+    ("habit", "objective", "code", "line"),
+    [
+        (targets.healthy, "max < 1min", 0, "✓ max "),
+        (targets.healthy, "max < 1ns", 3, "✗ max "),
+        (targets.garbage, "errors < 1%", 3, "✗ errors < 1% was not shown to be met: the load is invalid"),
+    ],
+)
+def test_an_objective_decides_the_exit_code(
+    redline: Redline, habit: targets.Habit, objective: str, code: int, line: str
+) -> None:
+    with targets.target(habit) as url:
+        done = redline("load", url, *SHORT, "--objective", objective)
+    assert done.code == code, done.err
+    assert done.out.splitlines()[-1].startswith(line)
+
+
 def test_what_urls_may_hold_is_sent_encoded() -> None:
     endpoint, path = read_url("http://localhost/a b?q=caf\u00e9&x=%20")
     assert (endpoint.host, endpoint.port, path) == ("localhost", 80, "/a%20b?q=caf%C3%A9&x=%20")

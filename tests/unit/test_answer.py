@@ -11,6 +11,17 @@ from redline.report.sections.run import run_page, run_summary
 from tests.fakes import limits, reports, studies
 
 
+def test_objectives_met_and_missed_are_said_alike() -> None:
+    report = reports.healthy()
+    assert said(report)[-1] == (
+        "✗ p99 < 1.5 ms is not met by rust.hyper.PostBytes.saturate (1.68 ms), rust.axum.PostBytes.saturate (1.78 ms); "
+        "6 of 8 cells meet it"
+    )
+    met = [cell for cell in report.cells if all(one.met for one in cell.objectives)]
+    assert said(report.model_copy(update={"cells": tuple(met)}))[-1] == "✓ p99 < 1.5 ms is met by all 6 cells"
+    assert said(report.model_copy(update={"cells": tuple(met[:1])}))[-1] == "✓ p99 1.38 ms < 1.5 ms"
+
+
 def said(report: Report) -> list[str]:
     return lines_of(run_answer(report))
 
@@ -88,7 +99,7 @@ def test_without_comparisons_levels_and_ranks_are_said() -> None:
 def test_an_invalid_cell_has_no_level() -> None:
     (doubtful, *_) = [each for each in reports.doubtful().cells if not each.valid]
     alone = reports.doubtful().model_copy(update={"cells": (doubtful,), "comparisons": ()})
-    assert said(alone) == ["rust.axum has no valid result: Sent 14,210/s of 20,000/s (71%)."]
+    assert said(alone)[:1] == ["rust.axum has no valid result: Sent 14,210/s of 20,000/s (71%)."]
 
 
 def test_a_large_report_is_counted_and_its_largest_differences_are_said() -> None:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import LoadFlags, app
-from redline.cli.load_flags import read_load, read_picks, read_request, read_tls, read_url
+from redline.cli.load_flags import read_load, read_objectives, read_picks, read_request, read_tls, read_url
 from redline.errors import UsageError
 from redline.model import Closed, LoadStage, Open, Think, Tls
 
@@ -208,3 +208,23 @@ def test_an_entry_that_cannot_be_picked_is_refused(tmp_path: Path, monkeypatch: 
     (tmp_path / "ids.txt").write_text("1\na b\n")
     with pytest.raises(UsageError, match=r"`a b` of ids.txt cannot be part of a path"):
         read_picks(read_request("/{pick:ids.txt}", None, [], None, 200))
+
+
+def test_objectives_are_those_of_a_suite() -> None:
+    found = read_objectives(["p99 < 50ms, errors < 0.1%", "achieved > 99%"], read_load(flags(rate="2000")))
+    assert [one.text for one in found] == ["p99 < 50ms", "errors < 0.1%", "achieved > 99%"]
+    assert read_objectives([], read_load(flags())) == ()
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["p99 fast"], "--objective: `p99 fast` is not a condition"),
+        (["p99 < 1s", "p99 < 2s"], "--objective: `p99` has more than one condition"),
+        (["achieved > 99%"], "--objective: `achieved` is a share of a rate"),
+    ],
+)
+def test_wrong_objectives_are_refused(texts: list[str], says: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_objectives(texts, read_load(flags()))
+    assert str(error.value).startswith(says)

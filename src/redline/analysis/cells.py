@@ -121,11 +121,15 @@ def objective_results(
         return ()
     made = summed([trial.numbers.traffic.counts for trial in judged.trials if trial.numbers.traffic])
     reason = _lost(judged) or ("" if judged.valid else "the cell is invalid")
-    return tuple(
-        _result(objective, _actual(objective.metric, made, response), response, reason)
-        for objective in objectives
-        if objective.metric != "achieved" or not isinstance(cell.load.shape, Closed)
-    )
+    applying = [one for one in objectives if one.metric != "achieved" or not isinstance(cell.load.shape, Closed)]
+    return results_of(applying, made, response, reason)
+
+
+def results_of(
+    objectives: Iterable[Objective], made: Counts, response: Histogram, reason: str
+) -> tuple[ObjectiveResult, ...]:
+    """Each objective by what was counted and how long responses took; none is met where there is a `reason` not to."""
+    return tuple(_result(one, _actual(one.metric, made, response), response, reason) for one in objectives)
 
 
 def summed(parts: Sequence[Counts]) -> Counts:

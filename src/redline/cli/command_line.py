@@ -190,6 +190,7 @@ class LoadFlags(Flags):
     pace: str | None = _flag("--pace", "N", "Closed load: requests per second of each user.")
     stages: list[str] = _list("--stage", "TO:TIME", "Change to this many users, or this rate, over this time.")
     count: int | None = _flag("--count", "N", "Stop when this many requests were due.")
+    objective: list[str] = _list("--objective", "'p99 < 50ms, …'", "What has to be met; exit with 3 when missed.")
     requests_per_connection: int | None = _flag(
         "--requests-per-connection", "N", "Replace a connection after N requests."
     )

@@ -15,6 +15,7 @@ from redline.model import (
     Estimate,
     Finding,
     Frozen,
+    ObjectiveResult,
     OtherTime,
     Percentile,
     Plan,
@@ -84,6 +85,7 @@ class LoadResult(Frozen):
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
     engine: Engine
+    objectives: tuple[ObjectiveResult, ...] = Field(default=(), description="of `--objective`, met or missed")
     findings: tuple[Finding, ...]
 
 

@@ -11,10 +11,10 @@ from urllib.parse import SplitResult, quote, urlsplit
 from redline.cli.command_line import LimitFlags, LoadFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.errors import UsageError
-from redline.model import AttachedServer, Body, Load, Request, Scenario, Tls, Variant
+from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
 from redline.model.template import for_each_literal, picked
 from redline.ports import Endpoint
-from redline.suite import read_body, read_data, read_entries, read_times
+from redline.suite import parse_objectives, read_body, read_data, read_entries, read_times
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.scenario import (
     ExpectedSchema,
@@ -30,6 +30,17 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL_HINT = "write it like http://127.0.0.1:8080/path"
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 _METHOD = re.compile(r"[A-Z]+")
+
+
+def read_objectives(texts: list[str], load: Load) -> tuple[Objective, ...]:
+    """What a load has to meet. Raises UsageError, also for `achieved` where users wait and no rate is asked for."""
+    if not texts:
+        return ()
+    with naming("--objective"):
+        found = parse_objectives(", ".join(texts))
+    if isinstance(load.shape, Closed) and any(one.metric == "achieved" for one in found):
+        raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")
+    return found
 
 
 def read_load(flags: LoadFlags) -> Load:

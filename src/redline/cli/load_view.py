@@ -1,12 +1,13 @@
 """One load: its live line, its published result, and that as a section."""
 
-from redline.analysis import other_times, percentiles
+from redline.analysis import other_times, percentiles, results_of
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
-from redline.findings import judge, warm_up
-from redline.model import Cell, Counts, Estimate, Grade, Interval, Recording, Traffic
+from redline.findings import SERVERS_DOING, judge, warm_up
+from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording, Traffic
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
+from redline.report.sections.answer import objective_line
 from redline.report.sections.trials import trial_text
 from redline.stats import Trial
 from redline.suite.load_text import load_text
@@ -27,17 +28,18 @@ def live_line(cell: Cell, interval: Interval) -> str:
     )
 
 
-def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
+def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
     """The published view of one load. Raises DriveError when it ended by itself before anything was measured."""
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended != "interrupted"):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     findings = judge(cell, recording)
+    valid = traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings)
     return LoadResult(
         url=url,
         load=load_text(cell.load),
         seed=recording.seed,
-        valid=traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings),
+        valid=valid,
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         throughput=_single(traffic.rate_per_s, "1/s"),
@@ -52,8 +54,15 @@ def load_result(url: str, cell: Cell, recording: Recording) -> LoadResult:
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         engine=traffic.engine,
+        objectives=results_of(objectives, traffic.counts, traffic.response, "" if valid else "the load is invalid"),
         findings=findings,
     )
+
+
+def by_the_server(result: LoadResult) -> bool:
+    """Whether the load is invalid by the server's doing alone, which then met no objective."""
+    grave = [one.kind for one in result.findings if one.grade is Grade.INVALID]
+    return bool(grave) and all(kind in SERVERS_DOING for kind in grave)
 
 
 def _cpu_per_request(traffic: Traffic) -> Estimate | None:
@@ -79,6 +88,7 @@ def load_section(result: LoadResult) -> Section:
         _percentiles(result) if result.valid else None,
         Prose.of((*lines, warm)),
         Items(tuple(findings)),
+        Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
 

@@ -4,16 +4,30 @@ All functions are pure. The exact values stand in the JSON and CSV forms of a re
 """
 
 import math
+import re
 from datetime import UTC, datetime
 
-from redline.model import AgreedTls, Comparison, Estimate, Grade, Metric, OtherTime, TooFew, Verdict
+from redline.model import (
+    AgreedTls,
+    Comparison,
+    Estimate,
+    Grade,
+    Metric,
+    Objective,
+    ObjectiveResult,
+    OtherTime,
+    TooFew,
+    Verdict,
+)
 from redline.quantities import amount, duration, integer, percent, rate, ratio, scale_of, size
 
 __all__ = [
     "GRADE_MARKS",
     "MARKS",
+    "actual",
     "agreed",
     "amount",
+    "bound",
     "chances",
     "change",
     "change_bounds",
@@ -144,6 +158,18 @@ def held_back(comparison: Comparison) -> str:
 
 def _chance(p: float) -> str:
     return "<0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def actual(result: ObjectiveResult) -> str:
+    """What an objective is held against: `435 µs`, `0.1%`, or `no number`."""
+    if result.actual is None:
+        return "no number"
+    return percent(result.actual) if result.objective.metric in ("errors", "achieved") else duration(result.actual)
+
+
+def bound(objective: Objective) -> str:
+    """What an objective asks of its metric: `< 50 ms`."""
+    return re.sub(r"(?<=\d)(?=[a-zµ])", " ", objective.text.removeprefix(objective.metric).strip())
 
 
 def too_few(missing: TooFew) -> str:

@@ -11,8 +11,8 @@ from rich.text import Text
 from redline.cli import exits
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import read_flag, read_warm_up_flag, read_workers
-from redline.cli.load_flags import read_load, read_target
-from redline.cli.load_view import live_line, load_result, load_section
+from redline.cli.load_flags import read_load, read_objectives, read_target
+from redline.cli.load_view import by_the_server, live_line, load_result, load_section
 from redline.cli.show import OneLine, show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, EngineMode, PlannedTrial, Recording
@@ -38,16 +38,19 @@ def execute(flags: LoadFlags) -> None:
         raise UsageError(
             "--warmup auto wants a load that does not change by design", hint="give a time, such as --warmup 10s"
         )
+    objectives = read_objectives(flags.objective, cell.load)
     workers = read_workers(flags.threads, cell.load.connections)
     seed = read_flag("--seed", flags.seed, "seed")
     recording = _record(cell, workers, seed, Console(stderr=True))
-    result = load_result(flags.url, cell, recording)
+    result = load_result(flags.url, cell, recording, objectives)
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         show([load_section(result)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
+    if any(not one.met for one in result.objectives) and (result.valid or by_the_server(result)):
+        raise typer.Exit(exits.MISSED)
     if not result.valid:
         raise typer.Exit(exits.COULD_NOT_RUN)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from redline.model import CellReport, Comparison, Metric, Ranking, Report, Verdict
+from redline.model import CellReport, Comparison, Metric, ObjectiveResult, Ranking, Report, Verdict
 from redline.model.limits import LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
@@ -13,6 +13,8 @@ from redline.report.sections.views import comparisons_by_cell, groups, invalid_r
 TITLE = "The answer, in words"
 _MOST = 12
 """So many sentences are read. A larger report has those of the largest differences, and counts of its verdicts."""
+_NAMED = 6
+"""So many cells that miss an objective are named."""
 
 _SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99)
 _WORDS = {
@@ -27,7 +29,38 @@ _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 def run_answer(report: Report) -> Section:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
-    return Section(TITLE, (Prose(tuple(said), listed=True),), anchor="answer")
+    return Section(TITLE, (Prose((*said, *_objectives(report)), listed=True),), anchor="answer")
+
+
+def objective_line(result: ObjectiveResult) -> Line:
+    """`✓ p99 435 µs < 50 ms`, `✗ p99 78.0 ms, not < 50 ms`, or why it could not be shown."""
+    metric, bound = result.objective.metric, fmt.bound(result.objective)
+    if result.met:
+        return line(("✓ ", "met"), f"{metric} {fmt.actual(result)} {bound}")
+    if result.reason:
+        return line(("✗ ", "missed"), f"{metric} {bound} was not shown to be met: {result.reason}")
+    return line(("✗ ", "missed"), f"{metric} {fmt.actual(result)}, not {bound}")
+
+
+def _objectives(report: Report) -> Iterator[Line]:
+    """Each objective with the cells that miss it, and how many meet it; of one cell what it came to."""
+    found: dict[str, list[tuple[str, ObjectiveResult]]] = {}
+    for cell in report.cells:
+        for result in cell.objectives:
+            found.setdefault(result.objective.text, []).append((cell.slug, result))
+    for results in found.values():
+        first = results[0][1]
+        if len(results) == 1:
+            yield objective_line(first)
+            continue
+        text = f"{first.objective.metric} {fmt.bound(first.objective)}"
+        missed = [f"{slug} ({one.reason or fmt.actual(one)})" for slug, one in results if not one.met]
+        if not missed:
+            yield line(("✓ ", "met"), f"{text} is met by all {len(results)} cells")
+            continue
+        more = f" and {len(missed) - _NAMED:,} more" if len(missed) > _NAMED else ""
+        met = f"; {len(results) - len(missed):,} of {len(results):,} cells meet it"
+        yield line(("✗ ", "missed"), f"{text} is not met by {', '.join(missed[:_NAMED])}{more}{met}")
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from redline.model import CellReport, Grade, Metric, ObjectiveResult, Report
+from redline.model import CellReport, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -100,14 +100,7 @@ def _objectives(cells: _Cells) -> Iterator[tuple[TableCell, ...]]:
                 met = line(("✓ met", "met") if result.met else ("✗ missed", "missed"), reason)
             else:
                 met = line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid", Grade.INVALID))
-            yield name, result.objective.text, _actual(result) if cell.valid else "no number", TextCell((met,))
-
-
-def _actual(result: ObjectiveResult) -> str:
-    if result.actual is None:
-        return "no number"
-    is_share = result.objective.metric in ("errors", "achieved")
-    return fmt.percent(result.actual) if is_share else fmt.duration(result.actual)
+            yield name, result.objective.text, fmt.actual(result) if cell.valid else "no number", TextCell((met,))
 
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:

@@ -76,7 +76,6 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from _results(report)
     yield from layer_sections(report, percent=False)
     yield from cost_summary(report)
-    yield from _missed(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
     yield run_answer(report)
@@ -307,20 +306,6 @@ def caveat_texts(report: Report) -> Iterator[str]:
     """What to know of some comparisons, after the metrics that it is about."""
     for caveat, metrics in caveats(report).items():
         yield f"{', '.join(map(fmt.label, metrics))}: {caveat}"
-
-
-def _missed(report: Report) -> Iterator[Section]:
-    missed: dict[str, list[str]] = {}
-    for cell in report.cells:
-        for result in cell.objectives:
-            if not result.met:
-                reason = f" ({result.reason})" if result.reason else ""
-                missed.setdefault(result.objective.text, []).append(cell.slug + reason)
-    items = (
-        Item(line((f"✗ {text}", Grade.INVALID)), (line((", ".join(slugs), "dim")),)) for text, slugs in missed.items()
-    )
-    if missed:
-        yield Section("Objectives missed", (Items(tuple(items)),))
 
 
 def _findings(report: Report, *, page: bool = False) -> Iterator[Section]:
