@@ -35,8 +35,10 @@ def estimate(value: float, relative: float, unit: str, n: int = TRIALS) -> Estim
     return Estimate(value=value, low=low, high=high, unit=unit, n=n, method="bootstrap of the mean, BCa")
 
 
-def comparison(metric: Metric, cell_id: str, baseline_id: str, ratio: float, relative: float) -> Comparison:
-    """The verdict that the interval allows, at a threshold of 2%."""
+def comparison(
+    metric: Metric, cell_id: str, baseline_id: str, ratio: float, relative: float, *, primary: bool = True
+) -> Comparison:
+    """The verdict that the interval allows, at a threshold of 2%; none for a metric that is not primary."""
     low, high = ratio * (1 - relative), ratio * (1 + relative)
     if low >= 1 / 1.02 and high <= 1.02:
         verdict = Verdict.EQUIVALENT
@@ -46,7 +48,13 @@ def comparison(metric: Metric, cell_id: str, baseline_id: str, ratio: float, rel
         verdict = Verdict.FASTER if (low > 1) == metric.higher_is_better else Verdict.SLOWER
     found = Estimate(value=ratio, low=low, high=high, unit="ratio", n=TRIALS, method="bootstrap of the log ratio")
     return Comparison(
-        metric=metric, cell_id=cell_id, baseline_id=baseline_id, ratio=found, verdict=verdict, threshold=0.02
+        metric=metric,
+        cell_id=cell_id,
+        baseline_id=baseline_id,
+        ratio=found,
+        verdict=verdict if primary else None,
+        threshold=0.02,
+        primary=primary,
     )
 
 

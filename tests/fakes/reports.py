@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from redline.analysis.compare import SCHEDULED
 from redline.findings import REASSURING
 from redline.model import (
     CellReport,
@@ -67,19 +68,27 @@ def _compared(cells: list[CellReport]) -> tuple[Comparison, ...]:
         Metric.CPU_PER_REQUEST: (1.041, 0.012),
     }
     steady = {
-        Metric.THROUGHPUT: (1.0004, 0.002),
         Metric.P50: (1.01, 0.007),
         Metric.P99: (0.91, 0.05),
         Metric.P999: (0.87, 0.09),
-        Metric.CPU_PER_REQUEST: (1.011, 0.014),
     }
     found = []
     for subject in cells:
         if subject.is_baseline or subject.role == "ceiling":
             continue
         baseline = next(c for c in cells if c.is_baseline and (c.scenario, c.load) == (subject.scenario, subject.load))
-        ratios = planted if subject.load == "saturate" else steady
-        found += [comparison(metric, subject.cell_id, baseline.cell_id, *numbers) for metric, numbers in ratios.items()]
+        closed = subject.load == "saturate"
+        steady[Metric.CPU_PER_REQUEST] = (1.004, 0.01) if subject.scenario == "SimpleGet" else (1.011, 0.014)
+        judged = (Metric.THROUGHPUT if closed else Metric.P99, Metric.CPU_PER_REQUEST)
+        ids = subject.cell_id, baseline.cell_id
+        found += [
+            comparison(metric, *ids, *numbers, primary=metric in judged)
+            for metric, numbers in (planted if closed else steady).items()
+        ]
+        if not closed:
+            none = {"ratio": None, "refused": SCHEDULED}
+            throughput = comparison(Metric.THROUGHPUT, *ids, 1.0, 0.002, primary=False)
+            found.append(throughput.model_copy(update=none))
     return tuple(found)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis import build_report, compare_runs
+from redline.analysis.compare import SCHEDULED
 from redline.model import (
     COMPARED,
     Failure,
@@ -20,7 +21,7 @@ from tests.fakes.report_cells import cell_of
 SLOWER = replace(GOOD, rate_per_s=16_000.0, response_ns=260_000.0)
 
 
-SLOWER_BUT_FOR_MEMORY = dict.fromkeys(COMPARED, Verdict.SLOWER) | {Metric.MEMORY: Verdict.EQUIVALENT}
+SLOWER_WHERE_JUDGED = dict.fromkeys(COMPARED) | dict.fromkeys(SATURATE.primary_metrics, Verdict.SLOWER)
 
 
 def verdicts(report: Report, slug: str) -> dict[Metric, Verdict | None]:
@@ -47,26 +48,44 @@ def test_each_subject_is_compared_with_the_baseline_in_its_own_scenario_and_load
         assert (cell.scenario, cell.load) == (baseline.scenario, baseline.load)
         assert baseline.is_baseline
         assert not cell.is_baseline
+        if made.metric is Metric.THROUGHPUT and made.cell_id.startswith("rust.axum") and cell.load == "steady":
+            assert made.refused == SCHEDULED
+            continue
         assert made.ratio is not None
         assert made.ratio.value == pytest.approx(
             cell.estimates[made.metric].value / baseline.estimates[made.metric].value
         )
     closed = verdicts(report, "rust.axum.SimpleGet.saturate")
-    assert closed == SLOWER_BUT_FOR_MEMORY
-    assert verdicts(report, "rust.axum.SimpleGet.steady") == {
-        Metric.THROUGHPUT: Verdict.EQUIVALENT,
-        Metric.P50: Verdict.SLOWER,
-        Metric.P90: Verdict.SLOWER,
+    assert closed == SLOWER_WHERE_JUDGED
+    assert verdicts(report, "rust.axum.SimpleGet.steady") == dict.fromkeys(COMPARED) | {
         Metric.P99: Verdict.SLOWER,
-        Metric.P999: Verdict.SLOWER,
         Metric.CPU_PER_REQUEST: Verdict.EQUIVALENT,
-        Metric.MEMORY: Verdict.EQUIVALENT,
     }
+
+
+def test_one_metric_of_each_load_and_cpu_per_request_are_judged_and_one_family(report: Report) -> None:
+    judged = [made for made in report.comparisons if made.p is not None]
+    assert len(judged) == 2 * 2 * 2
+    assert {made.family for made in judged} == {len(judged)}
+    assert judged == [made for made in report.comparisons if made.primary]
+    described = [made for made in report.comparisons if not made.primary]
+    assert {(made.verdict, made.p_adjusted, made.p_equivalent) for made in described} == {(None, None, None)}
+    assert {made.refused for made in described if made.ratio is None} == {SCHEDULED}
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3])
+def test_fewer_than_three_trials_have_a_ratio_and_no_verdict(trials: int) -> None:
+    run = simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, loads=(SATURATE,), trials=trials)
+    for comparisons in (build_report(run).comparisons, compare_runs(run, run).comparisons):
+        made = next(one for one in comparisons if one.metric is Metric.THROUGHPUT)
+        assert made.primary
+        assert made.ratio is not None
+        assert (made.verdict is None, made.p is None) == (trials < 3, trials < 3)
 
 
 def test_drift_over_the_run_is_cancelled_by_pairing() -> None:
     drifted = simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, loads=(SATURATE,), drift=0.6, trial_effect=0.002)
-    assert verdicts(build_report(drifted), "rust.axum.SimpleGet.saturate") == SLOWER_BUT_FOR_MEMORY
+    assert verdicts(build_report(drifted), "rust.axum.SimpleGet.saturate") == SLOWER_WHERE_JUDGED
 
 
 def test_a_comparison_with_an_invalid_baseline_is_refused() -> None:
@@ -89,7 +108,7 @@ def test_two_runs_are_compared_cell_by_cell() -> None:
     )
     compared = compare_runs(base, other)
     hyper = {c.metric: c.verdict for c in compared.comparisons if c.cell_id.startswith("rust.hyper")}
-    assert hyper == SLOWER_BUT_FOR_MEMORY
+    assert hyper == SLOWER_WHERE_JUDGED
     assert {c.cell_id for c in compared.comparisons} == {c.baseline_id for c in compared.comparisons}
     assert "only in B: rust.axum.SimpleGet.saturate" in compared.unmatched
     assert any("rust.hyper.SimpleGet.steady" in line for line in compared.unmatched)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.compare import CAVEAT
+from redline.analysis.compare import CAVEAT, SCHEDULED
 from redline.model import Closed, Comparison, Load, Metric, Run, Think, Verdict
 from redline.stats import QUANTILE_OF
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -32,12 +32,15 @@ def test_a_server_that_does_not_keep_up_is_not_compared_in_latency(hyper: Behavi
             assert (comparison.ratio, comparison.verdict, comparison.p) == (None, None, None)
         else:
             assert comparison.refused == ""
-            assert comparison.verdict is not None
+            assert (comparison.verdict is not None) == comparison.primary
+    judged = {metric for metric, comparison in made.items() if comparison.verdict}
+    assert judged == {Metric.THROUGHPUT, Metric.CPU_PER_REQUEST}, "the lower throughput is the finding"
+    assert made[Metric.P99].primary, "so that it does not pass a gate"
 
 
 def test_what_is_within_a_percent_is_compared() -> None:
     made = found(run_of(replace(GOOD, achieved=0.995), STEADY))
-    assert {comparison.refused for comparison in made.values()} == {""}
+    assert {metric: one.refused for metric, one in made.items() if one.refused} == {Metric.THROUGHPUT: SCHEDULED}
     assert {comparison.caveat for comparison in made.values()} == {""}
 
 
@@ -53,7 +56,8 @@ def test_where_users_wait_the_ratio_of_latencies_is_told_to_follow_from_the_rate
     for metric, comparison in slower.items():
         assert comparison.refused == ""
         assert comparison.caveat == (CAVEAT if metric in QUANTILE_OF else "")
-    assert slower[Metric.P99].verdict is Verdict.SLOWER
+    assert slower[load.primary_metric].verdict is Verdict.SLOWER
+    assert slower[Metric.P50].verdict is None
     rates = alike[Metric.THROUGHPUT].ratio
     assert rates is not None
     assert (alike[Metric.P50].caveat == "") == (abs(rates.value - 1) < 0.01)

@@ -11,20 +11,21 @@ from redline.cli import exits
 from redline.cli.commands.compare import gate
 from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
-from redline.model import COMPARED, SHOWN, Comparison, Metric, Run, Skipped, Suite, Verdict
+from redline.model import COMPARED, Comparison, Metric, Run, Skipped, Suite, Verdict
 from redline.storage.runs import RunStore, stored_json
 from tests.fakes import report_cells
-from tests.fakes.recordings import SATURATE, simulated_run
+from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
 TOO_FEW = "500 requests are too few for it"
 
 
 def result(*unlike: Comparison) -> CompareResult:
-    """One cell, equivalent in every metric but these."""
-    ratios = dict.fromkeys(COMPARED, 1.0)
+    """One cell of a closed load, equivalent where it is judged, but in these metrics."""
     found = {
-        metric: report_cells.comparison(metric, "b-00000001", "a-00000000", ratio, 0.001)
-        for metric, ratio in ratios.items()
+        metric: report_cells.comparison(
+            metric, "b-00000001", "a-00000000", 1.0, 0.001, primary=metric in SATURATE.primary_metrics
+        )
+        for metric in COMPARED
     }
     found |= {comparison.metric: comparison for comparison in unlike}
     return CompareResult(
@@ -44,23 +45,19 @@ def test_equivalent_everywhere_passes() -> None:
     gate(result(), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
 
 
-@pytest.mark.parametrize("metric", [*SHOWN, Metric.P999])
+@pytest.mark.parametrize("metric", [*SATURATE.primary_metrics, *STEADY.primary_metrics])
 def test_slower_fails(metric: Metric) -> None:
     with pytest.raises(typer.Exit) as left:
         gate(result(said(metric, Verdict.SLOWER)), {Verdict.SLOWER})
     assert left.value.exit_code == exits.MISSED
 
 
-@pytest.mark.parametrize("metric", [Metric.P90, Metric.MEMORY])
-def test_memory_and_p90_are_told_and_fail_nothing(metric: Metric) -> None:
-    for verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE, None):
-        gate(result(said(metric, verdict)), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
-
-
-def test_a_far_tail_with_too_few_requests_is_no_failure() -> None:
-    gate(result(said(Metric.P999, None)), {Verdict.SLOWER})
-    gate(result(said(Metric.P999, None)), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
-    gate(result(said(Metric.P999, Verdict.INCONCLUSIVE)), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
+@pytest.mark.parametrize("ratio", [1.0, 2.0, None])
+def test_what_is_described_fails_nothing(ratio: float | None) -> None:
+    found = report_cells.comparison(Metric.P999, "b-00000001", "a-00000000", ratio or 1.0, 0.001, primary=False)
+    if ratio is None:
+        found = found.model_copy(update={"ratio": None, "refused": TOO_FEW})
+    gate(result(found), {Verdict.SLOWER, Verdict.INCONCLUSIVE})
 
 
 def test_what_else_is_refused_or_inconclusive_does_not_pass() -> None:
@@ -75,12 +72,13 @@ def test_nothing_to_compare_is_no_pass() -> None:
         gate(result().model_copy(update={"comparisons": ()}), {Verdict.SLOWER})
 
 
-def test_one_trial_which_no_verdict_can_come_of_is_no_pass() -> None:
+@pytest.mark.parametrize("trials", [1, 2])
+def test_trials_that_are_too_few_for_a_verdict_are_no_pass(trials: int) -> None:
     one = said(Metric.THROUGHPUT, Verdict.INCONCLUSIVE)
     assert one.ratio is not None
-    ratio = one.ratio.model_copy(update={"low": None, "high": None, "n": 1, "method": "too few trials for an interval"})
-    with pytest.raises(RedlineError, match="b: too few trials for an interval"):
-        gate(result(one.model_copy(update={"ratio": ratio})), {Verdict.SLOWER})
+    few = one.model_copy(update={"ratio": one.ratio.model_copy(update={"n": trials}), "verdict": None})
+    with pytest.raises(RedlineError, match=f"b: {trials} of the 3 trials that a verdict needs"):
+        gate(result(few), {Verdict.SLOWER})
 
 
 def lacking(server: str, reason: str, cause: Literal["suite", "machine"] | None = "machine", **suite: object) -> Run:

@@ -58,7 +58,8 @@ def test_a_cell_is_valid_when_half_of_its_trials_and_two_are_usable(made: int, u
 
 
 @pytest.mark.parametrize(
-    ("used", "grade"), [(0, Grade.INVALID), (1, Grade.WARN), (2, Grade.NOTE), (4, Grade.NOTE), (5, None), (9, None)]
+    ("used", "grade"),
+    [(0, Grade.INVALID), (1, Grade.WARN), (2, Grade.WARN), (3, Grade.NOTE), (4, Grade.NOTE), (5, None), (9, None)],
 )
 def test_few_trials_are_told(used: int, grade: Grade | None) -> None:
     found = doubts_about(CLOSED, trials(*[GOOD] * used), planned=9)

@@ -154,7 +154,7 @@ def test_a_column_is_named_by_what_tells_it_from_the_others() -> None:
 
 
 def test_refusals_are_told_once_with_their_places() -> None:
-    (one,) = refusals(cost_boards(reports.doubtful())[0])
+    (one,) = refusals(cost_boards(reports.doubtful())[1])
     assert one == (
         1,
         "this cell is invalid",
@@ -176,15 +176,15 @@ def test_what_only_a_board_shows_is_more_than_the_results() -> None:
     assert worth_showing(cost_boards(report.model_copy(update={"comparisons": (tail,)})))
 
 
-def test_there_is_no_board_of_refusals_alone_of_the_far_tail() -> None:
-    def refused(metric: Metric) -> list[Metric]:
-        told = {"ratio": None, "verdict": None, "refused": f"500 requests are too few for {metric}"}
+def test_there_is_no_board_of_refusals_alone_where_no_verdict_is_asked_for() -> None:
+    def refused(metric: Metric, *, judged: bool) -> list[Metric]:
+        told = {"ratio": None, "verdict": None, "refused": f"500 requests are too few for {metric}", "primary": judged}
         report = studies.small()
         changed = tuple(c.model_copy(update=told) if c.metric is metric else c for c in report.comparisons)
         return [board.metric for board in cost_boards(report.model_copy(update={"comparisons": changed}))]
 
-    assert refused(Metric.P999) == [metric for metric in COMPARED if metric is not Metric.P999]
-    assert refused(Metric.P99) == list(COMPARED)
+    assert refused(Metric.P999, judged=False) == [metric for metric in COMPARED if metric is not Metric.P999]
+    assert refused(Metric.P99, judged=True) == list(COMPARED)
 
 
 def test_each_baseline_stands_before_what_is_compared_with_it() -> None:

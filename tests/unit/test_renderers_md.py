@@ -67,7 +67,7 @@ def test_costs_effects_and_rankings_are_tables() -> None:
 
 
 def test_a_refused_comparison_says_why() -> None:
-    assert "- \\[1\\] refused: this cell is invalid" in RENDERERS["md"].render(reports.doubtful()).decode()
+    assert "- \\[2\\] refused: this cell is invalid" in RENDERERS["md"].render(reports.doubtful()).decode()
     report = studies.small()
     bad = report.comparisons[0].model_copy(update={"ratio": None, "verdict": None, "refused": "the *cell* is invalid"})
     text = RENDERERS["md"].render(report.model_copy(update={"comparisons": (bad, *report.comparisons[1:])})).decode()

@@ -22,11 +22,15 @@ from redline.stats import (
 
 Pairing = Literal["by round", "none"]
 
+FEWEST_TRIALS = 3
+"""Of each side, for a verdict. Two differ by luck: their interval has one degree of freedom."""
+
 RATE_TOLERANCE = 0.01
 """Answers may differ from what was due by this share, and one rate from another."""
 _FEWEST = 10
 """And by so many requests: at the ends of a short window some are always in flight."""
 
+SCHEDULED = "the schedule sets the throughput, and both kept up with it"
 CAVEAT = (
     "Users of a closed load wait for their answers, so response times follow from the throughput (Little's law), which "
     "differs: this is no second result. An open load puts the same load on both."
@@ -63,7 +67,7 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
 def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[Comparison, ...]:
     """Each subject against its own baseline in the same scenario and load, in every compared metric.
 
-    All of one metric are a family: no more than 5% of reports of equal servers call any of them different.
+    The primary ones are a family: no more than 5% of reports of equal servers call any of them different.
     """
     by = subjects_by_name(judged)
     found = []
@@ -102,22 +106,26 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
     refused = _refused(cell, baseline) or _too_little(metric, ours, theirs)
     refused = refused or refused_for_rate(load, metric, ours, theirs)
     found = None
+    # The throughput counts where one side did not keep up with the schedule: their response times then do not compare.
+    primary = metric in load.primary_metrics or (metric is Metric.THROUGHPUT and not refused and not _waits(load))
     if not refused:
         contrast = paired if pairing == "by round" else unpaired
         found = contrast(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
         refused = "" if found else f"{metric} is zero on one side"
+    judged = found if found and primary and found.ratio.n >= FEWEST_TRIALS else None
     return Comparison(
         metric=metric,
         cell_id=cell.id,
         baseline_id=baseline.id,
         ratio=found.ratio if found else None,
-        verdict=verdict(found.ratio, metric, threshold) if found else None,
+        verdict=verdict(judged.ratio, metric, threshold) if judged else None,
         threshold=threshold,
+        primary=primary,
         refused=refused,
         caveat=caveat_of_rate(load, metric, ours, theirs) if found else "",
         rounds=_rounds(cell, baseline, len(ours)) if found and pairing == "by round" else None,
-        p=found.p if found else None,
-        p_equivalent=found.p_equivalent(threshold) if found else None,
+        p=judged.p if judged else None,
+        p_equivalent=judged.p_equivalent(threshold) if judged else None,
     )
 
 
@@ -163,19 +171,16 @@ def _too_little(metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[T
 
 
 def holm_verdicts(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons with adjusted p-values and the verdicts that these allow; each metric is a family of its own.
+    """The comparisons with adjusted p-values and the verdicts that these allow; all of them are one family.
 
-    What has no p-value, being refused or resting on one trial, takes no part.
+    What has no p-value takes no part: a refused comparison, one that is only described, one of too few trials.
     """
-    families: dict[Metric, list[int]] = {}
-    for place, comparison in enumerate(comparisons):
-        if comparison.p is not None:
-            families.setdefault(comparison.metric, []).append(place)
-    made = list(comparisons)
-    for places in families.values():
-        for place, p in zip(places, holm_adjust([comparisons[place].p or 0.0 for place in places]), strict=True):
-            made[place] = _adjusted(comparisons[place], p, len(places))
-    return tuple(made)
+    ps = [comparison.p for comparison in comparisons if comparison.p is not None]
+    adjusted = iter(holm_adjust(ps))
+    return tuple(
+        comparison if comparison.p is None else _adjusted(comparison, next(adjusted), len(ps))
+        for comparison in comparisons
+    )
 
 
 def _adjusted(comparison: Comparison, p: float, family: int) -> Comparison:
@@ -186,13 +191,20 @@ def _adjusted(comparison: Comparison, p: float, family: int) -> Comparison:
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
-    """Why the response times of two cells may not be compared; empty when they may, and for other metrics.
+    """Why the rate forbids to compare two cells in this metric; empty when it does not.
 
-    Where a schedule sets the load, a server that does not keep up is measured at another rate, and its response times
-    show how long the trial was.
+    Where a schedule sets the load, two servers that keep up have its throughput. One that does not is measured at
+    another rate, and its response times show how long the trial was.
     """
-    if metric not in QUANTILE_OF or _waits(load):
+    if _waits(load):
         return ""
+    if metric is Metric.THROUGHPUT:
+        return "" if _behind(ours, theirs) else SCHEDULED
+    return _behind(ours, theirs) if metric in QUANTILE_OF else ""
+
+
+def _behind(ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
+    """Which of two cells did not answer what was due; empty when both did."""
     for name, side in (("the cell", ours), ("the baseline", theirs)):
         due, completed = _totals(side)
         if due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST):

@@ -114,12 +114,11 @@ def overlooked(history: History) -> tuple[LeftOut, ...]:
 
 
 def _sight(one: JudgedCell) -> Sight:
-    metrics = (one.cell.load.primary_metric, Metric.CPU_PER_REQUEST)
     return Sight(
         slug=one.cell.slug,
         role=one.cell.role,
         build=server_facts(one, "build"),
-        levels={metric: _level_of(one, metric) for metric in metrics},
+        levels={metric: _level_of(one, metric) for metric in one.cell.load.primary_metrics},
     )
 
 

@@ -103,7 +103,7 @@ def _bimodal(cell: Cell, series: _Series) -> tuple[Finding, ...]:
 
 def _too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Finding, ...]:
     trials = "trial is" if len(used) == 1 else "trials are"
-    lacks = {0: "there is nothing to report", 1: "there is no interval and nothing can be compared"}
+    lacks = {0: "there is nothing to report", 1: "there is no interval and no verdict", 2: "there is no verdict"}
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )

@@ -398,7 +398,7 @@ _TABLE = (
     Rule(
         FindingKind.TOO_FEW_TRIALS,
         note=0.0,
-        warn=3.0,
+        warn=2.0,
         invalid=4.0,
         reason="An interval over n trials has n - 1 degrees of freedom: with 4 it is 1.4 times as wide as with many, "
         "with 1 it is 6.5 times as wide, with a single trial there is none.",

@@ -44,7 +44,8 @@ COMPARED = (
     Metric.CPU_PER_REQUEST,
     Metric.MEMORY,
 )
-"""The metrics that are compared. p99.9 only if there are enough requests, which short trials seldom have."""
+"""The metrics that are compared. p99.9 only if there are enough requests, which short trials seldom have. Verdicts are
+given in the primary metrics of the load alone."""
 
 
 class Estimate(Frozen):
@@ -78,7 +79,8 @@ class Verdict(StrEnum):
 class Comparison(Frozen):
     """A cell against its baseline in one metric.
 
-    `ratio` is cell over baseline. `verdict` is None if the two may not be compared; `refused` then says why.
+    `ratio` is cell over baseline; None if the two may not be compared, and `refused` then says why. A ratio without a
+    `verdict` is described, not judged: its metric is not primary, or there are fewer than three trials.
     `caveat` is what to know before you interpret the ratio.
     """
 
@@ -88,6 +90,7 @@ class Comparison(Frozen):
     ratio: Estimate | None
     verdict: Verdict | None
     threshold: float
+    primary: bool = Field(default=False, description="whether a verdict is asked of this metric under this load")
     refused: str = ""
     caveat: str = omitted_if_default("")
     rounds: int | None = omitted_if_default(
@@ -101,6 +104,11 @@ class Comparison(Frozen):
     p_equivalent: float | None = omitted_if_default(
         None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
     )
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a ratio, or a reason worth reading why a verdict that is asked for is not there."""
+        return self.primary or self.ratio is not None
 
     @property
     def held_back(self) -> bool:

@@ -178,6 +178,11 @@ class Load(Frozen):
         return Metric.THROUGHPUT if self.saturates else Metric.P99
 
     @property
+    def primary_metrics(self) -> tuple[Metric, Metric]:
+        """Those in which comparisons have verdicts: the primary metric, and CPU per request."""
+        return self.primary_metric, Metric.CPU_PER_REQUEST
+
+    @property
     def changes(self) -> bool:
         """Whether the load changes during the measurement by design."""
         return bool(self.shape.stages) or (isinstance(self.shape, Open) and self.shape.arrivals == "replayed")

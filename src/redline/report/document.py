@@ -97,7 +97,8 @@ class InvalidCell:
 class ChangeCell:
     """A cell of a table with a change, or why there is none: `note` is the number of the table's reason.
 
-    `brief` is the text without decimals that say little at a glance, and `size` the absolute relative change.
+    A change that is only described has no verdict. `brief` is the text without decimals that say little at a glance,
+    and `size` the absolute relative change.
     """
 
     text: str = ""
@@ -113,7 +114,7 @@ class ChangeCell:
         if comparison is None:
             return cls("not run")
         ratio = comparison.ratio
-        if ratio is None or comparison.verdict is None:
+        if ratio is None:
             return cls(note=note)
         brief, size = fmt.change(ratio, whole_from=0.1), abs(ratio.value - 1)
         return cls(fmt.change(ratio), fmt.change_bounds(ratio), comparison.verdict, brief=brief, size=size)

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from redline.analysis import build_report, compare_runs
-from redline.analysis.compare import not_run
+from redline.analysis.compare import FEWEST_TRIALS, not_run
 from redline.analysis.environments import grave
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
@@ -13,7 +13,7 @@ from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
 from redline.cli.show import show
 from redline.errors import RedlineError, UsageError
-from redline.model import SHOWN, Comparison, Finding, Grade, Metric, Report, Run, Verdict
+from redline.model import Comparison, Finding, Grade, Report, Run, Verdict
 from redline.report.sections.comparison import comparison_sections
 
 
@@ -43,19 +43,15 @@ def _warn(result: CompareResult) -> None:
 def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
     """Exit with 3 for an unwanted verdict, and with 1 where there is none: what was not compared has not passed.
 
-    A p99.9 fails by being slower alone. Most runs have too few requests to say more of it, and what else may forbid
-    a comparison forbids it in every metric. A p90 stands between two that fail, and memory is no speed: each metric
-    more is one more chance of a false alarm, so these are shown and fail nothing.
+    Only primary comparisons have verdicts; what is described fails nothing.
     """
-    shown = [comparison for comparison in result.comparisons if comparison.metric in SHOWN]
-    far_tail = [comparison for comparison in result.comparisons if comparison.metric is Metric.P999]
-    slower = {Verdict.SLOWER} & unwanted
-    if any(c.verdict in unwanted for c in shown) or any(c.verdict in slower for c in far_tail):
+    primary = [comparison for comparison in result.comparisons if comparison.primary]
+    if any(comparison.verdict in unwanted for comparison in primary):
         raise typer.Exit(exits.MISSED)
-    if not shown:
+    if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in shown if (reason := _why_none(c))})
+    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in primary if (reason := _why_none(c))})
     if refused or result.unmatched:
         missing = "; ".join((*refused, *result.unmatched))
         raise RedlineError(
@@ -66,7 +62,11 @@ def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
 def _why_none(comparison: Comparison) -> str:
     """Why there can be no verdict, however large the difference; empty where there can."""
     ratio = comparison.ratio
-    return ratio.method if ratio is not None and ratio.low is None else comparison.refused
+    if ratio is None:
+        return comparison.refused
+    if ratio.n < FEWEST_TRIALS:
+        return f"{ratio.n} of the {FEWEST_TRIALS} trials that a verdict needs"
+    return ratio.method if ratio.low is None else ""
 
 
 def _within(run: Run) -> CompareResult:

@@ -106,9 +106,11 @@ def _score(score: ScoreCell) -> str:
     text = fmt.with_spread(estimate)
     if comparison is None:
         return text
-    if comparison.ratio is None or comparison.verdict is None:
+    if comparison.ratio is None:
         return f"{text}<br>not compared: {safe(comparison.refused)}"
     bounds = fmt.interval(comparison.ratio)
     ratio = fmt.ratio(comparison.ratio.value) + (f" ({bounds})" if bounds else "")
+    if comparison.verdict is None:
+        return f"{text}<br>{ratio}"
     verdict = f"{fmt.MARKS[comparison.verdict]} {comparison.verdict} {fmt.held_back(comparison)}".rstrip()
     return f"{text}<br>{ratio}<br>{verdict}"

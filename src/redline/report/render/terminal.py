@@ -251,7 +251,7 @@ def _cell(cell: TableCell, *, brief: bool) -> Text:
         case ScoreCell():
             return _score(cell, brief=brief)
         case ChangeCell() if brief and cell.brief:
-            return _text(line((f"{cell.brief} {cell.sign}", cell.verdict or "dim")))
+            return _text(line((f"{cell.brief} {cell.sign}".rstrip(), cell.verdict or "dim")))
         case _:
             return Text("\n").join(map(_text, lines_of(cell)))
 
@@ -273,8 +273,10 @@ def _score(score: ScoreCell, *, brief: bool) -> Text:
     text = Text.assemble(fmt.amount(estimate.value, estimate.unit), (f" {fmt.spread(estimate)}".rstrip(), "dim"))
     if comparison is None:
         return text
-    if comparison.ratio is None or comparison.verdict is None:
+    if comparison.ratio is None:
         return text.append("\nnot compared", "dim")
+    if comparison.verdict is None:
+        return text.append(f"\n{fmt.ratio(comparison.ratio.value)} {fmt.spread(comparison.ratio)}".rstrip(), "dim")
     sign = fmt.MARKS[comparison.verdict] + ("" if brief else f" {comparison.verdict}")
     text.append(f"\n{sign} {fmt.ratio(comparison.ratio.value)}", COLOURS[comparison.verdict])
     return text.append(f" {fmt.spread(comparison.ratio)}".rstrip(), "dim")

@@ -202,7 +202,7 @@ def steps(report: Report) -> tuple[EffectBoards, ...]:
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
-    """A board for each metric; of the p99.9 only where requests were enough somewhere, not a board of refusals."""
+    """A board for each metric in which there is something to say, not one of refusals that nobody misses."""
     servers = {c.cell_id: cells[c.cell_id].server for c in kept} | {
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
@@ -214,7 +214,7 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
             for c in kept
             if c.metric is metric
         }
-        if found and (metric in SHOWN or any(c.verdict for c in found.values())):
+        if any(c.says_something for c in found.values()):
             boards.append(Board(metric, found))
     return tuple(boards)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from redline.model import SHOWN, Comparison
+from redline.model import Comparison
 from redline.report import format as fmt
 from redline.report.document import Column, Prose, Section, Table, TextCell, filled, line, words
 from redline.report.sections.trials import lone_rounds_of
@@ -13,12 +13,12 @@ _COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
 def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
     """By cell and baseline; `base` and `other` name the runs.
 
-    Of metrics that tables do not show (the p99.9) only what could be compared: in most runs it is refused.
+    Of metrics that have no verdict only what could be compared.
     """
     yield Section(f"{other} against {base}" if base != other else f"{base} against its baseline", ())
     by_pair: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
-        if comparison.metric in SHOWN or comparison.verdict:
+        if comparison.says_something:
             by_pair.setdefault((comparison.cell_id, comparison.baseline_id), []).append(comparison)
     for (cell_id, baseline_id), found in by_pair.items():
         against = f"against {fmt.slug_of(baseline_id)}" if baseline_id != cell_id else ""
@@ -27,12 +27,12 @@ def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: 
 
 
 def _row(found: Comparison) -> tuple[TextCell, ...]:
-    if found.ratio is None or found.verdict is None:
+    if found.ratio is None:
         return words(fmt.label(found.metric)), words(), words(), words(f"not compared: {found.refused}", look="dim")
-    verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip()
+    verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip() if found.verdict else ""
     return (
         words(fmt.label(found.metric)),
         words(fmt.ratio(found.ratio.value)),
         TextCell((line((fmt.interval(found.ratio), "dim")),)),
-        words(verdict, look=found.verdict),
+        words(verdict, look=found.verdict or ""),
     )

@@ -93,7 +93,7 @@ def effect_page(report: Report) -> Iterator[Section]:
 def signs() -> Line:
     """The verdicts with their signs."""
     spans = (Span(f"{mark} {verdict}", verdict) for verdict, mark in fmt.MARKS.items())
-    return tuple(each for span in spans for each in (span, Span(" ")))[:-1]
+    return (*(each for span in spans for each in (span, Span(" "))), Span("no sign: no verdict"))
 
 
 def legend(text: str, threshold: float) -> Line:
@@ -102,7 +102,7 @@ def legend(text: str, threshold: float) -> Line:
     for verdict, mark in fmt.MARKS.items():
         within = f" (within {fmt.percent(threshold)})" if verdict is Verdict.EQUIVALENT else ""
         marks += [", " if marks else "", (f"{mark} {verdict}{within}", verdict)]
-    return line((f"{text}: ", "dim"), *marks, ".")
+    return line((f"{text}: ", "dim"), *marks, ", no sign: no verdict.")
 
 
 def better(metric: Metric) -> str:

@@ -232,6 +232,7 @@ def _result_tables(report: Report, scales: Mapping[Metric, Scale], *, drawn: boo
                 rows.append((name, InvalidCell(invalid_reason(cell), advice)))
                 continue
             own = {} if cell.role == "ceiling" else compared.get(cell.cell_id, {})
+            own = {metric: one for metric, one in own.items() if one.says_something}
             has_ratios |= drawn and any(one.ratio for one in own.values())
             scores = (ScoreCell(metric, cell.estimates.get(metric), own.get(metric)) for metric in metrics)
             rows.append((name, *(_drawn(one, name, scales, largest) if drawn else one for one in scores)))
