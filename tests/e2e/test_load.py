@@ -183,7 +183,7 @@ def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> 
 @pytest.mark.parametrize(
     ("habit", "objective", "code", "line"),
     [
-        (targets.healthy, "max < 1min", 0, "✓ max "),
+        (targets.healthy, "max < 1m", 0, "✓ max "),
         (targets.healthy, "max < 1ns", 3, "✗ max "),
         (targets.garbage, "errors < 1%", 3, "✗ errors < 1% was not shown to be met: the load is invalid"),
     ],
