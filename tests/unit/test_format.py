@@ -110,6 +110,19 @@ def test_spreads(half: float, text: str) -> None:
     assert fmt.spread(an_estimate(1.0, 1 - half, 1 + half)) == text
 
 
+@pytest.mark.parametrize(
+    ("ends", "unit", "text"),
+    [
+        ((1.24e6, 7.8e6), "ns", "1.2\u20137.8"),
+        ((557e3, 12.4e6), "ns", "0.56\u201312"),
+        ((0.39, 5.6), "ratio", "0.39\u20135.6"),
+        ((8_000, 90_000), "1/s", "8.0\u201390"),
+    ],
+)
+def test_beyond_100_percent_an_interval_is_its_ends(ends: tuple[float, float], unit: str, text: str) -> None:
+    assert fmt.spread(an_estimate((ends[0] * ends[1]) ** 0.5, *ends, unit=unit)) == text
+
+
 def test_an_interval_of_many_times_the_value_is_not_put_into_digits() -> None:
     assert fmt.spread(an_estimate(1.0, 1e-9, 1.04e9)) == "not known"
 

@@ -189,6 +189,8 @@ class _Grid:
                 above = heading.plain
                 yield from _wrapped(heading, self._console)
             if len(row) < len(self._columns):
+                if columns[1:2] != [1]:
+                    continue  # it stands in the first part
                 rest = sum(widths[1:]) + _GAP * (len(widths) - 2)
                 yield from self._row(row, (0, 0), (widths[0], max(_LEAST, rest)))
             else:

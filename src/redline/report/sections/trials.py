@@ -68,7 +68,8 @@ def _known(precision: Precision) -> str:
     goal = f"±{fmt.percent(precision.asked)}"
     if precision.half_width is None or precision.cell_id is None:
         return f"no main comparison has an interval yet; the goal is {goal}"
-    widest = f"the widest ({fmt.slug_of(precision.cell_id)}) ±{fmt.percent(precision.half_width)}"
+    half = "beyond ±100%" if precision.half_width > 1 else f"±{fmt.percent(precision.half_width)}"
+    widest = f"the widest ({fmt.slug_of(precision.cell_id)}) {half}"
     if precision.half_width <= precision.asked:
         return f"all main comparisons are within {goal}, {widest}"
     return f"not all main comparisons are within {goal}, {widest}"
