@@ -1,6 +1,5 @@
 """`redline ab` on real servers: what was planted is found, and what is wrong is said."""
 
-import contextlib
 import shlex
 import signal
 import sys
@@ -13,6 +12,7 @@ from redline.model import Metric, Verdict
 from redline.model.duet import AbReport
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SERVER
+from tests.e2e.leftovers import left_of
 from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
@@ -22,17 +22,6 @@ SHORT = ("--for", "8s", "--load", "closed:4")
 
 def command(oracle: Path, *behaviour: str) -> str:
     return shlex.join([str(oracle), *behaviour, "--port", "{port}"])
-
-
-def left_of(redline: Redline) -> list[str]:
-    """Processes with a mark in their environment that only this test's `redline` gave them, and temporary files."""
-    mark = f"TMPDIR={redline.environment['TMPDIR']}".encode()
-    alive = []
-    for process in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            alive += [str(process)] if mark in process.read_bytes().split(b"\0") else []
-    left = [str(file) for file in Path(redline.environment["TMPDIR"]).rglob("*") if file.name != ".lock"]
-    return alive + [name for name in left if not name.endswith("/redline-scratch")]
 
 
 @pytest.fixture(autouse=True)

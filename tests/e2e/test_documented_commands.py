@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,22 @@ def short_ab(args: list[str], url: str, oracle: Path) -> list[str]:
     return [arg for i, arg in enumerate(args) if "--for" not in (arg, args[i - 1])] + SHORT_AB
 
 
+def make_revisions(folder: Path, oracle: Path) -> None:
+    """A repository with the revisions that the pages name."""
+    if (folder / ".git").exists():
+        return
+    (folder / "redline.yaml").write_text(f"start: {oracle} null --port {{port}}\n")
+    author = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
+    for command in (
+        ("init", "--quiet", "--initial-branch", "main"),
+        *(("commit", "--quiet", "--allow-empty", "--message", name) for name in ("first", "v1.2", "main")),
+        ("tag", "v1.2", "HEAD~1"),
+        ("checkout", "--quiet", "-b", "mine"),
+        ("commit", "--quiet", "--allow-empty", "--message", "mine"),
+    ):
+        subprocess.run(["git", *author, *command], cwd=folder, check=True)
+
+
 def short_selftest(args: list[str]) -> list[str]:
     """The same case for a short while; one case where all were asked for."""
     if "--seconds" in args:
@@ -148,6 +165,7 @@ def test_a_documented_command_works(
             args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + short
         if args[0] == "ab":
             args = short_ab(args, url, oracle)
+            make_revisions(redline.folder, oracle)
         done = selftests.get(tuple(sorted(args))) or redline(*args)
     if args[0] == "selftest":
         selftests[tuple(sorted(args))] = done

@@ -9,14 +9,20 @@ from redline.cli.commands.ab import read_plan
 from redline.errors import UsageError
 from redline.model import AttachedServer, Closed, Open
 from redline.running.duet import DuetPlan
+from redline.suite.project import Project, read_project
 
 S = 1_000_000_000
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "http://127.0.0.1:2/x"
 
 
-def plan(a: str = A, b: str = B, lasts_ns: int = 60 * S, **given: Any) -> DuetPlan:
-    return read_plan(AbFlags(a=a, b=b, lasts="60s", **given), lasts_ns)[0]
+PROJECT = read_project("start: java -jar app.jar {port}\ncheck: {post: /items, body: x}\n", "redline.yaml")
+
+
+def plan(
+    a: str | None = A, b: str | None = B, lasts_ns: int = 60 * S, project: Project | None = None, **given: Any
+) -> DuetPlan:
+    return read_plan(AbFlags(a=a, b=b, lasts="60s", **given), lasts_ns, project)[0]
 
 
 def test_a_runs_twice() -> None:
@@ -29,6 +35,14 @@ def test_a_runs_twice() -> None:
     assert {cell.scenario.requests[0].path for cell in made.cells} == {"/items"}
     assert {cell.load.shape for cell in made.cells} == {Closed(users=64)}
     assert not made.once
+
+
+def test_revisions_are_started_and_asked_as_their_project_says() -> None:
+    made = plan(None, None, project=PROJECT)
+    assert [cell.variant.catalogued.name for cell in made.cells] == ["A", "B", "A-again"]
+    assert {cell.variant.catalogued.start.command for cell in made.cells} == {("java", "-jar", "app.jar", "{port}")}
+    assert {cell.variant.runtime for cell in made.cells} == {"jvm"}
+    assert {cell.scenario.requests[0].method for cell in made.cells} == {"POST"}
 
 
 def test_servers_that_run_have_one_start_for_all_of_the_time() -> None:
@@ -60,6 +74,11 @@ def test_little_time_makes_starts_short(lasts_s: int, each_s: float) -> None:
         ({"load": "open:fast"}, "--load open:fast: `fast` is not a rate"),
         ({"seed": -1}, "--seed -1: must be at least 0"),
         ({"status": 99}, "--status 99: "),
+        ({"a": None, "b": None}, "there are no two servers to compare"),
+        ({"b": None}, "there are no two servers to compare"),
+        ({"project": PROJECT}, "--git names both sides, and so does ./old"),
+        ({"project": PROJECT, "a": None, "path": "/x"}, "`check` in redline.yaml says what is requested"),
+        ({"project": PROJECT, "a": None, "status": 200}, "`check` in redline.yaml says what is requested"),
     ],
 )
 def test_what_means_nothing_is_refused(given: dict[str, Any], says: str) -> None:

@@ -259,13 +259,14 @@ class LimitFlags(Flags):
 
 @_command("ab")
 class AbFlags(Flags):
-    """Is B slower than A? For two commands, or two running servers.
+    """Is B slower than A? For two commands, two running servers, or two revisions of a git repository.
 
     Both are alive at once and are loaded in short slices in turn, so that what disturbs the machine disturbs both.
     """
 
-    a: str = _argument("A", "A command, such as './old --port {port}', or a URL.")
-    b: str = _argument("B", "What is compared with it: another command, or URL.")
+    a: str | None = _argument("A", "A command, such as './old --port {port}', or a URL.", None)
+    b: str | None = _argument("B", "What is compared with it: another command, or URL.", None)
+    git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
     path: str | None = _flag("--path", "PATH", "Commands: what is requested; /.")
     lasts: str = _flag("--for", "TIME", "How long to measure in all.", "60s")
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
@@ -273,7 +274,7 @@ class AbFlags(Flags):
         "--metric", "cpu|throughput|p50|p99", "What the answer is about.", "cpu"
     )
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
-    status: int = _flag("--status", "N", "The expected status.", 200)
+    status: int | None = _flag("--status", "N", "The expected status; 200.")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")

@@ -42,11 +42,10 @@ def attached(variant: Variant) -> Workbench:
     return _with_environment(tools, driver)
 
 
-def duet_tools(cells: tuple[Cell, ...], folder: Path) -> DuetTools:
-    """For commands that run in `folder`, or servers that are running already. Raises DriveError without an engine."""
+def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
+    """For commands, or servers that are running already. Raises DriveError without an engine."""
     launchers = tuple(
-        AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher(folder)
-        for cell in cells
+        AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher() for cell in cells
     )
     return DuetTools(launchers, processes_of, EngineDriver(find_engine()), plan_placement())
 

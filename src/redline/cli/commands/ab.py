@@ -1,9 +1,10 @@
 """`redline ab A B`: which of two servers needs less, with an interval that a noisy machine does not spoil."""
 
 import re
-import shlex
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from redline.analysis.duet import judge
 from redline.cli import exits
+from redline.cli.checkouts import Checkout, read_checkout
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
@@ -19,25 +21,21 @@ from redline.cli.show import OneLine, show
 from redline.errors import DriveError, UsageError
 from redline.model import (
     AttachedServer,
-    Build,
     Cell,
     DuetBlock,
     DuetRecording,
     Load,
     Metric,
-    Ready,
     Scenario,
-    ServerEntry,
-    Start,
     Variant,
     Verdict,
 )
-from redline.model.catalogue import names_in_braces
 from redline.quantities import parse_duration
 from redline.report.render import markdown
 from redline.report.sections.ab import ab_sections
 from redline.running.assembly import duet_tools
 from redline.running.duet import DuetPlan, DuetTools, run_duet
+from redline.suite.project import PROJECT_FILE, Project, command_entry, ready_of
 from redline.suite.schema.load import LoadSchema
 
 _LONGEST_START_NS, _SHORTEST_START_NS, _STARTS = 4_000_000_000, 500_000_000, 12
@@ -52,6 +50,10 @@ _HINTS = {
     ),
     "load": "start the command by hand, with a port in place of {port}, and use `redline load` on it",
 }
+_PROJECT_HINTS = {
+    **_HINTS,
+    "launch": f"in {PROJECT_FILE}, `start` is how it is started, and `ready` when it is ready: path, status, within",
+}
 """By stage: the logs that other hints name are gone with their folder."""
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 
@@ -60,12 +62,19 @@ def execute(flags: AbFlags) -> None:
     """Compare two commands, or two servers that are running."""
     with naming("--for"):
         lasts_ns = parse_duration(flags.lasts)
-    plan, tools = read_plan(flags, lasts_ns)
+    checkout = _checkout(flags)
+    plan, tools = read_plan(flags, lasts_ns, checkout.project if checkout else None)
     metric, closed = _METRICS[flags.metric], plan.cells[0].load.saturates
     if metric is Metric.THROUGHPUT and not closed:
         raise UsageError("--metric throughput: an open load has the rate of its schedule", hint="use cpu or p99")
-    recordings, interrupted = _measure(plan, tools)
-    report = judge((flags.a, flags.b), metric, recordings, closed=closed, cores=len(tools.placement.server_cpus))
+    if checkout is None:
+        names = flags.a or "", flags.b or ""
+        recordings, interrupted = _measure(plan, tools, {} if plan.once else _HINTS)
+    else:
+        names = checkout.names
+        with checkout.built() as (one, other):
+            recordings, interrupted = _measure(_in_folders(plan, (one, other, one)), tools, _PROJECT_HINTS)
+    report = judge(names, metric, recordings, closed=closed, cores=len(tools.placement.server_cpus))
     if report is None:
         if interrupted or any(each.traffic and each.traffic.ended == "interrupted" for each in recordings):
             raise KeyboardInterrupt
@@ -85,7 +94,7 @@ def execute(flags: AbFlags) -> None:
         raise typer.Exit(exits.MISSED)
 
 
-def _measure(plan: DuetPlan, tools: DuetTools) -> tuple[list[DuetRecording], bool]:
+def _measure(plan: DuetPlan, tools: DuetTools, hints: Mapping[str, str]) -> tuple[list[DuetRecording], bool]:
     """The recordings of all starts, and whether an interrupt ended them early. Raises DriveError."""
     made: list[DuetRecording] = []
     with tempfile.TemporaryDirectory() as scratch, OneLine(Console(stderr=True)) as progress:
@@ -102,27 +111,63 @@ def _measure(plan: DuetPlan, tools: DuetTools) -> tuple[list[DuetRecording], boo
     if (failure := made[-1].failure) is not None:
         lines = failure.log_tail.splitlines()[-_LOG_LINES:]
         said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
-        hint = failure.hint if plan.once else _HINTS.get(failure.stage, failure.hint)
-        raise DriveError(failure.message + said, hint=hint)
+        raise DriveError(failure.message + said, hint=hints.get(failure.stage, failure.hint))
     return made, False
 
 
-def read_plan(flags: AbFlags, lasts_ns: int) -> tuple[DuetPlan, DuetTools]:
-    """The servers, of which A runs twice as a control, and what they are made with. Raises UsageError."""
-    running = [text.startswith(("http://", "https://")) for text in (flags.a, flags.b)]
+def _checkout(flags: AbFlags) -> Checkout | None:
+    """The two revisions; None without `--git`. Raises UsageError."""
+    if flags.git is None:
+        return None
+    checkout = read_checkout(flags.git)
+    if checkout.leaves_out_changes:
+        start = checkout.revisions[0].name
+        message = (
+            f"changes that are not committed are not measured; `--git {start}` compares {start} with the work tree"
+        )
+        Console(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return checkout
+
+
+def _in_folders(plan: DuetPlan, folders: tuple[Path, ...]) -> DuetPlan:
+    def moved(cell: Cell, folder: Path) -> Cell:
+        entry = cell.variant.catalogued.model_copy(update={"family_folder": str(folder)})
+        return cell.model_copy(update={"variant": cell.variant.model_copy(update={"entry": entry})})
+
+    return replace(plan, cells=tuple(map(moved, plan.cells, folders)))
+
+
+def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> tuple[DuetPlan, DuetTools]:
+    """The servers, of which A runs twice as a control, and what they are made with. Raises UsageError.
+
+    Those of a project get their folders when they are built.
+    """
+    if project is not None and flags.a is not None:
+        raise UsageError(f"--git names both sides, and so does {flags.a}", hint="leave out --git, or A and B")
+    if project is not None and (flags.path is not None or flags.headers or flags.status is not None):
+        hint = "leave out --path, -H and --status"
+        raise UsageError(f"`check` in {PROJECT_FILE} says what is requested", hint=hint)
+    if project is None and (flags.a is None or flags.b is None):
+        hint = "give two commands such as './old --port {port}', two URLs, or --git main..HEAD"
+        raise UsageError("there are no two servers to compare", hint=hint)
+    texts = (flags.a or "", flags.b or "")
+    running = [text.startswith(("http://", "https://")) for text in texts]
     if running[0] != running[1]:
         raise UsageError("one of the two is a URL and the other a command", hint="give two URLs, or two commands")
     each_ns = min(max(lasts_ns // _STARTS, _SHORTEST_START_NS), _LONGEST_START_NS)
     load = _load(flags, lasts_ns - _WARMUP_NS if all(running) else each_ns)
-    make = _attached if all(running) else _started
     names = ("A", "B", "A-again")
-    cells = tuple(make(text, name, flags, load) for name, text in zip(names, (flags.a, flags.b, flags.a), strict=True))
+    if project is not None:
+        cells = tuple(_of_project(project, name, load) for name in names)
+    else:
+        make = _attached if all(running) else _started
+        cells = tuple(make(text, name, flags, load) for name, text in zip(names, (*texts, texts[0]), strict=True))
     paths = [cell.scenario.requests[0].path for cell in cells[:2]]
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
     seed = read_flag("--seed", flags.seed, "seed")
     plan = DuetPlan(cells, seed, lasts_ns, once=all(running), same_answers=flags.same_answers)
-    return plan, duet_tools(cells, Path.cwd())
+    return plan, duet_tools(cells)
 
 
 def _load(flags: AbFlags, duration_ns: int) -> Load:
@@ -145,41 +190,25 @@ def _attached(url: str, _name: str, flags: AbFlags, load: Load) -> Cell:
     variant = Variant(
         entry=AttachedServer(host=endpoint.host, port=endpoint.port), tls=read_tls(url, None, insecure=False)
     )
-    return _cell(variant, path, flags, load)
+    return _cell(variant, _scenario(path, flags), load)
 
 
 def _started(command: str, name: str, flags: AbFlags, load: Load) -> Cell:
-    try:
-        parts = tuple(shlex.split(command))
-    except ValueError as error:
-        raise UsageError(f"{name}: {command!r} is not a command: {error}", hint="quote it as a shell would") from None
-    if not any("port" in names_in_braces(part) for part in parts):
-        hint = "write {port} where the command takes the port that it is to listen on"
-        raise UsageError(f"{name}: {command!r} has no {{port}}", hint=hint)
-    unknown = {each for part in parts for each in names_in_braces(part)} - {"port", "cpus", "scratch"}
-    if unknown:
-        hint = "known are {port}, {cpus} and {scratch}"
-        raise UsageError(f"{name}: {{{min(unknown)}}} means nothing", hint=hint)
-    path = flags.path or "/"
-    runtime = "jvm" if Path(parts[0]).name == "java" else "native"
-    entry = ServerEntry(
-        name=name,
-        about=command,
-        runtime=runtime,
-        family_folder=".",
-        build=Build(run=("true",), inputs=("*",), outputs=(".",)),
-        start=Start(command=parts),
-        ready=Ready(path=path, status=flags.status),
-    )
-    return _cell(Variant(entry=entry), path, flags, load)
+    scenario = _scenario(flags.path or "/", flags)
+    with naming(name):
+        entry = command_entry(name, command, ready_of(scenario), str(Path.cwd()))
+    return _cell(Variant(entry=entry), scenario, load)
 
 
-def _cell(variant: Variant, path: str, flags: AbFlags, load: Load) -> Cell:
-    request = read_request(path, None, flags.headers, None, flags.status)
-    return Cell(
-        variant=variant,
-        scenario=Scenario(name="requests", request=request, picks=read_picks(request)),
-        load=load,
-        warmup_ns=_WARMUP_NS,
-        timeout_ns=5_000_000_000,
-    )
+def _of_project(project: Project, name: str, load: Load) -> Cell:
+    entry = project.entry.model_copy(update={"name": name})
+    return _cell(Variant(entry=entry), project.scenario, load)
+
+
+def _scenario(path: str, flags: AbFlags) -> Scenario:
+    request = read_request(path, None, flags.headers, None, 200 if flags.status is None else flags.status)
+    return Scenario(name="requests", request=request, picks=read_picks(request))
+
+
+def _cell(variant: Variant, scenario: Scenario, load: Load) -> Cell:
+    return Cell(variant=variant, scenario=scenario, load=load, warmup_ns=_WARMUP_NS, timeout_ns=5_000_000_000)

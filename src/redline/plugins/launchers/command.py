@@ -1,5 +1,6 @@
 """Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,10 +13,7 @@ from redline.ports import Building, BuildOutcome, Placement
 
 
 class CommandLauncher:
-    """Launcher of commands, which run in `folder`."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    """Launcher of commands, each of which runs in the folder of its entry."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
         """Nothing is built."""
@@ -25,7 +23,8 @@ class CommandLauncher:
     @contextmanager
     def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        built = StandingBuild(variant.catalogued, hash="", folder=self._folder, runtime_version="")
-        scratch = Path(tempfile.gettempdir(), "redline-scratch")
+        folder = Path(variant.catalogued.family_folder)
+        built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
+        scratch = Path(tempfile.gettempdir(), f"redline-scratch-{os.getuid()}")
         with started(variant, Prepared(built, None, scratch), placement, log) as server:
             yield server

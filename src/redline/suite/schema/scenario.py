@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -207,23 +207,27 @@ class RequestSchema(Schema):
         )
 
 
-class WeightedSchema(RequestSchema):
-    """One of the requests of a scenario."""
+class OneRequestSchema(RequestSchema):
+    """A request with its method."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [method]} for method in METHODS]})
 
-    weight: int = Field(
-        default=1, ge=1, le=1_000_000, description="how often it is drawn, relative to the other weights"
-    )
-
     @model_validator(mode="after")
-    def _one_method(self) -> "WeightedSchema":
+    def _one_method(self) -> Self:
         if len(self.methods) != 1:
             problem = f"has {' and '.join(self.methods)}" if self.methods else "has no method"
             raise WrongValueError(
                 f"this request {problem}", f"write exactly one of {', '.join(METHODS)}: `get: /path0`"
             )
         return self
+
+
+class WeightedSchema(OneRequestSchema):
+    """One of the requests of a scenario."""
+
+    weight: int = Field(
+        default=1, ge=1, le=1_000_000, description="how often it is drawn, relative to the other weights"
+    )
 
 
 class ScenarioSchema(RequestSchema):

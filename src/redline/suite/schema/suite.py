@@ -11,6 +11,7 @@ from pydantic_core.core_schema import DictSchema
 from redline.errors import WrongValueError
 from redline.model import Backend
 from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
 from redline.suite.schema.server import OPTION_NAME, FamilySchema, ServerName
 from redline.suite.schema.types import (
@@ -266,6 +267,7 @@ _FILES: dict[str, type[BaseModel]] = {
     "suite.schema.json": SuiteSchema,
     "server.schema.json": FamilySchema,
     "scenarios.schema.json": ScenariosSchema,
+    "project.schema.json": ProjectSchema,
 }
 
 

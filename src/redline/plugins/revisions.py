@@ -1,0 +1,148 @@
+"""Revisions of a git repository: checked out in temporary worktrees, and built there."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.errors import BuildError, UsageError
+from redline.plugins.commands import started
+from redline.plugins.launchers.failures import tail
+from redline.plugins.launchers.guard import signal_name
+from redline.plugins.temporary import temporary_folder
+from redline.ports import Building
+
+WORK_TREE = "the work tree"
+_SHOWN_LINES = 20
+_READ_AT_MOST = 65_536
+_NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A commit, by the name that a user wrote."""
+
+    name: str
+    commit: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.commit[:9]})"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository with a work tree, by its topmost folder."""
+
+    folder: Path
+
+    @classmethod
+    def around(cls, folder: Path) -> "Repository":
+        """The repository that a folder is in. Raises UsageError."""
+        done = _git(folder, "rev-parse", "--show-toplevel")
+        if done.returncode != 0:
+            said = done.stderr.strip().splitlines()[-1:] or ["it cannot be read"]
+            hint = "change to a folder of the repository; --git compares two of its revisions"
+            raise UsageError(f"{folder} is not in a git repository: {said[0]}", hint=hint)
+        return cls(Path(done.stdout.rstrip("\n")))
+
+    def range(self, written: str) -> tuple[Revision, Revision]:
+        """The two ends, as `git diff` means them; they differ. Raises UsageError.
+
+        `A..B`: both; `A...B`: what B has changed since it left A; `A`: A and the tracked files of the work tree.
+        """
+        one, dots, other = written.partition("...") if "..." in written else written.partition("..")
+        first = self._revision(one or "HEAD")
+        if not dots:
+            # A commit without a name, which git removes some day; the work tree and its index stay as they are.
+            stashed = _git(self.folder, "stash", "create", env=_NOBODY).stdout.strip()
+            second = Revision(WORK_TREE, stashed or self._revision("HEAD").commit)
+        else:
+            second = self._revision(other or "HEAD")
+        if dots == "...":
+            base = _git(self.folder, "merge-base", first.commit, second.commit).stdout.strip()
+            if not base:
+                raise UsageError(f"{first.name} and {second.name} have no common commit", hint=self._shallow_hint())
+            first = Revision(f"merge base of {first.name} and {second.name}", base)
+        if first.commit == second.commit:
+            hint = "name two commits, such as main..HEAD; `--git HEAD` measures what is not committed yet"
+            raise UsageError(f"{first.name} and {second.name} are the same commit {first.commit[:9]}", hint=hint)
+        return first, second
+
+    def has_changes(self) -> bool:
+        """Whether tracked files differ from the last commit."""
+        return bool(_git(self.folder, "status", "--porcelain", "--untracked-files=no").stdout.strip())
+
+    def _revision(self, name: str) -> Revision:
+        found = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if found.returncode != 0 or name.startswith("-"):
+            raise UsageError(f"the revision {name} does not exist", hint=self._shallow_hint())
+        return Revision(name, found.stdout.strip())
+
+    def _shallow_hint(self) -> str:
+        if _git(self.folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+            return "this clone is shallow: fetch more with `git fetch --unshallow`, in CI with `fetch-depth: 0`"
+        return "`git log --oneline` and `git branch --all` show what there is"
+
+    @contextmanager
+    def checked_out(self, revisions: Sequence[Revision]) -> Iterator[tuple[Path, ...]]:
+        """Folders with the revisions, removed when the block is left. Raises BuildError, and OSError for no folder."""
+        parent = Path(tempfile.gettempdir(), f"redline-worktrees-{os.getuid()}")
+        try:
+            with temporary_folder(parent) as folder:
+                self._forget(parent)
+                # Of equal length: paths take room in a process, and that moves what it measures.
+                folders = tuple(folder / f"{number:02d}" for number in range(len(revisions)))
+                for each, revision in zip(folders, revisions, strict=True):
+                    # No hooks: they are for people who change branches.
+                    done = _git(
+                        self.folder, "-c", "core.hooksPath=/dev/null",
+                        "worktree", "add", "--force", "--detach", str(each), revision.commit,
+                    )  # fmt: skip
+                    if done.returncode != 0:
+                        said = "".join(f"\n    {line}" for line in done.stderr.strip().splitlines()[-_SHOWN_LINES:])
+                        hint = f"is there room in {parent.parent}? TMPDIR names another folder"
+                        raise BuildError(f"git cannot check out {revision}:{said}", hint=hint)
+                yield folders
+        finally:
+            self._forget(parent)
+
+    def _forget(self, parent: Path) -> None:
+        """Let git forget the worktrees below this folder that are gone, also those of a lab that was killed."""
+        for line in _git(self.folder, "worktree", "list", "--porcelain").stdout.splitlines():
+            key, _, path = line.partition(" ")
+            if key == "worktree" and Path(path).is_relative_to(parent.resolve()) and not Path(path).exists():
+                _git(self.folder, "worktree", "remove", "--force", path)
+
+
+def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[Building], None]) -> None:
+    """Run commands of a shell in a folder, and keep their output in a log. Raises BuildError with its last lines."""
+    progress(Building((name,)))
+    with log.open("wb") as kept, started(["sh", "-e", "-c", command], folder) as process:
+        while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+            kept.write(raw)
+            progress(Building((name,), raw.decode(errors="replace").strip()))
+        code = process.wait()
+    if code != 0:
+        how = f"with code {code}" if code > 0 else f"by {signal_name(-code)}"
+        said = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
+        hint = "check it out and build it by hand, with `build` of redline.yaml"
+        raise BuildError(f"{name} does not build: `build` ended {how}:{said or ' it wrote nothing'}", hint=hint)
+
+
+def _git(folder: Path, *args: str, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run git, out of reach of the terminal's Ctrl-C. Raises UsageError when there is none."""
+    with suppress(FileNotFoundError):
+        return subprocess.run(
+            ["git", "-C", folder, *args],
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            check=False,
+            start_new_session=True,
+        )
+    raise UsageError("git is not installed", hint="install it, or give two commands in place of --git")

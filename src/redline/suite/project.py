@@ -1,0 +1,63 @@
+"""`redline.yaml` -> Project. Pure."""
+
+from pathlib import PurePath
+
+from redline.model import Build, Frozen, Ready, Request, Scenario, ServerEntry, Start, Stop
+from redline.model.template import first_of
+from redline.suite.schema.document import parse_document
+from redline.suite.schema.project import ProjectSchema, read_command
+from redline.suite.validate.checking import Sheet
+from redline.suite.validate.referenced_files import Files, no_files, picks_of
+
+PROJECT_FILE = "redline.yaml"
+_REFERENCE = "docs/guide/ab.md"
+_NOTHING_BUILT = Build(run=("true",), inputs=("*",), outputs=(".",))
+
+
+class Project(Frozen):
+    """The server of a repository, and what it is asked; `build` is for a shell."""
+
+    build: str | None
+    entry: ServerEntry
+    scenario: Scenario
+
+
+def read_project(text: str, file: str, files: Files = no_files) -> Project:
+    """The project of a `redline.yaml`. Raises UsageError with everything that is wrong with the file."""
+    sheet = Sheet(parse_document(text, file), ProjectSchema, _REFERENCE)
+    written = sheet.read(ProjectSchema)
+    request = written.check.request() if written and written.check else Request()
+    picks = picks_of(sheet, ("check",), [request], files)
+    sheet.raise_problems()
+    assert written is not None, "what is wrong was raised"
+    scenario = Scenario(name="check", request=request, picks=picks or {})
+    entry = command_entry("server", written.start, ready_of(scenario))
+    given = {
+        "runtime": written.runtime,
+        "ready": written.ready and entry.ready.model_copy(update=written.ready.model_dump(exclude_none=True)),
+        "stop": written.stop and Stop.model_validate(written.stop.model_dump(exclude_none=True)),
+    }
+    changed = {name: value for name, value in given.items() if value is not None}
+    return Project(build=written.build, entry=entry.model_copy(update=changed), scenario=scenario)
+
+
+def ready_of(scenario: Scenario) -> Ready:
+    """A server is ready when it answers the scenario's first request, as far as a GET can say."""
+    request: Request = scenario.requests[0]
+    if request.method != "GET":
+        return Ready()
+    return Ready(path=first_of(request.path, scenario.picks), status=request.expect.status)
+
+
+def command_entry(name: str, command: str, ready: Ready, folder: str = ".") -> ServerEntry:
+    """A command as a server that needs no build; it runs in the folder. Raises WrongValueError."""
+    parts = read_command(command)
+    return ServerEntry(
+        name=name,
+        about=command,
+        runtime="jvm" if PurePath(parts[0]).name == "java" else "native",
+        family_folder=folder,
+        build=_NOTHING_BUILT,
+        start=Start(command=parts),
+        ready=ready,
+    )

@@ -1,0 +1,17 @@
+"""What a command has left behind: processes and temporary files."""
+
+import contextlib
+from pathlib import Path
+
+from tests.e2e.conftest import Redline
+
+
+def left_of(redline: Redline) -> list[str]:
+    """What has the folder for temporary files that only this `redline` was given, and what is in that folder."""
+    mark = f"TMPDIR={redline.environment['TMPDIR']}".encode()
+    alive = []
+    for process in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            alive += [str(process.parent)] if mark in process.read_bytes().split(b"\0") else []
+    kept = [file for file in Path(redline.environment["TMPDIR"]).rglob("*") if file.name != ".lock"]
+    return alive + [str(file) for file in kept if not file.name.startswith(("redline-scratch-", "redline-worktrees-"))]

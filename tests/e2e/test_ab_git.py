@@ -1,0 +1,152 @@
+"""`redline ab --git` on a small repository: what it builds, what it says, and that nothing is left."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from redline.model import Metric, Verdict
+from redline.model.duet import AbReport
+from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.leftovers import left_of
+
+pytestmark = pytest.mark.e2e
+
+SHORT = ("--for", "4s", "--load", "closed:4")
+PROJECT = """\
+# yaml-language-server: $schema=../docs/reference/project.schema.json
+build: |
+  echo "compiling 'all' of it"
+  sh "make it.sh"
+start: sh run.sh {port}
+check: {get: /path0, expect: {body: path0}}
+"""
+
+
+class Project:
+    """A repository with a server that answers later and later: `v1`, `v2`, and `broken`, which does not build."""
+
+    def __init__(self, folder: Path, oracle: Path) -> None:
+        self.folder, self._oracle = folder, oracle
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch", "main")
+        (folder / "redline.yaml").write_text(PROJECT)
+        for tag, delay in (("v1", "2ms"), ("v2", "4ms"), ("broken", "")):
+            self.write(delay)
+            self.git("add", "--all")
+            self.git("commit", "--quiet", "--message", tag)
+            self.git("tag", tag)
+        self.git("checkout", "--quiet", "v2")
+
+    def write(self, delay: str) -> None:
+        """The build makes a file that the start needs, so that it fails where it was not built."""
+        made = f'printf "fixed --delay {delay}" > mode' if delay else "echo undefined reference to main; exit 7"
+        (self.folder / "make it.sh").write_text(f"{made}\n")
+        (self.folder / "run.sh").write_text(f'exec "{self._oracle}" $(cat mode) --port "$1"\n')
+
+    def git(self, *args: str) -> str:
+        names = {f"GIT_{who}_{what}": "somebody" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        done = subprocess.run(
+            ["git", *args], cwd=self.folder, env={**os.environ, **names}, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+
+@pytest.fixture
+def project(redline: Redline, tmp_path: Path, oracle: Path) -> Project:
+    (tmp_path / "tmp").mkdir()
+    redline.environment["TMPDIR"] = str(tmp_path / "tmp")
+    made = Project(tmp_path / "project", oracle)
+    redline.folder = made.folder
+    return made
+
+
+def nothing_is_left(redline: Redline, project: Project) -> bool:
+    return not left_of(redline) and len(project.git("worktree", "list").splitlines()) == 1
+
+
+def test_two_revisions_are_built_and_compared(redline: Redline, project: Project) -> None:
+    schema = json.loads((CHECKOUT / "docs" / "reference" / "cli.schema.json").read_text())
+    done = redline("ab", "--git", "v1..v2", *SHORT, "--metric", "p50", "--json", "--fail-on", "slower")
+    assert done.code == 3, done.err
+    jsonschema.validate(done.json, schema)
+    report = AbReport.model_validate(done.json)
+    assert (report.metric, report.verdict) == (Metric.P50, Verdict.SLOWER)
+    assert report.a == f"v1 ({project.git('rev-parse', 'v1')[:9]})"
+    assert done.err.splitlines()[:2] == [f"building {report.a}", f"building {report.b}"]
+    assert project.git("status", "--porcelain") == ""
+    assert nothing_is_left(redline, project)
+
+
+def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline, project: Project) -> None:
+    project.write("8ms")
+    before = project.git("status", "--porcelain")
+    done = redline("ab", "--git", "v2", *SHORT, "--metric", "p50", "--json")
+    assert done.code == 0, done.err
+    report = AbReport.model_validate(done.json)
+    assert report.b.startswith("the work tree")
+    assert report.verdict is Verdict.SLOWER
+    assert project.git("status", "--porcelain") == before
+    assert nothing_is_left(redline, project)
+    redline("ab", "--git", "HEAD..v2", *SHORT).refused(2, "are the same commit", "`--git HEAD` measures")
+    redline("ab", "--git", "v2..broken", *SHORT).refused(1, "changes that are not committed are not measured")
+
+
+def test_a_revision_that_does_not_build_is_said_with_its_output(redline: Redline, project: Project) -> None:
+    done = redline("ab", "--git", "v1..broken", *SHORT)
+    done.refused(1, "broken (", "does not build: `build` ended with code 7", "compiling 'all' of it", "undefined")
+    assert nothing_is_left(redline, project)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("v1..nothing", "the revision nothing does not exist"),
+        ("--help..v1", "the revision --help does not exist"),
+        ("v1..HEAD^{tree}", "the revision HEAD^{tree} does not exist"),
+        ("main...v2", "merge base of main and v2 and v2 are the same commit"),
+    ],
+)
+def test_revisions_that_mean_nothing(redline: Redline, project: Project, given: str, says: str) -> None:
+    redline("ab", f"--git={given}").refused(2, says)
+    assert nothing_is_left(redline, project)
+
+
+def test_where_there_is_nothing_to_build(redline: Redline, project: Project) -> None:
+    (project.folder / "redline.yaml").unlink()
+    redline("ab", "--git", "v1..v2").refused(2, "there is no redline.yaml")
+    redline.folder = redline.folder.parent
+    redline("ab", "--git", "v1..v2").refused(2, "is not in a git repository")
+
+
+@pytest.mark.parametrize("while_", ["building", "measuring"])
+def test_an_interrupt_leaves_nothing(redline: Redline, project: Project, while_: str) -> None:
+    if while_ == "building":
+        (project.folder / "redline.yaml").write_text(f"{PROJECT}".replace('sh "make it.sh"', "sleep 300"))
+    running = redline.start("ab", "--git", "v1..v2", "--for", "300s", "--load", "closed:2")
+    time.sleep(3 if while_ == "building" else 8)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert ("interrupted" in out) == (while_ == "measuring"), (out, err)
+    assert nothing_is_left(redline, project)
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, project: Project) -> None:
+    (project.folder / "redline.yaml").write_text("build: exec sleep 300\nstart: sh run.sh {port}\n")
+    killed = redline.start("ab", "--git", "v1..v2")
+    time.sleep(3)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert len(project.git("worktree", "list").splitlines()) > 1
+    for left in left_of(redline):
+        if left.startswith("/proc/"):
+            os.kill(int(Path(left).name), signal.SIGKILL)
+    (project.folder / "redline.yaml").write_text("build: exit 1\nstart: sh run.sh {port}\n")
+    redline("ab", "--git", "v1..v2").refused(1, "does not build")
+    assert len(project.git("worktree", "list").splitlines()) == 1

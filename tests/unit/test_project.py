@@ -1,0 +1,80 @@
+"""`redline.yaml`: what it means, and what is said of one that is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from redline.errors import UsageError
+from redline.model import Ready
+from redline.suite.project import Project, read_project
+from redline.suite.schema.project import ProjectSchema
+from redline.suite.schema.suite import schemas
+
+START = "start: ./server --port {port}\n"
+
+
+def project(text: str) -> Project:
+    return read_project(text, "redline.yaml", lambda name: {"ids.txt": "7\n8\n"}[name])
+
+
+def test_a_command_is_enough() -> None:
+    made = project(START)
+    assert made.build is None
+    assert made.entry.start.command == ("./server", "--port", "{port}")
+    assert (made.entry.runtime, made.entry.ready) == ("native", Ready())
+    assert [(each.method, each.path) for each in made.scenario.requests] == [("GET", "/")]
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "status"),
+    [
+        ("check: {get: /items, expect: {status: 201}}\n", "/items", 201),
+        ("check: {get: '/items/{pick:ids.txt}?n={rand:3..5}'}\n", "/items/7?n=3", 200),
+        ("check: {post: /items, body: x}\n", "/", 200),
+        ("check: {get: /items}\nready: {path: /health}\n", "/health", 200),
+        ("ready: {status: 204, within: 1m}\n", "/", 204),
+    ],
+)
+def test_it_is_ready_when_it_answers(more: str, path: str, status: int) -> None:
+    ready = project(START + more).entry.ready
+    assert (ready.path, ready.status) == (path, status)
+    assert ready.within_ns == (60 if "within" in more else 10) * 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "runtime"),
+    [
+        ("start: /opt/jdk/bin/java -jar app.jar {port}\n", "jvm"),
+        (START, "native"),
+        (START + "runtime: jvm\n", "jvm"),
+    ],
+)
+def test_what_runs_it_is_seen_or_said(text: str, runtime: str) -> None:
+    assert project(text).entry.runtime == runtime
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("build: make\n", ["redline.yaml:1:1: start: `start` is missing"]),
+        ("start: ./server\n", ["redline.yaml:1:8: start: './server' has no {port}", "write {port} where"]),
+        ("start: ./server '{port}\n", ["redline.yaml:1:8: start: ", "is not a command", "quote it as a shell would"]),
+        (START + "chek: {get: /}\nbuild: ''\n", ["redline.yaml:2:1: chek: unknown key", "redline.yaml:3:8: build: "]),
+        ("start: ./server {prt} {port}\n", ["{prt} means nothing"]),
+        (START + "check: {}\n", ["redline.yaml:2:8: check: this request has no method"]),
+        (START + "check: {get: /x, weight: 2}\n", ["unknown key `weight`"]),
+    ],
+)
+def test_all_that_is_wrong_is_said_with_its_place(text: str, says: list[str]) -> None:
+    with pytest.raises(UsageError) as refused:
+        project(text)
+    for each in says:
+        assert each in str(refused.value)
+
+
+def test_the_guide_names_every_key() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "ab.md").read_text()
+    for key in ProjectSchema.model_fields:
+        assert f"| `{key}` |" in guide
+    assert "redline.yaml" in json.dumps(schemas()["project.schema.json"])
