@@ -278,6 +278,38 @@ def test_a_crossing_is_probed_on_a_fresh_start_and_then_undecided(
         )
 
 
+@pytest.mark.parametrize(("objective", "share"), [("errors < 1%", 1.0), ("errors < 50%", 2.0)])
+def test_no_limit_lies_above_what_was_ever_answered(objective: str, share: float) -> None:
+    search = Search({"good": parse_objectives(f"p99 < 20ms, {objective}")}, Settings(start_per_s=4000, probes=4))
+    tried, _ = walked(search, cliff(18_900))
+    assert tried == [4000, 8000, 16_000, 32_000]
+    (limit,) = search.limits()
+    assert limit.low_per_s == 16_000
+    assert limit.high_per_s is not None
+    assert min(18_900 * share, 32_000) <= limit.high_per_s <= min(18_900 * share * 1.05, 32_000)
+
+
+def test_a_server_that_sheds_load_is_not_said_to_reach_what_it_was_offered() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=4000, probes=4))
+    walked(search, lambda rate: probe(rate, errors=max(0.0, 1 - 18_900 / rate)))
+    (limit,) = search.limits()
+    assert limit.high_per_s is not None
+    assert 18_900 <= limit.high_per_s <= 18_900 * 1.05
+
+
+def test_what_a_server_answers_under_overload_is_no_cap_where_it_answered_more_before() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=4000, probes=4))
+    walked(search, lambda rate: probe(rate, answered=1.0 if rate < 18_900 else 12_000 / rate))
+    (limit,) = search.limits()
+    assert (limit.low_per_s, limit.high_per_s) == (16_000, 32_000)
+
+
+def test_without_a_word_on_errors_a_refusal_counts_and_nothing_is_capped() -> None:
+    search = Search({"good": GOOD[:1]}, Settings(start_per_s=4000, probes=4))
+    walked(search, cliff(18_900))
+    assert search.limits()[0].high_per_s == 32_000
+
+
 SEARCHES = 30
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,9 @@ FEWEST_POINTS = 4
 NEAR_SHARE = 0.15
 """Of a rate: what is so far from the limit is near it."""
 
+_REFUSED = 0.8
+"""Of what fell due: a server that answers less of it rightly is at its end, and not only unlucky."""
+_SHARES = ("errors", "achieved")
 _DEPTHS = {**QUANTILES, "max": 1.0}
 _NEAR = 1.8
 _COMPARABLE = 1.5
@@ -129,6 +132,35 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
         return None
     # Many probes tell more of chance, but the tolerance is the same for all of them.
     return Capacity(per_s, sum(weights) ** -0.5, max(each.tolerance_per_s for each in near))
+
+
+def capped(
+    low: float | None, high: float | None, conditions: Sequence[Objective], evidence: Sequence[Evidence]
+) -> tuple[float | None, float | None]:
+    """Both ends for a set of conditions, held to what was answered: no limit lies above that.
+
+    What counts is the most that the server was seen to answer while it could not answer all, with two standard
+    deviations each way. How much of a rate has to be answered rightly follows from the conditions on errors and on what
+    is achieved; where there are none, nothing is capped. Nor is it where more was answered of a rate that the server
+    kept up with: overload made it slower then.
+    """
+    share = max(
+        (1 - each.limit if each.below else each.limit for each in conditions if each.metric in _SHARES), default=0
+    )
+    seen = [each for each in evidence if not each.client]
+    found = [each for each in map(capacity_of, filter(_saturated, seen)) if each is not None]
+    if not found or high is None or share <= 0:
+        return low, high
+    most = max(found, key=lambda each: each.per_s)
+    least_per_s, most_per_s = ((most.per_s + sign * 2 * most.sd_per_s) / share for sign in (-1, 1))
+    if any(each.answered_per_s > share * most_per_s for each in seen if not _saturated(each)):
+        return low, high
+    return low if low is None or low < most_per_s else least_per_s, min(high, most_per_s)
+
+
+def _saturated(evidence: Evidence) -> bool:
+    """Whether the server could not answer all: its backlog grew, or it refused much."""
+    return overloaded(evidence) or evidence.answered_per_s < _REFUSED * evidence.offered_per_s
 
 
 def _is_usable(evidence: Evidence) -> bool:
@@ -326,6 +358,10 @@ def ends_of(known: Mapping[str, Bounds]) -> list[tuple[Literal["low", "high"], f
 
 
 def width(known: Mapping[str, Bounds]) -> float:
-    """Half of it, relative to the middle; infinite while a side is open."""
-    low, high = bracket_of(known)
-    return float("inf") if low is None or high is None else (high - low) / (high + low)
+    """Half of the bracket, relative to its middle; infinite while a side is open."""
+    return half_width(*bracket_of(known))
+
+
+def half_width(low: float | None, high: float | None) -> float:
+    """Half of an interval, relative to its middle; infinite while a side is open."""
+    return inf if low is None or high is None else (high - low) / (high + low)

@@ -17,9 +17,11 @@ from redline.search.interval import (
     best_capacity,
     bounds_of,
     bracket_of,
+    capped,
     ends_of,
     first_to_fail,
     fits,
+    half_width,
     high_of,
     plausible,
     propagate_bounds,
@@ -408,7 +410,7 @@ class Search:
         if any(not each.reason for each in unknown):
             return Exhausted(limits)
         made = self._checks.settled(self._checked(known))
-        decided = all(each.decided for each in limits)
+        decided = all(self._decided(each) for each in known.values())
         confirmed = decided and made is not None and all(self._stands(check) for check in made)
         return Converged(limits, confirmed=confirmed)
 
@@ -419,7 +421,8 @@ class Search:
         low, high = bracket_of(known)
         ends = [each for each in known.values() if low == each.low_per_s or high == each.high_per_s]
         modelled = all(each.modelled for each in ends)
-        decided = self._decided(known)
+        low, high = capped(low, high, self.sets[name], self.evidence)
+        decided = self._decided(known) or half_width(low, high) <= self.settings.precision
         return Limit(
             name,
             low,
