@@ -4,16 +4,20 @@ Every text is escaped; a content security policy allows our own style and script
 """
 
 import base64
+import contextlib
 import hashlib
 import json
+import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from redline.model import Grade
@@ -70,6 +74,29 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
+class _CompiledTemplates(BytecodeCache):
+    """Compiled templates, kept as Python keeps compiled modules: beside their sources, where that can be written."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Load what was compiled from this very source, by this version of Python and of Jinja."""
+        with contextlib.suppress(OSError):
+            bucket.bytecode_from_string(self._file(bucket).read_bytes())
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled, unless Python is asked to keep nothing."""
+        if sys.dont_write_bytecode:
+            return
+        file = self._file(bucket)
+        made = file.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(exist_ok=True)
+            made.write_bytes(bucket.bytecode_to_string())
+            made.replace(file)
+
+    def _file(self, bucket: Bucket) -> Path:
+        return _HERE / "templates" / "__pycache__" / f"{bucket.key}.{sys.implementation.cache_tag}.pyc"
+
+
 @cache
 def _templates() -> Environment:
     made = Environment(
@@ -79,6 +106,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
         optimized=False,  # it would fold constants, which takes longer than it saves
+        bytecode_cache=_CompiledTemplates(),
     )
     made.globals.update(
         fmt=fmt,
