@@ -8,8 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 class Frozen(BaseModel):
     """An immutable value with a published JSON form; an unknown key is an error."""
 
+    # Validators are built upon first use: no command needs those of all models.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_bytes="base64", val_json_bytes="base64"
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+        defer_build=True,
     )
 
 
