@@ -1,7 +1,6 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from redline.model import AttachedServer, Cell, Environment, Variant
@@ -14,9 +13,6 @@ from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
 from redline.running.duet import DuetTools
 from redline.running.record import Tools
-
-_NEEDED_TO_JUDGE = ("redline.findings", "scipy.stats")
-"""Imported before the first load, which should not feel it; commands that load nothing start without them."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,4 @@ def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
 
 
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:
-    for name in _NEEDED_TO_JUDGE:
-        import_module(name)
     return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))

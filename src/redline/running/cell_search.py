@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Protocol
 
 from redline.analysis.search_state import SearchState
@@ -64,6 +65,7 @@ class CellSearch:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __post_init__(self) -> None:
+        import_module("scipy.stats")  # the search needs it between probes, when a server is running
         self._waits_s = list(WAITS_S[self.state.retries :])
 
     @property
