@@ -83,24 +83,21 @@ def read(payloads: Sequence[bytes]) -> tuple[Ints, Ints, Ints]:
     streams = [_stream(payload) for payload in payloads]
     data = np.frombuffer(b"".join(streams), dtype=np.uint8)
     byte_ends = np.cumsum([0, *map(len, streams)])
-    last = np.flatnonzero(data < _MORE)  # of each number
-    lengths = last.copy()
-    lengths[1:] -= last[:-1]
-    lengths[:1] += 1
-    # Nine groups only occur in counts of 2**55 and more, which nobody has measured.
-    longest = int(lengths.max()) if len(last) else 0
-    if longest > 8 or any(stream and stream[-1] >= _MORE for stream in streams):
+    if any(stream and stream[-1] >= _MORE for stream in streams):
         raise ValueError("not a V2 compressed base64 HdrHistogram: its counts are wrong")
-    numbers = _signed(data, last, lengths, longest)
+    more = np.flatnonzero(data >= _MORE)  # bytes after which a number goes on
+    numbers = _signed(data, more)
     if len(numbers) and int(numbers.min()) < -SLOTS:
         raise ValueError("not a V2 compressed base64 HdrHistogram: its slots lie past the range")
-    number_ends = np.searchsorted(last, byte_ends)
+    number_ends = byte_ends - np.searchsorted(more, byte_ends)
     after = np.zeros(len(numbers) + 1, dtype=np.int64)
-    np.cumsum(np.where(numbers < 0, -numbers, 1), out=after[1:])
+    steps = np.negative(numbers, out=after[1:])  # a run of empty slots is its negative length
+    np.cumsum(np.maximum(steps, 1, out=steps), out=steps)
     filled = np.flatnonzero(numbers > 0)
     ends = np.searchsorted(filled, number_ends)
     # Positive numbers advance by one slot, and the slots of each histogram count from its own start.
-    slots = after[filled] - np.repeat(after[number_ends[:-1]], ends[1:] - ends[:-1])
+    slots = after[filled]
+    slots -= np.repeat(after[number_ends[:-1]], ends[1:] - ends[:-1])
     if len(slots) and int(slots.max()) >= SLOTS:
         raise ValueError("not a V2 compressed base64 HdrHistogram: its slots lie past the range")
     return slots, numbers[filled], ends
@@ -139,14 +136,25 @@ def write(slots: Ints, counts: Ints) -> bytes:
     return zlib.compress(inner + body)
 
 
-def _signed(data: NDArray[np.uint8], last: Ints, lengths: Ints, longest: int) -> Ints:
-    """The numbers of a ZigZag LEB128 stream, given where each ends and how many bytes it has."""
-    zigzag = data[last].astype(np.int64) << (7 * (lengths - 1))
+def _signed(data: NDArray[np.uint8], more: Ints) -> Ints:
+    """The numbers of a ZigZag LEB128 stream, given the bytes after which a number goes on. Raises ValueError.
+
+    Most have one byte, so all are read as if they had, and then the others again.
+    """
+    ones = data[data < _MORE]
+    numbers = ((ones >> 1) ^ -(ones & 1)).view(np.int8).astype(np.int64)
+    final = np.flatnonzero(np.diff(more, append=-1) != 1)  # of the `more` bytes of each longer number
+    lengths = np.diff(final, prepend=-1) + 1
+    # Nine groups only occur in counts of 2**55 and more, which nobody has measured.
+    longest = int(lengths.max(initial=1))
+    if longest > 8:
+        raise ValueError("not a V2 compressed base64 HdrHistogram: its counts are wrong")
+    ends = more[final] + 1
+    zigzag = data[ends].astype(np.int64)
     for back in range(1, longest):
-        has = np.flatnonzero(lengths > back)
-        zigzag[has] |= (data[last[has] - back] & _GROUP).astype(np.int64) << (7 * (lengths[has] - 1 - back))
-    result: Ints = (zigzag >> 1) ^ -(zigzag & 1)
-    return result
+        zigzag = np.where(lengths > back, zigzag << 7 | data[ends - back] & _GROUP, zigzag)
+    numbers[more[final] - final] = (zigzag >> 1) ^ -(zigzag & 1)
+    return numbers
 
 
 def _leb128(numbers: Ints) -> bytes:
