@@ -117,3 +117,9 @@ def test_changes_are_told_in_percent_with_a_sign() -> None:
     none = compared(1.5, None, None).ratio
     assert none is not None
     assert (change(none), change_bounds(none), change(none, whole_from=0.1)) == ("+50.0%", "", "+50%")
+
+
+def test_each_trial_has_a_dot_below_its_bar_unless_it_is_off_the_axis() -> None:
+    rows = (("", Bar(0.0, 5.0, 4.0, 6.0, Verdict.FASTER, (4.0, 5.0, 70.0)), ""),)
+    made = draw(BarChart("", "", Scale(-10.0, 10.0), rows))
+    assert re.findall(r"M(\d+) (\d+)h0", made.dots) == [("700", "19"), ("750", "19")]

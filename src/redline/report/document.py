@@ -138,7 +138,7 @@ class Strip:
 
     A point has a whisker for its interval, and so has a bar, which begins at the scale's low end. A span reaches from
     `low` to `high`, or on to the scale's end where one is unknown; a ring marks its `value`. An origin is where other
-    rows have ratios to it.
+    rows have ratios to it. `dots` are the trials behind the interval.
     """
 
     scale: Scale
@@ -148,6 +148,7 @@ class Strip:
     high: float | None = None
     verdict: Verdict | None = None
     series: int | None = None
+    dots: tuple[float, ...] = ()
 
 
 TableCell: TypeAlias = str | TextCell | ServerCell | ScoreCell | InvalidCell | ChangeCell | Strip
@@ -259,13 +260,14 @@ class Items:
 
 @dataclass(frozen=True)
 class Bar:
-    """From where to where, with the interval of its end; `verdict` is None for what is no change."""
+    """From where to where, with the interval of its end and the trials behind it; no `verdict`: it is no change."""
 
     start: float
     end: float
     low: float | None
     high: float | None
     verdict: Verdict | None
+    dots: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

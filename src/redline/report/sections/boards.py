@@ -104,10 +104,11 @@ class Workload:
 
 @dataclass(frozen=True)
 class Board:
-    """One metric's comparisons by line and column; what was never compared has no entry."""
+    """One metric's comparisons by line and column, with the report's cells; what was never compared has no entry."""
 
     metric: Metric
     found: dict[tuple[ServerPair, Workload], Comparison]
+    cells: Mapping[str, CellReport]
 
     @cached_property
     def lines(self) -> tuple[ServerPair, ...]:
@@ -155,7 +156,7 @@ class Board:
 
     def under(self, load: str) -> "Board":
         """The part that belongs to one load."""
-        return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load})
+        return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load}, self.cells)
 
     def of_setting(self, setting: str) -> tuple[ServerPair, ...]:
         """The lines of one setting."""
@@ -215,7 +216,7 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
             if c.metric is metric
         }
         if any(c.says_something for c in found.values()):
-            boards.append(Board(metric, found))
+            boards.append(Board(metric, found, cells))
     return tuple(boards)
 
 

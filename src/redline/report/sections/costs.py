@@ -25,6 +25,7 @@ from redline.report.document import (
     refused,
 )
 from redline.report.scales import Scale, change_scale, percent_of
+from redline.report.sections import dots
 from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards, refusals, steps, worth_showing
 from redline.report.sections.views import common_load
 from redline.suite.load_text import is_open
@@ -64,8 +65,8 @@ def cost_page(report: Report) -> Iterator[Section]:
             *signs(),
             *key(
                 f", and the colour is stronger from 5% and from 15% on. Within {fmt.percent(report.run.threshold)}, "
-                "the shaded band, a difference is too small to matter. An arrow says that a bar or its interval goes "
-                "on."
+                "the shaded band, a difference is too small to matter. Each round is a dot. An arrow says that a bar "
+                "or its interval goes on."
             ),
         )
         tabs = _tabs("cost", report, [("", boards)])
@@ -259,7 +260,8 @@ def _bar(
     if found is None or found.ratio is None:
         return name, None, change
     low, high = (None if end is None else percent_of(end) for end in (found.ratio.low, found.ratio.high))
-    return name, Bar(0.0, percent_of(found.ratio.value), low, high, found.verdict), change
+    rounds = tuple(map(percent_of, dots.ratios(board.cells, found)))
+    return name, Bar(0.0, percent_of(found.ratio.value), low, high, found.verdict, rounds), change
 
 
 def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from redline.model import CellReport, Comparison, Estimate, Layer, Metric, Report, Waterfall
 from redline.report import format as fmt
@@ -25,6 +25,7 @@ from redline.report.document import (
     words,
 )
 from redline.report.scales import Scale, amount_scale
+from redline.report.sections import dots
 from redline.report.sections.costs import better, load_line, signs
 
 ALL_LAYERS = "all layers"
@@ -101,7 +102,7 @@ def layer_page(report: Report) -> Iterator[Section]:
         *key(
             "What **each layer adds** to the one below it, and **all of them together**: the last server "
             "compared with the first, not the steps multiplied. A bar begins where the one above ends; the "
-            "whisker is the 95% interval of the step. Signs: "
+            "whisker is the 95% interval of the step, and each round is a dot. Signs: "
         ),
         *signs(),
     )
@@ -140,11 +141,14 @@ def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
     """What the chain begins with, each layer from where the one below it ends, and the whole."""
     fall, throughput = view.fall, metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
-    whole = _bar(fall.whole, metric, base)
+    whole = _bar(fall, fall.whole, metric, cells)
+    bottom = cells.get((fall.base, fall.scenario, fall.load))
     bars = [
-        Bar(0.0, base.value, base.low, base.high, None) if base else None,
-        *(_bar(layer, metric, _estimate(cells, layer.against, fall, metric)) for layer in fall.steps),
-        Bar(0.0, whole.end, whole.low, whole.high, None) if whole else None,
+        Bar(0.0, base.value, base.low, base.high, None, tuple(dots.by_round(bottom, metric).values()))
+        if base
+        else None,
+        *(_bar(fall, layer, metric, cells) for layer in fall.steps),
+        replace(whole, start=0.0, verdict=None) if whole else None,
     ]
     names = (fall.base, *(each.name for each in view.lines))
     values: tuple[ChangeCell | str, ...] = (
@@ -168,8 +172,9 @@ def _estimate(cells: _Cells, slug: str, fall: Waterfall, metric: Metric) -> Esti
     return cell.estimates.get(metric) if cell and cell.valid else None
 
 
-def _bar(layer: Layer, metric: Metric, below: Estimate | None) -> Bar | None:
-    """From the value of what stands below it to where its change leads."""
+def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | None:
+    """From the value of what stands below it to where its change leads, in each round a dot."""
+    below = _estimate(cells, layer.against, fall, metric)
     compared = layer.throughput if metric is Metric.THROUGHPUT else layer.cpu
     if below is None or compared is None or compared.ratio is None:
         return None
@@ -180,7 +185,16 @@ def _bar(layer: Layer, metric: Metric, below: Estimate | None) -> Bar | None:
         None if end is None else below.value * end if metric is Metric.THROUGHPUT else below.value + end
         for end in (change.value, change.low, change.high)
     )
-    return None if value is None else Bar(below.value, value, low, high, compared.verdict)
+    sides = (cells.get((slug, fall.scenario, fall.load)) for slug in (layer.server, layer.against))
+    ours, theirs = (dots.by_round(side, metric) for side in sides)
+    rounds = tuple(
+        below.value * ours[each] / theirs[each]
+        if metric is Metric.THROUGHPUT
+        else below.value + ours[each] - theirs[each]
+        for each in ours
+        if each in theirs
+    )
+    return None if value is None else Bar(below.value, value, low, high, compared.verdict, rounds)
 
 
 def name_of(layer: Layer) -> str:

@@ -7,6 +7,7 @@ from redline.model import CellReport, Place, Ranking, Report
 from redline.report import format as fmt
 from redline.report.document import Column, Fold, Panels, Prose, Section, Strip, Table, TextCell, key, line
 from redline.report.scales import value_scale
+from redline.report.sections import dots
 from redline.report.sections.costs import load_line
 
 _OPEN_AT_MOST = 8
@@ -41,7 +42,8 @@ def ranking_page(report: Report) -> Iterator[Section]:
     intro = (
         *key(
             "Best first. Servers that cannot be distinguished from the first of their rank **share it** (2=). "
-            "Whiskers are 95% intervals. What is close to this machine's ceiling is limited by the machine."
+            "Whiskers are 95% intervals, dots are trials. What is close to this machine's ceiling is limited by the "
+            "machine."
         ),
     )
     if folds:
@@ -69,7 +71,8 @@ def _with_bars(ranking: Ranking, cells: Mapping[str, CellReport]) -> Table:
     for place in ranking.places:
         one = place.estimate
         value = TextCell((line(fmt.amount(one.value, one.unit), (f" {fmt.spread(one)}", "dim")),))
-        bar = Strip(scale, "bar", one.value, one.low, one.high)
+        behind = dots.values(cells, place.cell_id, ranking.metric)
+        bar = Strip(scale, "bar", one.value, one.low, one.high, dots=behind)
         rows.append((rank_text(ranking, place), server_in(ranking, place, cells), bar, value))
     columns = (Column("rank"), Column("server"), Column(""), Column(label, "right"))
     title = line((ranking.scenario, "strong"), (f" {', '.join(filter(None, (ranking.setting, label)))}", "dim"))

@@ -28,6 +28,7 @@ from redline.report.document import (
     line,
 )
 from redline.report.scales import Scale, ratio_scale, value_scale
+from redline.report.sections import dots
 from redline.report.sections.answer import run_answer
 from redline.report.sections.costs import (
     better,
@@ -184,7 +185,9 @@ def _results_section(report: Report, scales: Mapping[Metric, Scale]) -> Section:
 
 def _results_key(report: Report, *, compared: bool, drawn: bool) -> Line:
     if not compared:
-        return key("Nothing is compared in this run: bars show the values, whiskers their 95% intervals.")
+        return key(
+            "Nothing is compared in this run: bars show the values, whiskers their 95% intervals, dots the trials."
+        )
     if not drawn:
         text = (
             "Below each value stands its **ratio to the baseline**, with its 95% interval: too many to draw here, and "
@@ -192,9 +195,10 @@ def _results_key(report: Report, *, compared: bool, drawn: bool) -> Line:
         return (*key(f"{text}drawn as changes in percent "), Span("above", "dim", "#cost"), *key("."))
     return (
         *key(
-            "Each diamond is a server's **ratio to its baseline**, with its 95% interval, on a log scale that is "
-            f"the same down a column. Inside the shaded band, within {fmt.percent(report.run.threshold)}, a "
-            "difference is too small to matter. An interval that holds 1 and leaves the band is inconclusive; so "
+            "Each diamond is a server's **ratio to its baseline**, with its 95% interval, above a dot for each round, "
+            "on a log scale that is the same down a column. Inside the shaded band, within "
+            f"{fmt.percent(report.run.threshold)}, a difference is too small to matter. An interval "
+            "that holds 1 and leaves the band is inconclusive; so "
             "is one that does not hold 1, where so many comparisons have one by chance."
         ),
     )
@@ -221,6 +225,7 @@ def _result_tables(report: Report, scales: Mapping[Metric, Scale], *, drawn: boo
     """For each group a row for each server: its metrics, or why there are none. `drawn` adds pictures for the page."""
     compared, metrics = comparisons_by_cell(report), shown_metrics(report)
     colours = {server: place for place, server in enumerate(servers(report))}
+    cells = {cell.cell_id: cell for cell in report.cells}
     for group in groups(report):
         rows: list[tuple[TableCell, ...]] = []
         largest = {} if scales or not drawn else _value_scales(group, metrics)
@@ -234,8 +239,13 @@ def _result_tables(report: Report, scales: Mapping[Metric, Scale], *, drawn: boo
             own = {} if cell.role == "ceiling" else compared.get(cell.cell_id, {})
             own = {metric: one for metric, one in own.items() if one.says_something}
             has_ratios |= drawn and any(one.ratio for one in own.values())
-            scores = (ScoreCell(metric, cell.estimates.get(metric), own.get(metric)) for metric in metrics)
-            rows.append((name, *(_drawn(one, name, scales, largest) if drawn else one for one in scores)))
+            scores = []
+            for metric in metrics:
+                score = ScoreCell(metric, cell.estimates.get(metric), own.get(metric))
+                compares = metric in scales
+                behind = dots.ratios(cells, score.comparison) if compares else dots.values(cells, cell.cell_id, metric)
+                scores.append(_drawn(score, name, scales, largest, behind) if drawn else score)
+            rows.append((name, *scores))
         columns = (
             Column(
                 fmt.label(each), "right", hint=better(each), scale=scales.get(each) if has_ratios and drawn else None
@@ -252,19 +262,23 @@ def _value_scales(group: Group, metrics: tuple[Metric, ...]) -> dict[Metric, Sca
 
 
 def _drawn(
-    score: ScoreCell, server: ServerCell, scales: Mapping[Metric, Scale], largest: Mapping[Metric, Scale]
+    score: ScoreCell,
+    server: ServerCell,
+    scales: Mapping[Metric, Scale],
+    largest: Mapping[Metric, Scale],
+    behind: tuple[float, ...],
 ) -> ScoreCell:
     """With a picture: its ratio on the scale of its metric, or its value where nothing is compared."""
     value, compared = score.estimate, score.comparison
     if (scale := scales.get(score.metric)) is not None:
         ratio = compared.ratio if compared else None
         if compared and ratio:
-            strip = Strip(scale, "point", ratio.value, ratio.low, ratio.high, compared.verdict)
+            strip = Strip(scale, "point", ratio.value, ratio.low, ratio.high, compared.verdict, dots=behind)
         else:
             strip = Strip(scale, "origin", 1.0 if server.role == "baseline" else None)
     elif value is not None and score.metric in largest:
         series = None if server.role == "ceiling" else server.series
-        strip = Strip(largest[score.metric], "bar", value.value, value.low, value.high, series=series)
+        strip = Strip(largest[score.metric], "bar", value.value, value.low, value.high, series=series, dots=behind)
     else:
         return score
     return replace(score, strip=strip)

@@ -34,6 +34,8 @@ WIDTH = 1000
 """The width of a chart in units, which a browser stretches to the width that it has (`preserveAspectRatio`)."""
 _HALF_BAR = 6
 _HALF_CAP = 4
+_BELOW = 8
+"""So far below its bar's middle stand the dots."""
 _ARROW = 24
 
 
@@ -169,15 +171,16 @@ def _heat(cell: ChangeCell) -> str:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart as paths: the outlines of its bars by class, what joins them, all whiskers; a hundred bars are few paths.
+    """A chart as paths: the outlines of its bars by class, what joins them, all whiskers, and all dots of trials.
 
-    Heights are pixels, widths are not.
+    Heights are pixels, widths are not. A hundred bars are few paths.
     """
 
     height: int
     fills: tuple[tuple[str, str], ...]
     joins: str
     whiskers: str
+    dots: str
 
 
 def draw(chart: BarChart) -> Drawn:
@@ -185,6 +188,7 @@ def draw(chart: BarChart) -> Drawn:
     fills: dict[str, list[str]] = {}
     joins: list[str] = []
     whiskers: list[str] = []
+    dots: list[str] = []
     bars = [bar for _, bar, _ in chart.rows]
     for row, bar in enumerate(bars):
         if bar is None:
@@ -194,10 +198,11 @@ def draw(chart: BarChart) -> Drawn:
         look = bar.verdict.value if bar.verdict else "ground"
         fills.setdefault(look, []).append(f"M{start} {middle - _HALF_BAR}H{end}v{2 * _HALF_BAR}H{start}z")
         whiskers.append(_whisker(bar, middle, chart))
+        dots += [f"M{_at(each, chart)} {middle + _BELOW}h0" for each in bar.dots if chart.scale.holds(each)]
         if chart.joined and row + 1 < len(bars) and bars[row + 1] is not None:
             joins.append(f"M{end} {middle + _HALF_BAR}v{ROW - 2 * _HALF_BAR}")
     paths = tuple((look, "".join(outlines)) for look, outlines in fills.items())
-    return Drawn(len(bars) * ROW, paths, "".join(joins), "".join(whiskers))
+    return Drawn(len(bars) * ROW, paths, "".join(joins), "".join(whiskers), "".join(dots))
 
 
 def _whisker(bar: Bar, middle: int, chart: BarChart) -> str:

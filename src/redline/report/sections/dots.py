@@ -1,0 +1,36 @@
+"""The trials behind an interval, one dot for each: values of a cell, or ratios to a baseline round by round."""
+
+from collections.abc import Callable, Mapping
+
+from redline.model import CellReport, Comparison, Metric, TrialReport
+
+_MOST_CELLS = 200
+"""The page of a larger study would be too large to mail."""
+_OF_TRIAL: dict[Metric, Callable[[TrialReport], float | None]] = {
+    Metric.THROUGHPUT: lambda trial: trial.rate_per_s,
+    Metric.P50: lambda trial: trial.p50_ns,
+    Metric.P99: lambda trial: trial.p99_ns,
+    Metric.CPU_PER_REQUEST: lambda trial: trial.cpu_per_request_ns,
+}
+
+
+def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
+    """The used trials' values by round; empty for metrics that no single trial has in a report."""
+    of_trial = _OF_TRIAL.get(metric)
+    if cell is None or of_trial is None:
+        return {}
+    found = {trial.round: of_trial(trial) for trial in cell.trials if trial.used}
+    return {number: value for number, value in found.items() if value}
+
+
+def values(cells: Mapping[str, CellReport], cell_id: str, metric: Metric) -> tuple[float, ...]:
+    """One for each used trial of the cell."""
+    return tuple(by_round(cells.get(cell_id), metric).values()) if len(cells) <= _MOST_CELLS else ()
+
+
+def ratios(cells: Mapping[str, CellReport], one: Comparison | None) -> tuple[float, ...]:
+    """Cell over baseline in each round of which both have a trial."""
+    if one is None or one.ratio is None or len(cells) > _MOST_CELLS:
+        return ()
+    ours, theirs = (by_round(cells.get(cell_id), one.metric) for cell_id in (one.cell_id, one.baseline_id))
+    return tuple(ours[number] / theirs[number] for number in ours if number in theirs)
