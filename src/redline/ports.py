@@ -1,6 +1,6 @@
 """The five ports: what the lab asks of the world. Built-ins stand in `redline.plugins`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +10,11 @@ from redline.errors import BuildError
 from redline.model import (
     Cell,
     DuetBlock,
+    DuetRecording,
     DuetTraffic,
     Failure,
     Interval,
+    PlannedDuet,
     PlannedTrial,
     Recording,
     Report,
@@ -171,10 +173,6 @@ class Driver(Protocol):
     def drive(self, drive: Drive) -> Traffic:
         """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
 
-
-class DuetDriver(Driver, Protocol):
-    """A driver that also loads several servers in turn."""
-
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
         """Ask two servers, and say in one line where they first answer differently; None where they do not."""
 
@@ -197,10 +195,10 @@ class Probe(Protocol):
 
 
 class Executor(Protocol):
-    """Where trials run. Yields each recording as its trial ends."""
+    """Where trials run. Yields each recording as its trial, or its duet, ends."""
 
-    def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
-        """Run the trials in order."""
+    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+        """Run the trials and duets in order."""
 
 
 class Renderer(Protocol):

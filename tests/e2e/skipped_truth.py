@@ -9,7 +9,7 @@ import pytest
 from bench.cost.place import BUSY_SHARE, Use
 
 
-@dataclass
+@dataclass(eq=False)
 class SkippedTruth:
     """A pytest plugin. Truth tests that bound a time from above allow for noise, and skip at too much of it.
 

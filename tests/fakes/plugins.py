@@ -8,8 +8,12 @@ from pathlib import Path
 from redline.errors import DriveError, LaunchError
 from redline.model import (
     Cell,
+    DuetBlock,
+    DuetRecording,
+    DuetTraffic,
     Failure,
     Interval,
+    PlannedDuet,
     PlannedTrial,
     Recording,
     Series,
@@ -18,7 +22,8 @@ from redline.model import (
     Traffic,
     Variant,
 )
-from redline.ports import Building, BuildOutcome, Drive, Endpoint, Placement
+from redline.ports import Building, BuildOutcome, Drive, DuetDrive, Endpoint, Placement
+from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import simulated_recording
 
 ENDPOINT = Endpoint("127.0.0.1", 8080)
@@ -64,8 +69,18 @@ class FakeLauncher:
             self.events.append("stop")
 
 
+class WithoutDuets:
+    """The part of a driver that nothing asks for in a test without duets."""
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        raise AssertionError(f"no duet was planned: {drive}")
+
+    def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+        return None
+
+
 @dataclass
-class FakeDriver:
+class FakeDriver(WithoutDuets):
     """Gives the traffic of a simulated trial, or fails to."""
 
     events: list[str]
@@ -73,6 +88,7 @@ class FakeDriver:
     error: BaseException | None = None
     kills: FakeServer | None = None
     drives: list[Drive] = field(default_factory=list)
+    duets: list[DuetDrive] = field(default_factory=list)
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         self.events.append("verify")
@@ -91,6 +107,17 @@ class FakeDriver:
             raise DriveError("nothing simulated", hint="none")
         for interval in traffic.intervals:
             drive.on_interval(interval)
+        return traffic
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        self.events.append("duet")
+        self.duets.append(drive)
+        if self.error:
+            raise self.error
+        traffic = simulated_duet(0, (1.0,) * len(drive.others)).traffic
+        assert traffic is not None
+        for block in traffic.blocks:
+            drive.on_block(block)
         return traffic
 
 
@@ -126,4 +153,13 @@ class QuietListener:
         self.intervals += 1
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
+        self.ended.append(recording.position)
+
+    def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
+        self.started.append(planned.position)
+
+    def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
+        self.intervals += 1
+
+    def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         self.ended.append(recording.position)

@@ -24,7 +24,7 @@ from redline.running.probing import Prober
 from redline.running.record import Tools
 from redline.search import Evidence
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.plugins import FakeLauncher, FakeServer
+from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_recording
 from tests.fakes.searched import plan_of
 
@@ -60,7 +60,7 @@ def interval(index: int, *, due: int, done: int, phase: str = "measure", errors:
 
 
 @dataclass
-class Told:
+class Told(WithoutDuets):
     """A driver that tells these intervals, and ends as it is told to."""
 
     intervals: list[Interval]

@@ -15,7 +15,7 @@ from redline.search import Evidence
 from redline.storage.searches import SearchStore
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.plugins import FakeLauncher, FakeServer
+from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_run
 
 CAPACITY = 3000.0
@@ -25,7 +25,7 @@ CELL = simulated_cell(load=PROBE).model_copy(update={"warmup_ns": 20 * SECOND})
 
 
 @dataclass
-class Driver:
+class Driver(WithoutDuets):
     """A server of 3000/s as a driver sees it, and what was asked of it."""
 
     events: list[str] = field(default_factory=list)

@@ -36,9 +36,10 @@ def main(seeds: int) -> None:
                 for seed in range(seeds):
                     rng = np.random.default_rng(seed)
                     ratio = over_starts([blocks(rng, each, truth, stolen) for _ in range(starts)])
-                    holds += ratio.low <= truth <= ratio.high
-                    found += not ratio.low <= 0 <= ratio.high
-                    widths.append((ratio.high - ratio.low) / 2)
+                    low, high = ratio.interval
+                    holds += low <= truth <= high
+                    found += not low <= 0 <= high
+                    widths.append((high - low) / 2)
                 shown = f"{holds / seeds:7.1%} {np.median(widths):11.2%} {found / seeds:7.1%}"
                 print(f"{truth:6.0%} {stolen:6.0%} {starts:7} {each:7} {shown}")
 

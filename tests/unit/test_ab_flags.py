@@ -25,12 +25,11 @@ def plan(
     return read_plan(AbFlags(a=a, b=b, lasts="60s", **given), lasts_ns, project)[0]
 
 
-def test_a_runs_twice() -> None:
+def test_each_command_is_a_server() -> None:
     made = plan(path="/items")
     assert [cell.variant.catalogued.start.command for cell in made.cells] == [
         ("./old", "--port", "{port}"),
         ("./new", "--port={port}", "--name=a b"),
-        ("./old", "--port", "{port}"),
     ]
     assert {cell.scenario.requests[0].path for cell in made.cells} == {"/items"}
     assert {cell.load.shape for cell in made.cells} == {Closed(users=64)}
@@ -39,7 +38,7 @@ def test_a_runs_twice() -> None:
 
 def test_revisions_are_started_and_asked_as_their_project_says() -> None:
     made = plan(None, None, project=PROJECT)
-    assert [cell.variant.catalogued.name for cell in made.cells] == ["A", "B", "A-again"]
+    assert [cell.variant.catalogued.name for cell in made.cells] == ["A", "B"]
     assert {cell.variant.catalogued.start.command for cell in made.cells} == {("java", "-jar", "app.jar", "{port}")}
     assert {cell.variant.runtime for cell in made.cells} == {"jvm"}
     assert {cell.scenario.requests[0].method for cell in made.cells} == {"POST"}
@@ -48,16 +47,17 @@ def test_revisions_are_started_and_asked_as_their_project_says() -> None:
 def test_servers_that_run_have_one_start_for_all_of_the_time() -> None:
     made = plan(URL_A, URL_B, load="open:2000/s")
     assert [cell.variant.entry for cell in made.cells] == [
-        AttachedServer(host="127.0.0.1", port=port) for port in (1, 2, 1)
+        AttachedServer(host="127.0.0.1", port=port) for port in (1, 2)
     ]
     assert made.once
-    assert made.cells[0].load.duration_ns + made.cells[0].warmup_ns == 60 * S
+    with_control = 3
+    assert with_control * (made.cells[0].load.duration_ns + made.cells[0].warmup_ns) == pytest.approx(60 * S, rel=1e-3)
     assert made.cells[0].load.shape == Open(rate_per_s=2000, connections=64)
 
 
 @pytest.mark.parametrize(("lasts_s", "each_s"), [(5, 0.5), (24, 2), (60, 4), (600, 4)])
 def test_little_time_makes_starts_short(lasts_s: int, each_s: float) -> None:
-    assert plan(lasts_ns=lasts_s * S).cells[0].load.duration_ns == each_s * S
+    assert plan(lasts_ns=lasts_s * S).cells[0].load.duration_ns * 3 == pytest.approx(each_s * S, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -8,64 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.duet import judge
-from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Histogram, Metric, TargetTraffic, Verdict
+from redline.analysis.ab import judge
+from redline.model import DuetRecording, Metric, Verdict
 from redline.model.duet import AbReport
-from redline.model.traffic import Counts, Engine
 from redline.stats.duets import over_starts, standard_error, trimmed_mean
-
-ENGINE = Engine(name="redline-engine", version="0", backend="epoll", workers=1)
-SLICE_NS = 50_000_000
-NS_PER_REQUEST = 20_000
+from tests.fakes.duets import simulated_duet
 
 
-def recording(
-    start: int, *, cost: float, noise: float = 0.01, idle: float = 0.0, failed: int = 0, busy: float = 1.0
-) -> DuetRecording:
-    """One start of A, B and A again: a request of B costs `cost` times the CPU of one of A."""
-    rng = np.random.default_rng(start)
-    of_start = (1.0, cost * math.exp(rng.normal(0, 0.003)), math.exp(rng.normal(0, 0.003)))
-    blocks, now_ns = [], 0
-    for index in range(20):
-        slices = []
-        for target in (0, 1, 2, 2, 1, 0):
-            cost_ns = NS_PER_REQUEST * of_start[target] * math.exp(rng.normal(0, noise))
-            completed = int(SLICE_NS * busy / cost_ns)
-            cpu_ns = [int(idle * SLICE_NS)] * 3
-            cpu_ns[target] = int(completed * cost_ns)
-            slices.append(
-                DuetSlice(
-                    target=target,
-                    start_ns=now_ns,
-                    end_ns=now_ns + SLICE_NS,
-                    measured_ns=SLICE_NS,
-                    measured=completed,
-                    completed=completed,
-                    failed=failed,
-                    cpu_ns=tuple(cpu_ns),
-                    engine_cpu_ns=1,
-                )
-            )
-            now_ns += SLICE_NS
-        blocks.append(DuetBlock(index=index, phase="measure", slices=tuple(slices)))
-    times = Histogram.of([1_000_000 * factor for factor in of_start[:1]])
-    targets = [
-        TargetTraffic(counts=Counts(), response=times, service=times, lateness=times, engine_cpu_ns=1) for _ in of_start
-    ]
-    traffic = DuetTraffic(
-        engine=ENGINE,
-        connections=3,
-        connect_ns=1,
-        epoch_unix_ns=start * 10**10 + 10**9,
-        ended="complete",
-        blocks=tuple(blocks),
-        targets=tuple(targets),
-    )
-    return DuetRecording(start=start, seed=start, started_unix_ns=start * 10**10, traffic=traffic)
+def duet(start: int, *, cost: float, **kind: Any) -> DuetRecording:
+    return simulated_duet(start, (1.0, cost), **kind)
 
 
 def judged(starts: int = 8, *, metric: Metric = Metric.CPU_PER_REQUEST, closed: bool = True, **kind: Any) -> AbReport:
-    found = judge(("./a", "./b"), metric, [recording(n, **kind) for n in range(starts)], closed=closed, cores=1)
+    found = judge(("./a", "./b"), metric, [duet(n, **kind) for n in range(starts)], closed=closed, cores=1)
     assert found is not None
     return found
 
@@ -89,7 +44,7 @@ def test_equal_servers_are_alike() -> None:
 
 def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
     assert Metric.THROUGHPUT not in {each.metric for each in judged(cost=1.0, closed=False).also}
-    assert judge(("a", "b"), Metric.THROUGHPUT, [recording(0, cost=1)], closed=False, cores=1) is None
+    assert judge(("a", "b"), Metric.THROUGHPUT, [duet(0, cost=1)], closed=False, cores=1) is None
 
 
 @pytest.mark.parametrize(
@@ -111,14 +66,14 @@ def test_the_time_counts_from_the_first_start_to_the_end_of_the_last_load() -> N
 
 
 def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
-    same = recording(0, cost=1.0, idle=0.5).model_copy(update={"servers": (None, None, None)})
+    same = duet(0, cost=1.0, idle=0.5).model_copy(update={"servers": (None, None, None)})
     found = judge(("a", "b"), Metric.CPU_PER_REQUEST, [same], closed=True, cores=1)
     assert found is not None
     assert "idle-work" not in {each.kind for each in found.findings}
 
 
 def test_nothing_measured_is_no_answer() -> None:
-    empty = DuetRecording(start=0, seed=0, started_unix_ns=0)
+    empty = DuetRecording(cell_ids=("A", "B", "A"), round=0, position=0, seed=0, started_unix_ns=0)
     assert judge(("a", "b"), Metric.CPU_PER_REQUEST, [empty], closed=True, cores=1) is None
 
 
@@ -132,7 +87,7 @@ def test_steal_in_a_tenth_of_the_blocks_moves_nothing(value: float, blocks: int,
 
 def test_one_start_without_enough_blocks_has_no_interval() -> None:
     found = over_starts([np.array([0.1, 0.2])])
-    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert found.interval == (-math.inf, math.inf)
     assert found.starts_sd is None
 
 
@@ -141,5 +96,6 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     holds = 0
     for _ in range(400):
         found = over_starts([rng.normal(0.02 + rng.normal(0, 0.006), 0.014, 16) for _ in range(12)])
-        holds += found.low <= 0.02 <= found.high
+        low, high = found.interval
+        holds += low <= 0.02 <= high
     assert 0.92 <= holds / 400 <= 0.98

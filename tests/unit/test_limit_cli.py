@@ -23,7 +23,7 @@ from redline.running.record import Tools
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
 from tests.fakes import limits
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.plugins import FakeLauncher, FakeServer
+from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_environment, simulated_recording
 
 WARM_UPS = 2
@@ -33,7 +33,7 @@ SECOND = 1_000_000_000
 
 
 @dataclass
-class Server:
+class Server(WithoutDuets):
     """A server of 3000/s, as the driver sees it; `after` happens at the load of that number; two warm it up."""
 
     wrong: str | None = None

@@ -27,7 +27,7 @@ from redline.report.sections import limit as words
 from redline.running.record import Tools, record_load
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour
-from tests.fakes.plugins import FACTS, FakeLauncher, FakeServer
+from tests.fakes.plugins import FACTS, FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_cell, simulated_recording
 from tests.fakes.searched import plan_of
 
@@ -35,7 +35,7 @@ CELL = simulated_cell(load=Load(name="probe", shape=Open(rate_per_s=1000, connec
 
 
 @dataclass
-class Replayed:
+class Replayed(WithoutDuets):
     """Driver and probe in one: what a trial had seen, again."""
 
     recording: Recording

@@ -1,11 +1,11 @@
 """A session runs what has no recording yet, keeps each as it ends, and goes on where it stopped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from redline.model import AutoTrials, Enough, PlannedTrial, Recording, Run
+from redline.model import AutoTrials, DuetRecording, Enough, PlannedDuet, PlannedTrial, Recording, Run
 from redline.running.session import run_trials
 from redline.storage.runs import RunStore
 from tests.fakes.plugins import QuietListener
@@ -23,16 +23,16 @@ class ReplayExecutor:
     """Gives the simulated recordings, and stops where the test says."""
 
     def __init__(self, run: Run, stop_at: int | None = None) -> None:
-        self._recordings = {recording.position: recording for recording in run.recordings}
+        self._recordings = {each.position: each for each in (*run.recordings, *run.duets)}
         self._stop_at = stop_at
         self.asked: list[int] = []
 
-    def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
-        for trial in trials:
-            self.asked.append(trial.position)
-            if trial.position == self._stop_at:
+    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+        for step in steps:
+            self.asked.append(step.position)
+            if step.position == self._stop_at:
                 raise KeyboardInterrupt
-            yield self._recordings[trial.position]
+            yield self._recordings[step.position]
 
 
 def test_every_trial_is_run_in_order_and_kept(tmp_path: Path) -> None:

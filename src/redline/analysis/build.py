@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
+from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
@@ -19,7 +20,7 @@ def build_report(run: Run) -> Report:
     found = {cell_id: (one, cell_report(one, plan.suite)) for cell_id, one in judged_cells(run)}
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     cells = tuple(found[cell_id][1] for cell_id in plan.cells)
-    comparisons = compare_with_baseline(judged, plan.suite)
+    comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
     return Report(
         run=_run_report(run, judged),
         environment=run.manifest.environment,
@@ -43,7 +44,7 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         command=manifest.command,
         seed=suite.seed,
         complete=run.complete,
-        trials_done=len(run.recordings),
+        trials_done=len(run.done),
         trials_planned=len(run.wanted),
         threshold=suite.threshold,
         suite_text=manifest.suite_text,

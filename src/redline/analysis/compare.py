@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from redline.analysis.duet import Duets, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite
@@ -64,7 +65,7 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     )
 
 
-def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[Comparison, ...]:
+def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
     """Each subject against its own baseline in the same scenario and load, in every compared metric.
 
     The primary ones are a family: no more than 5% of reports of equal servers call any of them different.
@@ -74,7 +75,8 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite) -> tuple[
     for (slug, scenario, load), one in by.items():
         baseline = by.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            found += [compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED]
+            alone = (compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED)
+            found += [in_duet(each, duets) for each in alone]
     return holm_verdicts(found)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from redline.findings import SERVERS_DOING, is_valid, judge_cell, judge_trial, usable, warm_up
-from redline.model import Cell, Estimate, Finding, FindingKind, Grade, Metric, Moment, Run, TrialReport
+from redline.model import Cell, Estimate, Finding, FindingKind, Grade, Metric, Moment, PlannedTrial, Run, TrialReport
 from redline.stats import Sample, Trial, TrialNumbers, estimate, merged_of, sample_of
 from redline.stats.samples import Merged
 
@@ -108,9 +108,9 @@ def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
     """
     plan = run.manifest.plan
     planned = dict.fromkeys(plan.cells, 0)
-    for trial in run.wanted:
-        if trial.cell_id in planned:
-            planned[trial.cell_id] += 1
+    for step in run.wanted:
+        if isinstance(step, PlannedTrial) and step.cell_id in planned:
+            planned[step.cell_id] += 1
     places = run.by_cell()
     ceilings: dict[tuple[str, str], float] = {}
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from redline.analysis.compare import compare_by_round
+from redline.analysis.duet import Duets, duets_of, in_duet
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Precision, Run, Suite
 from redline.stats import QUANTILE_OF, enough_beyond
@@ -45,7 +46,7 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
         return None
     if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
         return Enough(rounds=rounds, why="budget")
-    all_ = tuple(_main(run.manifest.plan.suite, judge(run)))
+    all_ = tuple(_main(run, judge(run)))
     if all_ and all(one.lost for one in all_):
         return Enough(rounds=rounds, why="no valid trial")
     found = [one.half_width for one in all_ if one.known]
@@ -58,7 +59,7 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
     plan = run.manifest.plan
     if plan.suite.auto is None:
         return None
-    rounds, all_ = whole_rounds(run), tuple(_main(run.manifest.plan.suite, judged))
+    rounds, all_ = whole_rounds(run), tuple(_main(run, judged))
     halves = [(one.cell.id, one.half_width) for one in all_]
     widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
     planned = {trial.round for trial in plan.trials}
@@ -76,30 +77,31 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
 
 def whole_rounds(run: Run) -> int:
     """The rounds, from the first one on, of which every trial has its recording."""
-    done = set(run.positions)
-    missing = {trial.round for trial in run.manifest.plan.trials if trial.position not in done}
-    planned = sorted({trial.round for trial in run.manifest.plan.trials})
+    done, steps = run.done, run.manifest.plan.steps
+    missing = {step.round for step in steps if step.position not in done}
+    planned = sorted({step.round for step in steps})
     return len(list(takewhile(lambda one: one not in missing, planned)))
 
 
 def _spent_ns(run: Run) -> int:
-    return sum(sum(recording.stages_ns.values()) for recording in run.recordings)
+    of_trials = sum(sum(recording.stages_ns.values()) for recording in run.recordings)
+    return of_trials + sum(duet.took_ns for duet in run.duets)
 
 
-def _main(suite: Suite, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
+def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
     """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other."""
-    subjects = subjects_by_name(judged)
+    suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(judged), duets_of(run)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}
     for (slug, scenario, load), one in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None or slug not in references:
-            yield _Main(one, baseline, _known(one, baseline, suite))
+            yield _Main(one, baseline, _known(one, baseline, suite, duets))
 
 
-def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite) -> Estimate | None:
+def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite, duets: Duets) -> Estimate | None:
     metric = one.cell.load.primary_metric
     if baseline is not None:
-        return compare_by_round(one, baseline, metric, suite.threshold).ratio
+        return in_duet(compare_by_round(one, baseline, metric, suite.threshold), duets).ratio
     trials = one.having(metric)
     requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
     if not one.valid or not trials or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):

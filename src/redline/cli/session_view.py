@@ -18,11 +18,14 @@ from redline.findings import judge
 from redline.model import (
     AttachedServer,
     Cell,
+    DuetBlock,
+    DuetRecording,
     Finding,
     Grade,
     Interval,
     Manifest,
     Plan,
+    PlannedDuet,
     PlannedTrial,
     Recording,
     Skipped,
@@ -182,8 +185,26 @@ class TrialsView(OneLine):
         if serious or not self._console.is_terminal:
             self._console.print(self._ended(recording, cell, serious), highlight=False)
 
+    def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
+        """Show which duet is on."""
+        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  starting the servers")
+
+    def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
+        """Show how it goes."""
+        cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
+        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
+
+    def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
+        """Count it, and say at once that it failed."""
+        self._done += 1
+        if recording.failure is not None or not self._console.is_terminal:
+            text = Text(f"[{self._done}/{len(self._plan.steps)}] {duet_name(cells)}")
+            if recording.failure is not None:
+                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
+            self._console.print(text, highlight=False)
+
     def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
-        text = Text(f"[{self._done}/{len(self._plan.trials)}] {cell.slug}")
+        text = Text(f"[{self._done}/{len(self._plan.steps)}] {cell.slug}")
         if recording.traffic:
             p99 = duration(recording.traffic.response.quantile_ns(0.99))
             text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
@@ -192,7 +213,7 @@ class TrialsView(OneLine):
         return text
 
     def _show_trial(self, current: str) -> None:
-        line = Text(f"[{self._done + 1}/{len(self._plan.trials)}] ", style="bold")
+        line = Text(f"[{self._done + 1}/{len(self._plan.steps)}] ", style="bold")
         line.append(current)
         for grade in reversed(Grade):
             if self._grades[grade]:
@@ -203,10 +224,17 @@ class TrialsView(OneLine):
     def _left_ns(self) -> int:
         """From the pace so far, and from the plan as long as there is none."""
         done_here = self._done - self._begun_with
-        remaining = len(self._plan.trials) - self._done
+        remaining = len(self._plan.steps) - self._done
         if done_here == 0:
-            return expected_length_ns(self._plan) * remaining // max(1, len(self._plan.trials))
+            return expected_length_ns(self._plan) * remaining // max(1, len(self._plan.steps))
         return int((time.monotonic() - self._begun) * 1e9 / done_here * remaining)
+
+
+def duet_name(cells: tuple[Cell, ...]) -> str:
+    """`rust.hyper | rust.axum SimpleGet.saturate`."""
+    first = cells[0]
+    servers = " | ".join(cell.variant.slug for cell in cells)
+    return f"{servers} {first.scenario.name}.{first.load.name}"
 
 
 def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyond: bool, console: Console) -> None:

@@ -24,7 +24,18 @@ from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.layer import Layer, Waterfall
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
-from redline.model.plan import AutoTrials, Cell, Objective, Plan, PlannedTrial, Skipped, Suite, Variant
+from redline.model.plan import (
+    AutoTrials,
+    Cell,
+    Design,
+    Objective,
+    Plan,
+    PlannedDuet,
+    PlannedTrial,
+    Skipped,
+    Suite,
+    Variant,
+)
 from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,

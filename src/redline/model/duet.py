@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.estimate import Metric, Verdict
-from redline.model.finding import Grade
+from redline.model.estimate import DuetFinding, Metric, Verdict
 from redline.model.histogram import Histogram
 from redline.model.recording import Failure, ServerFacts
 from redline.model.traffic import AgreedTls, Counts, Engine
@@ -64,14 +63,17 @@ class DuetTraffic(Frozen):
 class DuetRecording(Frozen):
     """The raw facts of one start of all servers of a duet, without judgement.
 
-    `servers` and the targets of `traffic` have the order of the plan's servers; the facts of a server are None if
-    somebody else runs it.
+    `cell_ids`, `servers` and the targets of `traffic` have one order: the baseline, those that are compared with it,
+    and the baseline once more, as a control. The facts of a server are None if somebody else runs it.
     """
 
     format: Literal["redline.duet/1"] = DUET_FORMAT
-    start: int = Field(ge=0, description="from 0")
+    cell_ids: tuple[str, ...]
+    round: int = Field(ge=0, description="the number of the start, from 0")
+    position: int = Field(ge=0, description="in the order of the run")
     seed: int
     started_unix_ns: int
+    took_ns: int = Field(default=0, ge=0, description="from the launch of the first server to the end of the last")
     servers: tuple[ServerFacts | None, ...] = ()
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
@@ -97,16 +99,6 @@ class AbMetric(Frozen):
     self_ratio: Ratio | None = None
 
 
-class AbFinding(Frozen):
-    """A reason to doubt the answer."""
-
-    kind: Literal[
-        "one-start", "control", "idle-work", "disagreement", "errors", "client-limited", "few-starts", "answer-sizes"
-    ]
-    grade: Grade
-    message: str
-
-
 class AbReport(Frozen):
     """The answer of `redline ab`: the metric that was asked for, and `also` the others.
 
@@ -124,4 +116,4 @@ class AbReport(Frozen):
     seconds: float
     interrupted: bool = False
     also: tuple[AbMetric, ...]
-    findings: tuple[AbFinding, ...]
+    findings: tuple[DuetFinding, ...]

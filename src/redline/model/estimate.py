@@ -1,10 +1,12 @@
 """Numbers with their uncertainty, and the result of comparing two of them."""
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.finding import Grade
 
 
 class Metric(StrEnum):
@@ -76,6 +78,35 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+class DuetFinding(Frozen):
+    """A reason to doubt what a duet says."""
+
+    kind: Literal[
+        "one-start",
+        "few-starts",
+        "failed-starts",
+        "control",
+        "disagreement",
+        "errors",
+        "answer-sizes",
+        "idle-work",
+        "client-limited",
+    ]
+    grade: Grade
+    message: str
+
+
+class DuetComparison(Frozen):
+    """How a comparison by duets came about. Standard deviations and errors are of the logarithm of the ratio."""
+
+    starts: int = Field(description="fresh starts of all servers")
+    between_sd: float | None = Field(description="how starts differ, beyond the scatter of their blocks")
+    blocks_se: float | None = Field(description="the error of one start, because its blocks scatter with the machine")
+    control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
+    alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")
+    findings: tuple[DuetFinding, ...]
+
+
 class Comparison(Frozen):
     """A cell against its baseline in one metric.
 
@@ -103,6 +134,10 @@ class Comparison(Frozen):
     family: int | None = omitted_if_default(None, description="number of comparisons in the family")
     p_equivalent: float | None = omitted_if_default(
         None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
+    )
+
+    duet: DuetComparison | None = omitted_if_default(
+        None, description="only if the ratio is of a duet, in which both servers are alive and loaded in turn"
     )
 
     @property

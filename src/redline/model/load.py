@@ -173,6 +173,11 @@ class Load(Frozen):
         return isinstance(self.shape, Closed) and self.shape.think is None and self.shape.pace_per_s is None
 
     @property
+    def fits_duet(self) -> bool:
+        """Whether servers can be given it in slices: a load that changes has another part of it in each slice."""
+        return not self.changes and self.count is None
+
+    @property
     def primary_metric(self) -> Metric:
         """What a better server improves under it: where a schedule or users who wait set the rate, the p99."""
         return Metric.THROUGHPUT if self.saturates else Metric.P99

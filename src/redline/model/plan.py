@@ -11,6 +11,9 @@ from redline.model.catalogue import AttachedServer, HttpVersion, OptionValue, Se
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 
+Design = Literal["interleaved", "duet"]
+"""How servers are compared: by trials of their own alone, or by duets beside these."""
+
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
 
 
@@ -103,6 +106,7 @@ class Suite(Frozen):
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
     seed: int = 1
+    design: Design = omitted_if_default("interleaved")
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
@@ -177,6 +181,19 @@ class PlannedTrial(Frozen):
     seed: int
 
 
+class PlannedDuet(Frozen):
+    """A start of several servers that are loaded in turn: a baseline, and what is compared with it.
+
+    The cells differ in their variants alone; the baseline's is the first. It runs a second time, as a control, which
+    has no cell of its own. `round`, `position` and `seed` are those of a PlannedTrial.
+    """
+
+    cell_ids: tuple[str, ...] = Field(min_length=2)
+    round: int
+    position: int
+    seed: int
+
+
 class Skipped(Frozen):
     """A cell that is not run, and why. Every report shows it."""
 
@@ -190,12 +207,18 @@ class Skipped(Frozen):
 
 
 class Plan(Frozen):
-    """The trials in seeded, interleaved order: each round holds every cell once, in its own order."""
+    """The trials in seeded, interleaved order: each round holds every cell once, and every duet, in its own order."""
 
     suite: Suite
     cells: dict[str, Cell] = Field(description="by cell id")
     trials: tuple[PlannedTrial, ...]
+    duets: tuple[PlannedDuet, ...] = omitted_if_default((), description="their positions are among those of the trials")
     skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
+        """Trials and duets by position."""
+        return tuple(sorted((*self.trials, *self.duets), key=lambda each: each.position))
 
     @property
     def not_run_here(self) -> dict[str, str]:

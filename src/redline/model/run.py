@@ -6,8 +6,9 @@ from typing import Literal, overload
 from pydantic import Field, InstanceOf
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.duet import DuetRecording
 from redline.model.environment import Environment
-from redline.model.plan import Plan, PlannedTrial
+from redline.model.plan import Plan, PlannedDuet, PlannedTrial
 from redline.model.recording import Recording
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
@@ -66,14 +67,20 @@ class Run(Frozen):
     manifest: Manifest
     # Left to right: to try whether stored recordings are a tuple would read them all.
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
+    duets: tuple[DuetRecording, ...] = omitted_if_default(())
     enough: Enough | None = omitted_if_default(None)
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Of the recordings in the plan."""
+        """Of the trials' recordings in the plan."""
         if isinstance(self.recordings, StoredRecordings):
             return self.recordings.positions
         return tuple(recording.position for recording in self.recordings)
+
+    @property
+    def done(self) -> frozenset[int]:
+        """The positions of all that has its recording, duets included."""
+        return frozenset(self.positions) | {duet.position for duet in self.duets}
 
     def by_cell(self) -> dict[str, list[int]]:
         """By a cell's id where its recordings stand among all; empty for a cell without any."""
@@ -89,12 +96,12 @@ class Run(Frozen):
         return found
 
     @property
-    def wanted(self) -> tuple[PlannedTrial, ...]:
-        """The planned trials, without those of rounds that turned out not to be needed."""
-        trials = self.manifest.plan.trials
-        return trials if self.enough is None else tuple(one for one in trials if one.round < self.enough.rounds)
+    def wanted(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
+        """The planned trials and duets, without those of rounds that turned out not to be needed."""
+        steps = self.manifest.plan.steps
+        return steps if self.enough is None else tuple(one for one in steps if one.round < self.enough.rounds)
 
     @property
     def complete(self) -> bool:
-        """Whether every wanted trial has its recording."""
-        return len(self.recordings) == len(self.wanted)
+        """Whether everything wanted has its recording."""
+        return len(self.recordings) + len(self.duets) == len(self.wanted)

@@ -1,10 +1,12 @@
 """Executors: where trials run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from redline.model import Plan, PlannedTrial, Recording
+from redline.model import DuetRecording, Plan, PlannedDuet, PlannedTrial, Recording
+from redline.plugins.launchers.attached import processes_of
+from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools
 from redline.running.trial import TrialListener, run_trial
 from redline.storage.runs import RunStore
@@ -12,17 +14,26 @@ from redline.storage.runs import RunStore
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Trials of one plan on this machine, with their logs in the run's directory."""
+    """Trials and duets of one plan on this machine, with their logs in the run's directory."""
 
     plan: Plan
     tools: Tools
     store: RunStore
     listener: TrialListener
 
-    def execute(self, trials: tuple[PlannedTrial, ...]) -> Iterator[Recording]:
-        """Run the trials in order; one recording each."""
-        for planned in trials:
-            cell = self.plan.cells[planned.cell_id]
-            self.listener.trial_started(planned, cell)
-            logs, on_interval = self.store.log_folder(planned, cell), partial(self.listener.interval_seen, planned)
-            yield run_trial(planned, cell, self.tools, logs, on_interval)
+    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+        """Run them in order; one recording each."""
+        for planned in steps:
+            if isinstance(planned, PlannedTrial):
+                cell = self.plan.cells[planned.cell_id]
+                self.listener.trial_started(planned, cell)
+                logs, on_interval = self.store.log_folder(planned, cell), partial(self.listener.interval_seen, planned)
+                yield run_trial(planned, cell, self.tools, logs, on_interval)
+            else:
+                cells = tuple(self.plan.cells[cell_id] for cell_id in planned.cell_ids)
+                self.listener.duet_started(planned, cells)
+                logs, on_block = self.store.log_folder(planned, cells[0]), partial(self.listener.block_seen, planned)
+                yield run_start(DuetStart(planned, cells, logs, on_block), self._duet_tools(len(cells)))
+
+    def _duet_tools(self, servers: int) -> DuetTools:
+        return DuetTools((self.tools.launcher,) * servers, processes_of, self.tools.driver, self.tools.placement)

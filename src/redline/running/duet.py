@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, DuetBlock, DuetRecording, Failure
-from redline.ports import Drive, DuetDrive, DuetDriver, Launcher, Placement, RunningServer
+from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
+from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
 from redline.running.record import failure_of, verify
 
 SLICE_NS = 50_000_000
@@ -22,17 +22,17 @@ FEWEST_STARTS = 3
 
 @dataclass(frozen=True)
 class DuetTools:
-    """What a duet is made with; a launcher for each server. `processes` gives those of a server."""
+    """What a duet is made with; a launcher for each cell. `processes` gives those of a server."""
 
     launchers: tuple[Launcher, ...]
     processes: Callable[[RunningServer], tuple[int, ...]]
-    driver: DuetDriver
+    driver: Driver
     placement: Placement
 
 
 @dataclass(frozen=True)
 class DuetPlan:
-    """Cells that differ in their variants alone, and for how long their starts follow each other.
+    """Cells that differ in their variants alone, the baseline first, and for how long their starts follow each other.
 
     There are `FEWEST_STARTS` at least. `once`: the servers run already, and cannot be started again: the only start
     takes all of the time. `same_answers`: a start whose servers answer differently fails before its load.
@@ -45,6 +45,22 @@ class DuetPlan:
     same_answers: bool = False
 
 
+@dataclass(frozen=True)
+class DuetStart:
+    """One start of a duet: its cells, the baseline first, where its logs go, and who sees its blocks.
+
+    With `keep_interrupted`, Ctrl-C ends the load early and gives what there is. With `same_answers`, servers that
+    answer differently fail before the load.
+    """
+
+    planned: PlannedDuet
+    cells: tuple[Cell, ...]
+    logs: Path
+    on_block: Callable[[DuetBlock], None]
+    keep_interrupted: bool = False
+    same_answers: bool = False
+
+
 def run_duet(
     plan: DuetPlan, tools: DuetTools, logs: Path, on_block: Callable[[int, DuetBlock], None]
 ) -> Iterator[DuetRecording]:
@@ -53,75 +69,100 @@ def run_duet(
     Raises StoreError when a log cannot be written.
     """
     began = time.monotonic()
+    ids = tuple(cell.id for cell in plan.cells)
     for number in range(1_000_000):
-        start_began = time.monotonic()
-        recording = _run_start(number, plan, tools, logs / f"{number:04d}", partial(on_block, number))
+        began_start = time.monotonic()
+        planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number)
+        start = DuetStart(
+            planned,
+            plan.cells,
+            logs / f"{number:04d}",
+            partial(on_block, number),
+            keep_interrupted=True,
+            same_answers=plan.same_answers,
+        )
+        recording = run_start(start, tools)
         yield recording
         now = time.monotonic()
-        late = now + (now - start_began) > began + plan.lasts_ns / 1e9
+        late = now + (now - began_start) > began + plan.lasts_ns / 1e9
         over = plan.once or (late and number + 1 >= FEWEST_STARTS)
         failed = recording.failure is not None
         if over or failed or recording.traffic is None or recording.traffic.ended != "complete":
             return
 
 
-def _run_start(
-    number: int, plan: DuetPlan, tools: DuetTools, logs: Path, on_block: Callable[[DuetBlock], None]
-) -> DuetRecording:
-    """Start all servers, check their answers, load them in turn, and stop them."""
-    empty = DuetRecording(start=number, seed=plan.seed + number, started_unix_ns=time.time_ns())
-    logs.mkdir(parents=True, exist_ok=True)
+def run_start(start: DuetStart, tools: DuetTools) -> DuetRecording:
+    """Start all servers, the first twice, check their answers, load them in turn, and stop them.
+
+    Each server has the warm-up and the load's time of its cell. What goes wrong with a server or the load is in the
+    recording. Raises KeyboardInterrupt, unless what there is is kept, and StoreError when a log cannot be written.
+    """
+    planned, began_ns = start.planned, time.monotonic_ns()
+    empty = DuetRecording(
+        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        started_unix_ns=time.time_ns(),
+    )
+    start.logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as running:
-        servers: list[RunningServer] = []
-        for place, (cell, launcher) in enumerate(zip(plan.cells, tools.launchers, strict=True)):
-            try:
-                started = launcher.running(cell.variant, tools.placement, logs / f"server-{place}.log")
-                server = running.enter_context(started)
-            except LaunchError as error:
-                return empty.model_copy(update={"failure": failure_of("launch", error.kind, error, error.log_tail)})
-            wrong = verify(cell, server, tools.driver)
-            if wrong is not None:
-                return empty.model_copy(update={"failure": wrong})
-            servers.append(server)
-            if plan.same_answers and (wrong := _differing(plan, servers, tools.driver)) is not None:
-                return empty.model_copy(update={"failure": wrong})
-        cell = plan.cells[0]
-        drive = Drive(
-            cell=cell,
-            endpoint=servers[0].endpoint,
-            seed=empty.seed,
-            cpus=tools.placement.engine_cpus,
-            workers=min(max(1, len(tools.placement.engine_cpus)), cell.load.connections),
-            log=logs / "engine.log",
-            log_is_kept=False,
-            keep_interrupted=True,
-        )
-        duet = DuetDrive(
-            drive=drive,
-            others=tuple(
-                (each.variant, server.endpoint) for each, server in zip(plan.cells[1:], servers[1:], strict=True)
-            ),
-            pids=tuple(tools.processes(server) for server in servers),
-            slice_ns=SLICE_NS,
-            guard_ns=max(GUARD_NS.get(each.variant.runtime, DEFAULT_GUARD_NS) for each in plan.cells),
-            on_block=on_block,
-        )
-        facts = tuple(server.facts for server in servers)
-        traffic, failure = None, None
+        found = _load(start, tools, running)
+    return empty.model_copy(update={**found, "took_ns": time.monotonic_ns() - began_ns})
+
+
+def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, object]:
+    """What is seen of a start, for its recording; `running` stops the servers."""
+    cells, launchers = (*start.cells, start.cells[0]), (*tools.launchers, tools.launchers[0])
+    servers: list[RunningServer] = []
+    for place, (cell, launcher) in enumerate(zip(cells, launchers, strict=True)):
         try:
-            traffic = tools.driver.duet(duet)
-        except DriveError as error:
-            failure = failure_of("load", "engine", error)
-        died = next((found for server in servers if (found := server.death()) is not None), None)
-        return empty.model_copy(update={"servers": facts, "traffic": traffic, "failure": died or failure})
+            started = launcher.running(cell.variant, tools.placement, start.logs / f"server-{place}.log")
+            server = running.enter_context(started)
+        except LaunchError as error:
+            return {"failure": failure_of("launch", error.kind, error, error.log_tail)}
+        wrong = verify(cell, server, tools.driver)
+        if wrong is not None:
+            return {"failure": wrong}
+        servers.append(server)
+        if start.same_answers and (wrong := _differing(cells[: place + 1], servers, tools.driver)) is not None:
+            return {"failure": wrong}
+    first, number = cells[0], len(cells)
+    load = first.load.model_copy(update={"duration_ns": first.load.duration_ns * number})
+    entire = {"load": load, "warmup_ns": first.warmup_ns * number, "warmup_detect": False}
+    drive = Drive(
+        cell=first.model_copy(update=entire),
+        endpoint=servers[0].endpoint,
+        seed=start.planned.seed,
+        cpus=tools.placement.engine_cpus,
+        workers=min(max(1, len(tools.placement.engine_cpus)), load.connections),
+        log=start.logs / "engine.log",
+        log_is_kept=not start.keep_interrupted,
+        keep_interrupted=start.keep_interrupted,
+    )
+    duet = DuetDrive(
+        drive=drive,
+        others=tuple((each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)),
+        pids=tuple(tools.processes(server) for server in servers),
+        slice_ns=SLICE_NS,
+        guard_ns=max(GUARD_NS.get(each.variant.runtime, DEFAULT_GUARD_NS) for each in cells),
+        on_block=start.on_block,
+    )
+    facts = tuple(server.facts for server in servers)
+    traffic, failure = None, None
+    try:
+        traffic = tools.driver.duet(duet)
+    except DriveError as error:
+        failure = failure_of("load", "engine", error)
+    died = next((found for server in servers if (found := server.death()) is not None), None)
+    return {"servers": facts, "traffic": traffic, "failure": died or failure}
 
 
-def _differing(plan: DuetPlan, servers: Sequence[RunningServer], driver: DuetDriver) -> Failure | None:
+def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: Driver) -> Failure | None:
     """Where the last server answers differently from the first one."""
-    cell, last = plan.cells[0], len(servers) - 1
-    first, other = servers[0].endpoint, servers[last].endpoint
-    names = cell.variant.slug, plan.cells[last].variant.slug
-    found = driver.differ(cell, names, (first, other)) if last else None
+    cell, first, other = cells[0], servers[0].endpoint, servers[-1].endpoint
+    names = cell.variant.slug, cells[-1].variant.slug
+    found = driver.differ(cell, names, (first, other)) if len(servers) > 1 else None
     if found is None:
         return None
     message = f"{names[0]} and {names[1]} answer differently: {found}"

@@ -27,6 +27,7 @@ from redline.model import (
     Manifest,
     Objective,
     Plan,
+    Recording,
     Report,
     Run,
     Skipped,
@@ -186,29 +187,34 @@ class RunSession:
 
 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
-    """Run every trial of the plan that has no recording yet, in the plan's order, storing each as it ends.
+    """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
     A suite that leaves the number of trials open gets rounds until they are enough. Whatever ends the session early
     (an interrupt, a full disk), the recordings made so far stand and a later session runs the rest.
     """
     manifest, done, known, auto = store.manifest(), store.positions(), store.enough(), plan.suite.auto is not None
-    recordings = list(store.recordings()) if auto else []
-    for round_, planned in groupby(plan.trials, key=lambda trial: trial.round):
-        trials = tuple(planned)
-        left = tuple(trial for trial in trials if trial.position not in done)
+    recordings, duets = (list(store.recordings()), list(store.duets())) if auto else ([], [])
+    for round_, planned in groupby(plan.steps, key=lambda step: step.round):
+        steps = tuple(planned)
+        left = tuple(step for step in steps if step.position not in done)
         # Asked before each round, since a session may have been cut off before it asked; never within a round.
-        if auto and known is None and left == trials:
-            known = decide(Run(manifest=manifest, recordings=tuple(recordings)))
+        if auto and known is None and left == steps:
+            known = decide(Run(manifest=manifest, recordings=tuple(recordings), duets=tuple(duets)))
             if known is not None:
                 store.save_enough(known)
         if known is not None and round_ >= known.rounds:
             return
         for recording in executor.execute(left):
-            cell = plan.cells[recording.cell_id]
-            store.save(recording, cell)
-            listener.trial_ended(recording, cell)
-            if auto:
-                recordings.append(recording)
+            if isinstance(recording, Recording):
+                cell = plan.cells[recording.cell_id]
+                store.save(recording, cell)
+                listener.trial_ended(recording, cell)
+                recordings += [recording] if auto else []
+            else:
+                cells = tuple(plan.cells[cell_id] for cell_id in recording.cell_ids[:-1])
+                store.save(recording, cells[0])
+                listener.duet_ended(recording, cells)
+                duets += [recording] if auto else []
 
 
 @dataclass(frozen=True)
@@ -309,8 +315,10 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
     hint = "start a new run: trials of one run must be of one build"
     for slug in sorted({cell.variant.slug for cell in run.manifest.plan.cells.values()} & built.failures.keys()):
         raise RedlineError(f"{slug} cannot be built any more: {built.unavailable[slug]}", hint=hint)
-    for recording in run.recordings:
-        slug, was = run.manifest.plan.cells[recording.cell_id].variant.slug, recording.server
+    ran = [(recording.cell_id, recording.server) for recording in run.recordings]
+    ran += [each for duet in run.duets for each in zip(duet.cell_ids, duet.servers, strict=False)]
+    for cell_id, was in ran:
+        slug = run.manifest.plan.cells[cell_id].variant.slug
         if was is None:
             continue
         if built.hashes.get(slug) != was.build:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.errors import LaunchError
-from redline.model import Cell, Interval, PlannedTrial, Recording, Stage
+from redline.model import Cell, DuetBlock, DuetRecording, Interval, PlannedDuet, PlannedTrial, Recording, Stage
 from redline.ports import LoadOptions
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
@@ -23,6 +23,15 @@ class TrialListener(Protocol):
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """The trial's recording is stored."""
+
+    def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
+        """A duet begins: its servers, the baseline first, are about to be started."""
+
+    def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
+        """The engine reported one more block."""
+
+    def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
+        """The duet's recording is stored."""
 
 
 def run_trial(

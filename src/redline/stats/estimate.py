@@ -1,7 +1,7 @@
 """Estimates with intervals, and comparisons of two of them. The method is taught in docs/concepts/statistics.md."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -226,14 +226,18 @@ def _contrast(
     over, under = cell.value, baseline.value
     if over <= 0 or under <= 0:
         return None
-    value, n = over / under, min(cell.n, baseline.n)
-    resolution = math.hypot(cell.resolution, baseline.resolution)
-    if trials is None:
+    n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
+    known = {METHOD: trials, METHOD_WITHIN: within} if trials is not None else {}
+    spreads = {f"{method}, {pairing}": one for method, one in known.items() if one is not None}
+    return contrast_of(over / under, spreads, n, resolution)
+
+
+def contrast_of(value: float, spreads: Mapping[str, Spread], n: int, resolution: float = 0.0) -> Contrast:
+    """A ratio of which the spread is known by these methods; without an interval if by none."""
+    if not spreads:
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
-    spreads = {METHOD: trials} if within is None else {METHOD: trials, METHOD_WITHIN: within}
     reached, method = _widest({name: _around(value, one.reach(resolution)) for name, one in spreads.items()})
-    made = _estimate(value, reached, "ratio", n, f"{method}, {pairing}")
-    return Contrast(made, tuple(spreads.values()), resolution)
+    return Contrast(_estimate(value, reached, "ratio", n, method), tuple(spreads.values()), resolution)
 
 
 def _estimate(value: float, ends: tuple[float, float] | None, unit: str, n: int, method: str) -> Estimate:

@@ -5,6 +5,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     run.json                     the manifest: plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one a trial, named by its position
+    duets/0008-SLUG.json         one a start of a duet, named by its position and its baseline's cell
     logs/0007-SLUG/              what server and engine printed
     enough.json                  why no more rounds were made, where the suite leaves their number open
     report.html results.csv results.json   views; they can be made again
@@ -22,7 +23,18 @@ from typing import ClassVar, TypeVar
 from pydantic import ValidationError
 
 from redline.errors import StoreError
-from redline.model import Cell, Enough, Frozen, Manifest, PlannedTrial, Recording, Run, StoredRecordings
+from redline.model import (
+    Cell,
+    DuetRecording,
+    Enough,
+    Frozen,
+    Manifest,
+    PlannedDuet,
+    PlannedTrial,
+    Recording,
+    Run,
+    StoredRecordings,
+)
 from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
@@ -93,7 +105,7 @@ class RunStore(Store):
 
     def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
-        self.create_folders("recordings", "logs")
+        self.create_folders("recordings", "logs", *(("duets",) if manifest.plan.duets else ()))
         self.write("suite.yaml", manifest.suite_text.encode())
         self.write(self.manifest_file, stored_json(manifest))
 
@@ -110,21 +122,27 @@ class RunStore(Store):
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
         return tuple(read_stored(file, Recording) for _, file in sorted(self._files().items()))
 
-    def _files(self) -> dict[int, Path]:
+    def duets(self) -> tuple[DuetRecording, ...]:
+        """All recordings of duets so far, by position. Raises StoreError as `recordings`."""
+        return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
+
+    def _files(self, folder: str = "recordings") -> dict[int, Path]:
         """The recordings by their position in the plan."""
+        if folder == "duets" and not (self.folder / folder).exists():
+            return {}
         with as_store_error(self.folder):
-            names = [(file, _RECORDING.match(file.name)) for file in (self.folder / "recordings").iterdir()]
+            names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
         return {int(name.group(1)): file for file, name in names if name}
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
-        return frozenset(self._files())
+        return frozenset(self._files()) | frozenset(self._files("duets"))
 
     def run(self) -> Run:
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
         manifest, files = self.manifest(), dict(sorted(self._files().items()))
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
-        return Run(manifest=manifest, recordings=recordings, enough=self.enough())
+        return Run(manifest=manifest, recordings=recordings, duets=self.duets(), enough=self.enough())
 
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
@@ -135,16 +153,17 @@ class RunStore(Store):
         """Keep that no more rounds are made."""
         self.write("enough.json", stored_json(enough))
 
-    def log_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
-        """Where server and engine may write during this trial; made when it is not there."""
+    def log_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
+        """Where server and engine may write during this trial, or duet; made when it is not there."""
         folder = self.folder / "logs" / _stem(planned.position, cell.slug)
         with as_store_error(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def save(self, recording: Recording, cell: Cell) -> None:
-        """Keep a recording: it is there whole or not at all."""
-        self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
+    def save(self, recording: Recording | DuetRecording, cell: Cell) -> None:
+        """Keep a recording: it is there whole or not at all. The cell of a duet is that of its baseline."""
+        folder = "recordings" if isinstance(recording, Recording) else "duets"
+        self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
 def _stem(position: int, slug: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from redline.errors import Problem, UsageError
-from redline.model import Cell, Closed, Load, Plan, PlannedTrial, Scenario, Skipped, Suite, Variant
+from redline.model import Cell, Closed, Load, Plan, PlannedDuet, PlannedTrial, Scenario, Skipped, Suite, Variant
 from redline.model.catalogue import as_written, is_among
 from redline.quantities import HIGHEST_RATE_PER_S
 
@@ -20,6 +20,9 @@ _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 SHORTEST_PROBE_NS = 1_000_000_000
 _LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
 _ADD = "add one such as `probe: {open: {rate: 1000, connections: 256}, for: 5s}`: the search begins at its rate"
+
+MOST_COMPARED = 3
+"""With one baseline in one duet: all of them are alive at once, and share memory and caches."""
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
@@ -52,6 +55,8 @@ def make_plan(
     alone: compared cells get the same arrivals. Each cell's place in a round comes from a hash of seed, round and cell,
     so taking a server out changes neither the seeds nor the relative order of the others.
 
+    In `design: duet` a round also holds each baseline with those that are compared with it, all alive at once.
+
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
     of a variant with a value that its server does not take, and those whose scenario needs an option that the variant
@@ -81,16 +86,40 @@ def _plan(
             cells[cell.id] = cell
         else:
             skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
+    wanted = [(cell_id,) for cell_id in cells] + (_duets(suite, cells) if suite.design == "duet" else [])
     order = [
-        (round_index, cell_id)
+        (round_index, cell_ids)
         for round_index in range(suite.trials)
-        for cell_id in sorted(cells, key=lambda name: _draw(suite.seed, round_index, name))
+        for cell_ids in sorted(wanted, key=lambda names: _draw(suite.seed, round_index, "/".join(names)))
     ]
-    trials = tuple(
-        PlannedTrial(cell_id=cell_id, round=round_index, position=position, seed=_draw(suite.seed, round_index, "load"))
-        for position, (round_index, cell_id) in enumerate(order)
-    )
-    return Plan(suite=suite, cells=cells, trials=trials, skipped=tuple(skipped))
+    trials, duets = list[PlannedTrial](), list[PlannedDuet]()
+    for position, (round_index, cell_ids) in enumerate(order):
+        seed = _draw(suite.seed, round_index, "load")
+        if len(cell_ids) == 1:
+            trials.append(PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed))
+        else:
+            duets.append(PlannedDuet(cell_ids=cell_ids, round=round_index, position=position, seed=seed))
+    return Plan(suite=suite, cells=cells, trials=tuple(trials), duets=tuple(duets), skipped=tuple(skipped))
+
+
+def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
+    """The cells that are loaded in turn: a baseline, and at most `MOST_COMPARED` of those that are compared with it.
+
+    A load that changes is measured by trials of each server alone.
+    """
+    ids = {cell.slug: cell_id for cell_id, cell in cells.items() if cell.role == "subject" and cell.load.fits_duet}
+    compared: dict[str, list[str]] = {}
+    for slug, cell_id in ids.items():
+        cell = cells[cell_id]
+        baseline = suite.baseline_of(cell.variant.slug)
+        name = f"{baseline}.{cell.scenario.name}.{cell.load.name}"
+        if baseline is not None and name in ids and name != slug:
+            compared.setdefault(ids[name], []).append(cell_id)
+    return [
+        (baseline_id, *others[at : at + MOST_COMPARED])
+        for baseline_id, others in compared.items()
+        for at in range(0, len(others), MOST_COMPARED)
+    ]
 
 
 def with_causes(plan: Plan) -> Plan:
@@ -110,7 +139,10 @@ def expected_length_ns(plan: Plan) -> int:
     Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on the server's runtime:
     a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
-    return sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
+    trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
+    # In a duet each server, and the baseline once more as a control, has the time of a trial.
+    duets = ((*duet.cell_ids, duet.cell_ids[0]) for duet in plan.duets)
+    return trials + sum(expected_trial_ns(plan.cells[cell_id]) for cell_ids in duets for cell_id in cell_ids)
 
 
 def expected_trial_ns(cell: Cell) -> int:
@@ -209,7 +241,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     if problems:
         raise UsageError.of(tuple(problems))
-    kept = {"loads": loads, "ceiling": None, "trials": trials, "auto": None}
+    kept = {"loads": loads, "ceiling": None, "trials": trials, "auto": None, "design": "interleaved"}
     return suite.model_copy(update=kept), tuple(load.name for load in suite.loads if load not in loads)
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.duet import judge
+from redline.analysis.ab import judge
 from redline.cli import exits
 from redline.cli.checkouts import Checkout, read_checkout
 from redline.cli.command_line import AbFlags
@@ -41,6 +41,8 @@ from redline.suite.schema.load import LoadSchema
 _LONGEST_START_NS, _SHORTEST_START_NS, _STARTS = 4_000_000_000, 500_000_000, 12
 """How long a start is measured, and how many there should be where --for leaves them so little."""
 _WARMUP_NS = 500_000_000
+_SERVERS = 3
+"""A, B, and A once more as a control: each has its share of a start's warm-up and load."""
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
 _LOG_LINES = 10
 _HINTS = {
@@ -73,7 +75,7 @@ def execute(flags: AbFlags) -> None:
     else:
         names = checkout.names
         with checkout.built() as (one, other):
-            recordings, interrupted = _measure(_in_folders(plan, (one, other, one)), tools, _PROJECT_HINTS)
+            recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, _PROJECT_HINTS)
     report = judge(names, metric, recordings, closed=closed, cores=len(tools.placement.server_cpus))
     if report is None:
         if interrupted or any(each.traffic and each.traffic.ended == "interrupted" for each in recordings):
@@ -156,13 +158,13 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
         raise UsageError("one of the two is a URL and the other a command", hint="give two URLs, or two commands")
     each_ns = min(max(lasts_ns // _STARTS, _SHORTEST_START_NS), _LONGEST_START_NS)
     load = _load(flags, lasts_ns - _WARMUP_NS if all(running) else each_ns)
-    names = ("A", "B", "A-again")
+    names = ("A", "B")
     if project is not None:
         cells = tuple(_of_project(project, name, load) for name in names)
     else:
         make = _attached if all(running) else _started
-        cells = tuple(make(text, name, flags, load) for name, text in zip(names, (*texts, texts[0]), strict=True))
-    paths = [cell.scenario.requests[0].path for cell in cells[:2]]
+        cells = tuple(make(text, name, flags, load) for name, text in zip(names, texts, strict=True))
+    paths = [cell.scenario.requests[0].path for cell in cells]
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
     seed = read_flag("--seed", flags.seed, "seed")
@@ -180,7 +182,8 @@ def _load(flags: AbFlags, duration_ns: int) -> Load:
     shape = {"closed": {"users": int(users)}} if users else {"open": {"rate": rate}}
     flag = f"--load {flags.load}"
     given: dict[str | int, str] = {"users": flag, "rate": flag, "for": f"--for {flags.lasts}"}
-    return read_schema(LoadSchema, given, {**shape, "for": f"{duration_ns // 1_000_000}ms"}).load("load", ())
+    lasts = f"{duration_ns // _SERVERS // 1_000_000}ms"
+    return read_schema(LoadSchema, given, {**shape, "for": lasts}).load("load", ())
 
 
 def _attached(url: str, _name: str, flags: AbFlags, load: Load) -> Cell:
@@ -211,4 +214,6 @@ def _scenario(path: str, flags: AbFlags) -> Scenario:
 
 
 def _cell(variant: Variant, scenario: Scenario, load: Load) -> Cell:
-    return Cell(variant=variant, scenario=scenario, load=load, warmup_ns=_WARMUP_NS, timeout_ns=5_000_000_000)
+    return Cell(
+        variant=variant, scenario=scenario, load=load, warmup_ns=_WARMUP_NS // _SERVERS, timeout_ns=5_000_000_000
+    )

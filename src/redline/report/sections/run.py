@@ -39,6 +39,7 @@ from redline.report.sections.costs import (
     effect_sections,
     legend,
 )
+from redline.report.sections.duets import duet_sections
 from redline.report.sections.layers import layer_page, layer_sections
 from redline.report.sections.measured import measured
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
@@ -76,6 +77,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield Section(run.name, tuple(filled(precision)), done, level=1)
     yield from _results(report)
     yield from layer_sections(report, percent=False)
+    yield from duet_sections(report)
     yield from cost_summary(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
@@ -94,6 +96,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     more = Prose.of((f"{precision_text(run.precision)}." if run.precision else "", f"{counts}." if counts else ""))
     yield Section(run.suite, tuple(filled(*run_answer(report).blocks, Prose((facts,)), more)), level=1)
     yield from layer_sections(report, percent=True)
+    yield from duet_sections(report)
     yield from cost_sections(report)
     yield from effect_sections(report)
     yield from ranking_sections(report)
@@ -116,6 +119,7 @@ def run_page(report: Report) -> Page:
     sections = (
         run_answer(report),
         *layer_page(report),
+        *duet_sections(report, anchor="duets"),
         *cost_page(report),
         *effect_page(report),
         *ranking_page(report),

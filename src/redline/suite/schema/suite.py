@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import DictSchema
 
 from redline.errors import WrongValueError
-from redline.model import Backend
+from redline.model import Backend, Design
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
@@ -234,6 +234,12 @@ class SuiteSchema(Schema):
         default=None,
         description="what `--quick` makes shorter: every cell is kept",
         examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
+    )
+    design: Design = Field(
+        default="interleaved",
+        description="how servers are compared: by trials of each alone, or also by duets, in which the servers of a "
+        "comparison are alive at once and loaded in turn",
+        examples=["duet"],
     )
     seed: int = Field(
         default=1, ge=0, le=HIGHEST_SEED, description="determines the order of trials and all arrivals", examples=[1]

@@ -34,6 +34,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     replayed = _replayed(sheet, check_loads(sheet), files)
     ceiling = _ceiling(sheet, catalogue, files)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
+    if schema is not None and schema.design == "duet" and schema.baseline is None:
+        sheet.wrong(("design",), "a duet compares servers with a baseline, and there is none", "add `baseline`")
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     warmup_ns, warmup_detect = read_warm_up(schema.warmup)
@@ -51,6 +53,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
         auto=_auto(schema.trials),
         seed=schema.seed,
+        design=schema.design,
         timeout_ns=schema.timeout,
         threshold=schema.threshold,
         objectives=tuple(dict.fromkeys(each for one in schema.objective.values() for each in one)),

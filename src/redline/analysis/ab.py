@@ -1,0 +1,92 @@
+"""The answer of `redline ab`: B against A, with A against itself as a control, from the recordings of all starts."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from redline.analysis.duet import BASELINE, COMPARED, Duet, is_whole, measured, traffic_of
+from redline.model import DuetRecording, Grade, Metric, Verdict
+from redline.model.duet import AbMetric, AbReport, Ratio
+from redline.model.estimate import DuetFinding
+from redline.stats.duets import LogRatio
+
+ALIKE = 0.02
+"""An interval within this of 1 says that both are alike."""
+WANTED_STARTS = 5
+SIZES = 0.01
+"""Answers whose sizes differ by more than this share are said to differ; a header with a date or a number does not."""
+
+
+def judge(
+    names: tuple[str, str], metric: Metric, recordings: Sequence[DuetRecording], *, closed: bool, cores: int
+) -> AbReport | None:
+    """The report; None where no start has a complete block. `cores` are those of each server, 0 where not known."""
+    duet = Duet(tuple(filter(is_whole, recordings)), saturates=closed, cores=cores)
+    if not duet.starts:
+        return None
+    metrics = [found for each in (*duet.metrics, Metric.P50, Metric.P99) if (found := _compare(each, duet)) is not None]
+    chosen = next((each for each in metrics if each.metric is metric), None)
+    if chosen is None:
+        return None
+    last = traffic_of(duet.starts[-1])
+    ended_ns = last.epoch_unix_ns + max(each.end_ns for block in measured(last) for each in block.slices)
+    return AbReport(
+        a=names[0],
+        b=names[1],
+        metric=metric,
+        ratio=chosen.ratio,
+        verdict=chosen.verdict,
+        self_ratio=chosen.self_ratio,
+        starts=len(duet.starts),
+        seconds=(ended_ns - recordings[0].started_unix_ns) / 1e9,
+        interrupted=any(traffic_of(each).ended != "complete" for each in duet.starts),
+        also=tuple(each for each in metrics if each is not chosen),
+        findings=(*_few(len(duet.starts)), *duet.findings(), *_answer_sizes(duet)),
+    )
+
+
+def _compare(metric: Metric, duet: Duet) -> AbMetric | None:
+    ratio, control = duet.ratio(metric), duet.control(metric)
+    if ratio is None:
+        return None
+    verdict = _verdict(ratio, metric)
+    return AbMetric(metric=metric, ratio=_shown(ratio), verdict=verdict, self_ratio=control and _shown(control))
+
+
+def _shown(ratio: LogRatio) -> Ratio:
+    found = ratio.contrast.ratio
+    return Ratio(value=found.value, low=found.low, high=found.high)
+
+
+def _verdict(ratio: LogRatio, metric: Metric) -> Verdict:
+    """Any difference that is none by chance, be it as small as it may: how small matters is for the user to say."""
+    found = ratio.contrast.ratio
+    if found.low is None or found.high is None:
+        return Verdict.INCONCLUSIVE
+    if not found.low <= 1 <= found.high:
+        return Verdict.FASTER if (found.low > 1) == metric.higher_is_better else Verdict.SLOWER
+    alike = found.low > 1 / (1 + ALIKE) and found.high < 1 + ALIKE
+    return Verdict.EQUIVALENT if alike else Verdict.INCONCLUSIVE
+
+
+def _few(starts: int) -> Iterator[DuetFinding]:
+    if starts == 1:
+        message = "there was one start: how starts differ is not known, and not part of the intervals"
+        yield DuetFinding(kind="one-start", grade=Grade.WARN, message=message)
+    elif starts < WANTED_STARTS:
+        message = f"there were only {starts} starts: give --for more time for narrower intervals"
+        yield DuetFinding(kind="few-starts", grade=Grade.NOTE, message=message)
+
+
+def _answer_sizes(duet: Duet) -> Iterator[DuetFinding]:
+    """Nobody has said what the right answer is, so servers that do different work may be compared."""
+    one, other = (_answer_size(duet, target) for target in (BASELINE, COMPARED))
+    if one and other and abs(math.log(other / one)) > SIZES:
+        message = f"an answer of A has {one:.0f} bytes, one of B {other:.0f}: do both do the same work?"
+        yield DuetFinding(kind="answer-sizes", grade=Grade.NOTE, message=message)
+
+
+def _answer_size(duet: Duet, target: int) -> float:
+    """The mean number of bytes of an answer with its head; 0 where none came."""
+    counts = [traffic_of(each).targets[target].counts for each in duet.starts]
+    answers = sum(sum(each.status.values()) for each in counts)
+    return sum(each.bytes_received for each in counts) / answers if answers else 0.0

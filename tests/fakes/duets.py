@@ -1,0 +1,76 @@
+"""Duets of simulated servers, of which one needs a known multiple of another's CPU time."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Histogram, TargetTraffic
+from redline.model.traffic import Counts, Engine
+
+ENGINE = Engine(name="redline-engine", version="0", backend="epoll", workers=1)
+SLICE_NS = 50_000_000
+NS_PER_REQUEST = 20_000
+
+
+def simulated_duet(
+    start: int,
+    costs: Sequence[float] = (1.0, 1.0),
+    *,
+    cell_ids: Sequence[str] = ("A", "B"),
+    position: int | None = None,
+    noise: float = 0.01,
+    idle: float = 0.0,
+    failed: int = 0,
+    busy: float = 1.0,
+) -> DuetRecording:
+    """One start of servers of which a request costs these multiples of CPU time, the first being the baseline.
+
+    Starts differ by .3%, blocks by `noise`. `idle` is the share of a core that each server uses in the others' slices,
+    `busy` that of its own.
+    """
+    rng = np.random.default_rng(start)
+    of_start = [costs[0], *(cost * math.exp(rng.normal(0, 0.003)) for cost in (*costs[1:], costs[0]))]
+    targets, blocks, now_ns = range(len(of_start)), [], 0
+    for index in range(20):
+        slices = []
+        for target in (*targets, *reversed(targets)):
+            cost_ns = NS_PER_REQUEST * of_start[target] * math.exp(rng.normal(0, noise))
+            completed = int(SLICE_NS * busy / cost_ns)
+            cpu_ns = [int(idle * SLICE_NS) for _ in targets]
+            cpu_ns[target] = int(completed * cost_ns)
+            slices.append(
+                DuetSlice(
+                    target=target,
+                    start_ns=now_ns,
+                    end_ns=now_ns + SLICE_NS,
+                    measured_ns=SLICE_NS,
+                    measured=completed,
+                    completed=completed,
+                    failed=failed,
+                    cpu_ns=tuple(cpu_ns),
+                    engine_cpu_ns=1,
+                )
+            )
+            now_ns += SLICE_NS
+        blocks.append(DuetBlock(index=index, phase="measure", slices=tuple(slices)))
+    times = Histogram.of([1_000_000 * factor for factor in of_start[:1]])
+    of_target = TargetTraffic(counts=Counts(), response=times, service=times, lateness=times, engine_cpu_ns=1)
+    traffic = DuetTraffic(
+        engine=ENGINE,
+        connections=len(targets),
+        connect_ns=1,
+        epoch_unix_ns=start * 10**10 + 10**9,
+        ended="complete",
+        blocks=tuple(blocks),
+        targets=(of_target,) * len(targets),
+    )
+    return DuetRecording(
+        cell_ids=(*cell_ids, cell_ids[0]),
+        round=start,
+        position=start if position is None else position,
+        seed=start,
+        started_unix_ns=start * 10**10,
+        took_ns=5 * 10**9,
+        traffic=traffic,
+    )

@@ -1,0 +1,216 @@
+"""A suite with `design: duet`: planned, run, resumed, judged and shown."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import build_report
+from redline.analysis.precision import enough
+from redline.errors import UsageError
+from redline.model import (
+    AutoTrials,
+    Cell,
+    Failure,
+    Metric,
+    Plan,
+    PlannedDuet,
+    PlannedTrial,
+    Run,
+    Verdict,
+)
+from redline.plugins.executors import LocalExecutor
+from redline.ports import Placement
+from redline.report.render import RENDERERS
+from redline.running.record import Tools
+from redline.running.session import run_trials
+from redline.storage.runs import RunStore
+from redline.suite import Overrides, expected_length_ns, make_plan
+from redline.suite.planning import MOST_COMPARED
+from redline.suite.validate.resolve import read_suite
+from tests.fakes.catalogues import small_catalogue
+from tests.fakes.duets import simulated_duet
+from tests.fakes.plugins import FakeDriver, FakeLauncher, QuietListener
+from tests.fakes.recordings import simulated_run
+
+TEXT = """\
+servers: [fam.plain, {use: fam.layered, with: {log: [off, server-log]}}]
+baseline: fam.plain
+ceiling: top.null
+scenarios: [Get]
+design: duet
+trials: 3
+loads:
+  saturate: {closed: {users: 64}, for: 1s}
+  ramp: {closed: {users: 8, stages: [{to: 64, over: 1s}]}, for: 2s}
+"""
+AXUM_COSTS = 1.08
+
+
+def plan_of(tmp_path: Path, text: str = TEXT) -> Plan:
+    catalogue = small_catalogue(tmp_path)
+    return make_plan(read_suite(text, "f.yaml", catalogue, Overrides()))
+
+
+def slugs(plan: Plan, duet: PlannedDuet) -> list[str]:
+    return [plan.cells[cell_id].variant.slug for cell_id in duet.cell_ids]
+
+
+def test_a_round_holds_every_cell_and_every_duet_once(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    assert [step.position for step in plan.steps] == list(range(len(plan.trials) + len(plan.duets)))
+    for round_ in range(3):
+        steps = [step for step in plan.steps if step.round == round_]
+        assert sorted(step.cell_id for step in steps if isinstance(step, PlannedTrial)) == sorted(plan.cells)
+        duets = [step for step in steps if isinstance(step, PlannedDuet)]
+        assert [slugs(plan, duet) for duet in duets] == [["fam.plain", "fam.layered", "fam.layered+log=server-log"]]
+
+
+def test_a_load_that_changes_is_in_no_duet(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    loads = {plan.cells[cell_id].load.name for duet in plan.duets for cell_id in duet.cell_ids}
+    assert loads == {"saturate"}
+
+
+def test_trials_have_the_same_order_without_duets(tmp_path: Path) -> None:
+    with_duets, without = plan_of(tmp_path), plan_of(tmp_path, TEXT.replace("design: duet\n", ""))
+    assert without.duets == ()
+    assert [each.cell_id for each in with_duets.trials] == [each.cell_id for each in without.trials]
+    assert expected_length_ns(with_duets) > expected_length_ns(without)
+
+
+def test_many_servers_of_one_baseline_are_in_several_duets(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, TEXT.replace("log: [off, server-log]", "log: [off, server-log], routes: [1, 128]"))
+    first = [duet.cell_ids for duet in plan.duets if duet.round == 0]
+    assert len(first) == 2
+    assert len({cell_ids[0] for cell_ids in first}) == 1
+    assert max(len(cell_ids) for cell_ids in first) == 1 + MOST_COMPARED
+
+
+def test_a_duet_needs_a_baseline(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        plan_of(tmp_path, TEXT.replace("baseline: fam.plain\n", ""))
+    assert "f.yaml:4" in str(refused.value)
+    assert "a duet compares servers with a baseline" in str(refused.value)
+
+
+def run_with_duets(costs: float = AXUM_COSTS, *, rounds: int = 6, auto: bool = False) -> Run:
+    """hyper and axum, which needs so much more CPU time a request; by trials alone nobody would know."""
+    run = simulated_run(trials=rounds, trial_effect=0.3)
+    plan = run.manifest.plan
+    pairs = [
+        (cell.id, other.id)
+        for cell in plan.cells.values()
+        for other in plan.cells.values()
+        if (cell.variant.slug, other.variant.slug) == ("rust.hyper", "rust.axum") and cell.load == other.load
+    ]
+    duets, recordings, at = [], [], len(plan.trials)
+    for round_ in range(rounds):
+        for pair in pairs:
+            duets.append(PlannedDuet(cell_ids=pair, round=round_, position=at, seed=1))
+            recordings.append(simulated_duet(round_, (1.0, costs), cell_ids=pair, position=at))
+            at += 1
+    trials = AutoTrials(precision=0.02, at_least=3) if auto else None
+    suite = plan.suite.model_copy(update={"design": "duet", "auto": trials})
+    plan = plan.model_copy(update={"duets": tuple(duets), "suite": suite})
+    manifest = run.manifest.model_copy(update={"plan": plan})
+    return run.model_copy(update={"manifest": manifest, "duets": tuple(recordings)})
+
+
+def test_the_duet_decides_where_trials_alone_cannot() -> None:
+    report = build_report(run_with_duets())
+    assert report.run.complete
+    found = {
+        (each.metric, cell.load): each
+        for each in report.comparisons
+        for cell in report.cells
+        if cell.cell_id == each.cell_id
+    }
+    cpu = found[Metric.CPU_PER_REQUEST, "saturate"]
+    assert cpu.ratio is not None
+    assert cpu.ratio.value == pytest.approx(AXUM_COSTS, rel=0.01)
+    assert cpu.verdict is Verdict.SLOWER
+    assert cpu.duet is not None
+    assert cpu.duet.starts == 6
+    assert cpu.duet.control is not None
+    assert cpu.duet.control.value == pytest.approx(1, abs=0.01)
+    assert cpu.duet.alone is not None
+    rate = found[Metric.THROUGHPUT, "saturate"]
+    assert rate.duet is not None
+    assert rate.ratio is not None
+    assert rate.ratio.value == pytest.approx(1 / AXUM_COSTS, rel=0.01)
+    assert found[Metric.P99, "saturate"].duet is None
+    assert found[Metric.THROUGHPUT, "steady"].duet is None
+
+
+def test_a_failed_start_is_left_out_and_said() -> None:
+    run = run_with_duets()
+    failure = Failure(stage="launch", kind="died", message="it ended", hint="look")
+    broken = run.duets[0].model_copy(update={"failure": failure, "traffic": None})
+    report = build_report(run.model_copy(update={"duets": (broken, *run.duets[1:])}))
+    first = next(each.duet for each in report.comparisons if each.duet and each.cell_id == run.duets[0].cell_ids[1])
+    assert first.starts == 5
+    assert [each.message for each in first.findings if each.kind == "failed-starts"] == [
+        "1 of 6 starts failed: it ended"
+    ]
+
+
+def test_rounds_end_when_the_duets_are_narrow_enough() -> None:
+    closed = run_with_duets(auto=True, rounds=3)
+    keep = {cell_id for cell_id, cell in closed.manifest.plan.cells.items() if cell.load.saturates}
+    plan = closed.manifest.plan
+    cells = {cell_id: cell for cell_id, cell in plan.cells.items() if cell_id in keep}
+    plan = plan.model_copy(
+        update={
+            "cells": cells,
+            "trials": tuple(each for each in plan.trials if each.cell_id in keep),
+            "duets": tuple(each for each in plan.duets if each.cell_ids[0] in keep),
+        }
+    )
+    recordings = tuple(each for each in closed.recordings if each.cell_id in keep)
+    duets = tuple(each for each in closed.duets if each.cell_ids[0] in keep)
+    manifest = closed.manifest.model_copy(update={"plan": plan})
+    run = closed.model_copy(update={"manifest": manifest, "recordings": recordings, "duets": duets})
+    found = enough(run)
+    assert found is not None
+    assert found.why == "precision"
+    assert enough(run.model_copy(update={"duets": ()})) is None
+
+
+@pytest.mark.parametrize("form", ["md", "html", "json"])
+def test_a_report_shows_duets(form: str) -> None:
+    shown = RENDERERS[form].render(build_report(run_with_duets())).decode()
+    assert "Duets" in shown or '"duet"' in shown
+    assert "rust.axum" in shown
+
+
+def small(run: Run, tmp_path: Path) -> tuple[RunStore, LocalExecutor, FakeDriver, FakeLauncher]:
+    store, driver = RunStore(tmp_path / "run"), FakeDriver([])
+    launcher = FakeLauncher([])
+    store.create(run.manifest)
+    tools = Tools(launcher, driver, lambda: (), Placement())
+    return store, LocalExecutor(run.manifest.plan, tools, store, QuietListener()), driver, launcher
+
+
+def test_an_interrupted_run_is_resumed_with_its_duets(tmp_path: Path) -> None:
+    run = run_with_duets(rounds=1)
+    store, executor, driver, _ = small(run, tmp_path)
+    driver.error = KeyboardInterrupt()
+    duet_alone = tuple(run.manifest.plan.duets)
+    with pytest.raises(KeyboardInterrupt):
+        list(executor.execute(duet_alone))
+    assert store.positions() == frozenset()
+    driver.error = None
+    run_trials(run.manifest.plan, store, executor, QuietListener(), lambda _run: None)
+    assert store.run().complete
+    assert len(store.duets()) == len(duet_alone)
+    assert [len(each.others) for each in driver.duets[1:]] == [2] * len(duet_alone)
+
+
+def test_each_server_has_the_time_of_a_trial(tmp_path: Path) -> None:
+    run = run_with_duets(rounds=1)
+    _, executor, driver, _ = small(run, tmp_path)
+    list(executor.execute(run.manifest.plan.duets[:1]))
+    cell: Cell = run.manifest.plan.cells[run.manifest.plan.duets[0].cell_ids[0]]
+    servers = 3
+    assert driver.duets[0].drive.cell.load.duration_ns == servers * cell.load.duration_ns
+    assert driver.duets[0].drive.cell.warmup_ns == servers * cell.warmup_ns
