@@ -11,7 +11,7 @@ from redline.model.search import SearchPlan
 from redline.ports import Drive, Endpoint, Placement
 from redline.running.cell_search import CellSearch
 from redline.running.record import Tools
-from redline.search import Evidence
+from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal
 from redline.storage.searches import SearchStore
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -113,6 +113,14 @@ class Bench:
     def state(self) -> SearchState:
         """What is known of the cell."""
         return self.made.state
+
+    def run(self) -> Converged | Exhausted | Doomed:
+        """To its end, turn by turn."""
+        while self.made.turn():
+            pass
+        end = self.state.next()
+        assert not isinstance(end, Proposal)
+        return end
 
     def again(self, **changes: object) -> "Bench":
         """Another session of the same search, from what is stored."""

@@ -25,7 +25,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> None:
-    end = bench.made.run()
+    end = bench.run()
     assert isinstance(end, Converged)
     events = bench.driver.events
     assert bench.listener.starts == [0, 1, 2]
@@ -39,7 +39,7 @@ def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> N
 
 
 def test_the_ends_of_the_answer_are_probed_on_fresh_starts(bench: Bench) -> None:
-    end = bench.made.run()
+    end = bench.run()
     (limit,) = end.limits
     confirming = [each for each in bench.state.probes if each.phase == "confirm"]
     assert [each.start for each in confirming] == [1, 1, 2, 2]
@@ -50,14 +50,14 @@ def test_the_ends_of_the_answer_are_probed_on_fresh_starts(bench: Bench) -> None
 
 
 def test_what_the_search_leaves_out_of_the_curve_comes_last_and_is_no_evidence(bench: Bench) -> None:
-    bench.made.run()
+    bench.run()
     drawn = [each for each in bench.state.probes if each.phase == "curve"]
     assert drawn == bench.state.probes[len(bench.state.search.evidence) :]
     assert all(each.start == 2 for each in drawn)
 
 
 def test_the_warm_up_is_the_suites_by_as_many_users_as_connections_and_each_probe_settles(bench: Bench) -> None:
-    bench.made.run()
+    bench.run()
     first, calm, probe = bench.driver.drives[:3]
     assert first.cell.load.duration_ns == 20 * SECOND
     assert first.cell.load.shape == Closed(users=64)
@@ -74,7 +74,7 @@ def test_the_warm_up_is_the_suites_by_as_many_users_as_connections_and_each_prob
 def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path, at_most: int, steady: bool) -> None:
     bench = bench_in(tmp_path, warmup_ns=at_most, warmup_detect=True)
     bench.driver.warm_after_ns = SECOND
-    bench.made.run()
+    bench.run()
     watched = [drive for drive in bench.driver.drives if drive.is_warm]
     assert len(watched) == 3
     assert {drive.cell.warmup_ns for drive in watched} == {at_most}
@@ -84,14 +84,14 @@ def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path
 
 def test_without_a_warm_up_there_is_none(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, warmup_ns=0)
-    bench.made.run()
+    bench.run()
     assert bench.driver.drives[0].cell.load.duration_ns == SECOND
 
 
 def test_a_wrong_answer_ends_it_before_any_load(bench: Bench) -> None:
     bench.driver.wrong = "GET /path0: status 500, not 200"
     with pytest.raises(DriveError, match=r"rust\.hyper answered SimpleGet wrongly before any load: GET"):
-        bench.made.run()
+        bench.run()
     assert bench.driver.events == ["start", "verify", "stop"]
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench:
 
     bench.driver.on_drive = kill
     with pytest.raises(DriveError, match=r"rust\.hyper died at 4.*/s: killed by SIGKILL"):
-        bench.made.run()
+        bench.run()
     assert len(bench.state.search.evidence) == 2
     assert len(bench.state.probes) == 3
     assert bench.driver.events[-1] == "stop"
@@ -114,7 +114,7 @@ def test_a_server_that_lives_and_answers_no_more_ends_the_search(bench: Bench) -
 
     bench.driver.on_drive = hang
     with pytest.raises(DriveError, match=r"rust\.hyper gives no right answer any more after 4.*/s: GET /path0: timed"):
-        bench.made.run()
+        bench.run()
     assert len(bench.state.probes) == 3
     assert bench.driver.events[-1] == "stop"
 
@@ -123,7 +123,7 @@ def test_a_server_that_loses_connections_is_given_a_moment_to_be_seen_dead(bench
     bench.driver.losing = True
     bench.server.dead, bench.server.slow_to_die = DEATH, 3
     with pytest.raises(DriveError, match="killed by SIGKILL"):
-        bench.made.run()
+        bench.run()
 
 
 def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
@@ -133,7 +133,7 @@ def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
 
     bench.driver.on_drive = interrupt
     with pytest.raises(KeyboardInterrupt):
-        bench.made.run()
+        bench.run()
     assert bench.driver.events[-1] == "stop"
     assert len(bench.state.search.evidence) == 1
 
@@ -147,12 +147,12 @@ def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: 
 
     bench.made.tools.launcher.running = refusing  # type: ignore[method-assign]
     with pytest.raises(LaunchError):
-        bench.made.run()
+        bench.run()
 
 
 def test_what_was_done_to_a_probe_is_told_by_its_place(bench: Bench) -> None:
     bench.driver.late = 5
-    bench.made.run()
+    bench.run()
     (found,) = bench.state.findings
     assert (found.kind, found.position, found.cell_id) == (FindingKind.SEND_LATENESS, 2, CELL.id)
     assert bench.listener.waited == [], "that does not pass by itself"
@@ -166,11 +166,11 @@ def test_a_probe_that_the_host_disturbs_is_made_again_on_the_same_start_and_the_
     def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         return (taken,) if recording.position == THIRD_PROBE else ()
 
-    quiet = bench_in(tmp_path / "quiet").made.run()
+    quiet = bench_in(tmp_path / "quiet").run()
     monkeypatch.setattr(search_state, "judge_probe", findings)
     paused: list[float] = []
     bench = bench_in(tmp_path / "disturbed").again(pause=paused.append)
-    assert bench.made.run() == quiet
+    assert bench.run() == quiet
     probes = bench.state.probes
     assert probes[2].client == "m"
     assert probes[3].rate_per_s == probes[2].rate_per_s
@@ -193,7 +193,7 @@ def test_it_is_made_again_until_it_is_not_disturbed_or_no_wait_is_left(
 
     monkeypatch.setattr(search_state, "judge_probe", findings)
     paused: list[float] = []
-    bench.again(pause=paused.append).made.run()
+    bench.again(pause=paused.append).run()
     assert bench.listener.waited == list(WAITS_S[:disturbs])
     made = bench.state.probes[2 : 3 + len(bench.listener.waited)]
     assert {each.rate_per_s for each in made} == {made[0].rate_per_s}
@@ -210,7 +210,7 @@ THIRD_PROBE = 4
 
 def test_what_is_stored_is_the_state_of_the_search(bench: Bench) -> None:
     """The same search, told by its recordings alone."""
-    bench.made.run()
+    bench.run()
     found = bench.state.limit()
     assert found.ended == "converged"
     again = bench.again().state
@@ -229,14 +229,14 @@ def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Be
 
     bench.driver.on_drive = interrupt
     with pytest.raises(KeyboardInterrupt):
-        bench.made.run()
+        bench.run()
     before = list(bench.state.probes)
     assert bench.state.limit().ended == "interrupted"
     starts = bench.listener.starts
     bench.driver.on_drive = lambda _number: None
     bench.again()
     assert bench.state.probes == before
-    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(bench.run(), Converged)
     assert bench.state.probes[: len(before)] == before
     assert bench.listener.starts[0] >= starts[-1], "what was probed before was on another start"
     assert all(each.start >= bench.listener.starts[0] for each in bench.state.probes[len(before) :])
@@ -253,9 +253,9 @@ def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Pat
 
     bench.driver.on_drive = interrupt
     with pytest.raises(KeyboardInterrupt):
-        bench.made.run()
+        bench.run()
     bench.driver.on_drive = lambda _number: None
-    assert isinstance(bench.again().made.run(), Converged)
+    assert isinstance(bench.again().run(), Converged)
     assert {each.start for each in bench.state.probes} == {0}
     assert bench.state.limit().starts == (LimitStart(warmed_ns=20 * SECOND),)
 
@@ -263,7 +263,7 @@ def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Pat
 def test_a_server_that_could_not_be_searched_is_not_searched_again(bench: Bench) -> None:
     bench.driver.wrong = "GET /path0: status 500, not 200"
     with pytest.raises(DriveError):
-        bench.made.run()
+        bench.run()
     state = bench.again().state
     assert state.ended
     limit = state.limit()

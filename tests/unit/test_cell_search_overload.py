@@ -19,7 +19,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:
-    end = bench.made.run()
+    end = bench.run()
     (limit,) = end.limits
     assert limit.high_per_s is not None
     last = bench.driver.drives[-1].cell.load
@@ -37,7 +37,7 @@ def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None
         bench.server.dead = DEATH if staged else None
 
     bench.driver.on_drive = kill
-    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(bench.run(), Converged)
     assert isinstance(beyond := bench.state.limit().beyond, Beyond)
     assert beyond.recovery == "does not come back"
     assert "killed by SIGKILL" in beyond.reason
@@ -45,7 +45,7 @@ def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None
 
 def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(bench: Bench) -> None:
     bench.driver.exhausted = True
-    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(bench.run(), Converged)
     assert isinstance(beyond := bench.state.limit().beyond, Beyond)
     assert beyond.goodput == beyond.recovery == "not known"
     assert "no port, descriptor or memory" in beyond.reason
@@ -61,7 +61,7 @@ def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_serv
         return (taken,) if cell.load.shape.stages else ()
 
     monkeypatch.setattr(search_state, "judge_probe", findings)
-    assert isinstance(bench.made.run(), Converged)
+    assert isinstance(bench.run(), Converged)
     assert isinstance(beyond := bench.state.limit().beyond, Beyond)
     assert beyond.goodput == beyond.recovery == "not known"
     assert "the host took 20% of it" in beyond.reason
@@ -69,7 +69,7 @@ def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_serv
 
 def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
     bench.state.search.settings = replace(bench.state.search.settings, highest_per_s=2000)
-    assert isinstance(bench.made.run(), Doomed)
+    assert isinstance(bench.run(), Doomed)
     assert bench.state.limit().no_beyond == "no edge was found to look past"
 
 
@@ -80,13 +80,13 @@ def test_an_interrupted_overload_test_is_made_when_the_search_is_resumed(bench: 
 
     bench.driver.on_drive = interrupt
     with pytest.raises(KeyboardInterrupt):
-        bench.made.run()
+        bench.run()
     limit = bench.state.limit()
     assert (limit.ended, limit.beyond, limit.no_beyond) == ("converged", None, "it was not reached")
     bench.driver.on_drive = lambda _number: None
     probes = len(bench.again().state.probes)
     assert not bench.state.ended
-    bench.made.run()
+    bench.run()
     assert isinstance(bench.state.limit().beyond, Beyond)
     assert len(bench.state.probes) == probes
     assert bench.again().state.ended

@@ -151,32 +151,50 @@ def test_the_answer_is_printed_for_each_cell(finished: Finished) -> None:
     assert "p99 < 20ms: met up to" in finished.result.stdout
 
 
+WARM_UP = 2
+"""Loads before the first probe of a start."""
+
+
+def first_turn(finished: "Finished") -> int:
+    """Loads on the first start of the first cell."""
+    return WARM_UP + sum(probe.start == 0 for probe in finished.report.cells[0].probes)
+
+
+def test_cells_take_turns_and_each_turn_says_whose_it_is(finished: Finished) -> None:
+    headings = [line for line in finished.result.stderr.splitlines() if line.startswith("[")]
+    first, second = headings[:2]
+    assert {first[6:], second[6:]} == {cell.slug for cell in finished.report.cells}
+    assert headings == [first, second] * 3, "a turn for each start"
+
+
 def test_ctrl_c_keeps_what_is_known_and_resume_continues(bench: Bench, finished: Finished) -> None:
     """The second cell is interrupted after two probes: those stay, and what is left is done on a fresh start."""
-    loads, (_, uninterrupted) = finished.loads, finished.report.cells
+    loads, (uninterrupted, _) = first_turn(finished), finished.report.cells
     again = bench.folder / "again"
-    bench.driver.on_drive = interrupt_at(loads // 2 + 5)
+    bench.driver.on_drive = interrupt_at(loads + 5)
     done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond", "--json")
     assert done.exit_code == 130
     assert "limit --resume" in done.stderr
     kept = bench.report_in(again)
     assert kept == LimitReport.model_validate_json(done.stdout)
-    assert sorted(cell.ended for cell in kept.cells) == ["converged", "interrupted"]
-    (interrupted,) = (cell for cell in kept.cells if cell.ended == "interrupted")
-    assert len(interrupted.probes) == 2
+    assert [cell.ended for cell in kept.cells] == ["interrupted", "interrupted"]
+    interrupted, waiting = sorted(kept.cells, key=lambda cell: len(cell.probes))
+    assert (len(interrupted.probes), len(waiting.probes)) == (2, loads - WARM_UP)
     bench.driver.on_drive, before = (lambda _number: None), len(bench.driver.drives)
     done = bench("--resume", again, "--json")
     assert done.exit_code == 0, done.stderr
     report = bench.report_in(again)
     assert report == LimitReport.model_validate_json(done.stdout)
     assert [cell.ended for cell in report.cells] == ["converged", "converged"]
-    (resumed,) = (cell for cell in report.cells if cell.slug == interrupted.slug)
+    by_slug = {cell.slug: cell for cell in report.cells}
+    resumed, waited = by_slug[interrupted.slug], by_slug[waiting.slug]
     assert resumed.probes[:2] == interrupted.probes
     assert [probe.start for probe in resumed.probes[:3]] == [0, 0, 1]
     assert len(resumed.starts) == len(uninterrupted.starts) + 1
-    warm_up = 2
-    assert len(bench.driver.drives) - before == loads // 2 - 2, "without the two probes"
-    assert len(interrupted.starts) * warm_up == 2
+    assert waited.probes[: len(waiting.probes)] == waiting.probes
+    assert len(waited.starts) == len(uninterrupted.starts), "it was to have a fresh start anyway"
+    assert len(bench.driver.drives) - before == finished.loads - loads - 2, "without the two probes"
+    assert len(interrupted.starts) * WARM_UP == 2
 
 
 def test_a_search_that_ctrl_c_ended_before_its_first_probe_can_be_resumed(bench: Bench) -> None:
@@ -189,18 +207,19 @@ def test_a_search_that_ctrl_c_ended_before_its_first_probe_can_be_resumed(bench:
     assert [cell.ended for cell in bench.report.cells] == ["converged"]
 
 
-def test_a_cell_that_has_ended_is_kept_before_the_next_one_begins(bench: Bench, finished_one: Finished) -> None:
-    """What ends the command without a word, such as a full disk, costs the cell that it hit."""
+def test_what_has_been_probed_is_kept_before_the_next_turn_begins(bench: Bench, finished: Finished) -> None:
+    """What ends the command without a word, such as a full disk, costs the turn that it hit."""
+    loads = first_turn(finished)
 
     def fail(drive: int) -> None:
-        if drive == finished_one.loads + 1:
+        if drive == loads + 1:
             raise StoreError("no room", hint="none")
 
     bench.driver.on_drive, again = fail, bench.folder / "again"
     done = bench(bench.suite, "-o", again, "--trials", "2", "--no-beyond")
     assert isinstance(done.exception, StoreError)
     kept = bench.report_in(again)
-    assert sorted(cell.ended for cell in kept.cells) == ["converged", "interrupted"]
+    assert [len(cell.probes) for cell in kept.cells] == [loads - WARM_UP], "the other one has nothing yet"
 
 
 def test_a_server_that_cannot_be_searched_costs_its_own_cell(bench: Bench) -> None:

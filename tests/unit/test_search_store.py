@@ -56,7 +56,7 @@ def test_what_was_asked_and_recorded_reads_back(tmp_path: Path) -> None:
     assert store.exists
     assert (store.plan(), store.probes(CELL)) == (asked, ())
     assert not (folder / "limit.json").exists()
-    bench.made.run()
+    bench.run()
     made = store.probes(CELL)
     assert [each.recording.position for each in made] == list(range(len(bench.driver.drives)))
     report = search_report(store)

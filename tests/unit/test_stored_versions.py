@@ -110,7 +110,7 @@ def test_a_search_of_version_2_is_read(tmp_path: Path) -> None:
 
 def _store_search(folder: Path) -> None:
     bench = bench_in(folder, beyond=True)
-    bench.made.run()
+    bench.run()
     shutil.rmtree(folder / "logs")
 
 

@@ -4,7 +4,8 @@
 2. Both ends of every answer are probed on further fresh starts, where the search asks for them.
 3. On the last start follow the rates that the curve lacks, and once an overload test.
 
-A server that was already running has one start, and nothing follows its answer.
+A server that was already running has one start, and nothing follows its answer. Each start is a turn: between them
+others may be searched, so that what changes with time is in the answers of all.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
-from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal
+from redline.search import Evidence, Proposal
 from redline.storage.runs import as_store_error
 from redline.storage.searches import SearchStore
 
@@ -73,13 +74,17 @@ class CellSearch:
         """Whose limit is searched."""
         return self.state.cell
 
-    def run(self) -> Converged | Exhausted | Doomed:
-        """To its end, with the server stopped. Raises LaunchError, DriveError and KeyboardInterrupt."""
+    def turn(self) -> bool:
+        """Search on one start of the server, and stop it. Returns whether another start is to follow.
+
+        Raises LaunchError, DriveError and KeyboardInterrupt.
+        """
         try:
             while isinstance(step := self.state.next(), Proposal):
                 if step.fresh_start not in (0, self._confirmed_on):
-                    self._stop()
                     self._confirmed_on = step.fresh_start
+                    if self._prober is not None:
+                        return True
                 self._probe(step, "confirm" if step.fresh_start else "search")
             if not self.state.plan.url:
                 for rate_per_s in self.state.curve_left():
@@ -89,7 +94,7 @@ class CellSearch:
                 self._keep(self._warm_prober(plan.calm_per_s).overload(plan))
         finally:
             self._stop()
-        return step
+        return False
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
         """A probe that the host does not disturb, as far as it may be made again."""

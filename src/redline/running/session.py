@@ -75,7 +75,7 @@ class SessionListener(Protocol):
         """The trials of a plan are about to be run; so many were before."""
 
     def cell(self, cell: Cell, number: int, cells: int) -> AbstractContextManager[SearchListener]:
-        """The search on a cell is about to begin, as the `number`-th of so many."""
+        """A turn of the search on a cell is about to begin: the `number`-th cell of so many."""
 
     def broken(self, error: RedlineError) -> None:
         """The search on a cell could not go on."""
@@ -267,19 +267,23 @@ class SearchSession:
             return write_search_views(self.store), interrupted
 
     def _search(self) -> bool:
-        cells = self.plan.manifest.plan.cells
-        for number, cell_id in enumerate(self.plan.order, 1):
-            cell = cells[cell_id]
-            state = search_state(self.plan, cell, self.store.probes(cell))
-            if state.ended:
-                continue
-            try:
-                with self.listener.cell(cell, number, len(self.plan.order)) as listener:
-                    CellSearch(self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept).run()
-            except KeyboardInterrupt:
-                return True
-            except (DriveError, LaunchError) as error:
-                self.listener.broken(error)
+        """Search all cells in turns, one start of a server each. Returns whether that was interrupted."""
+        cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
+        states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
+        left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
+        while left:
+            for number, state in tuple(left):
+                try:
+                    with self.listener.cell(state.cell, number, len(cells)) as listener:
+                        search = CellSearch(self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept)
+                        goes_on = search.turn()
+                except KeyboardInterrupt:
+                    return True
+                except (DriveError, LaunchError) as error:
+                    self.listener.broken(error)
+                    goes_on = False
+                if not goes_on:
+                    left.remove((number, state))
         return False
 
 
