@@ -61,13 +61,32 @@ def test_milder_doubts_of_a_trial_that_is_left_out_weigh_on_nothing() -> None:
     steal = cell.findings[0].model_copy(update={"kind": FindingKind.CPU_STEAL, "grade": Grade.WARN})
     both = cell.model_copy(update={"findings": (*cell.findings, steal)})
     assert weighed_findings(both) == weighed_findings(cell)
-    used = steal.model_copy(update={"position": cell.trials[0].position})
-    assert used in weighed_findings(cell.model_copy(update={"findings": (*cell.findings, used)}))
+    used = steal.model_copy(update={"kind": FindingKind.UNSTEADY, "position": cell.trials[0].position})
+    (_, said) = weighed_findings(cell.model_copy(update={"findings": (*cell.findings, used)}))
+    assert said == used.model_copy(update={"message": f"{used.message} (In 1 of 4 trials.)"})
+
+
+def test_a_finding_of_many_trials_is_one_of_their_cell() -> None:
+    (cell,) = reports.died().cells
+    positions = [trial.position for trial in cell.trials if trial.used]
+    one = cell.findings[0].model_copy(update={"kind": FindingKind.CPU_STEAL, "message": "Stolen."})
+
+    def weighed(*grades: Grade) -> tuple[tuple[Grade, str], ...]:
+        each = zip(grades, positions, strict=False)
+        found = tuple(one.model_copy(update={"grade": grade, "position": position}) for grade, position in each)
+        return tuple(
+            (said.grade, said.message) for said in weighed_findings(cell.model_copy(update={"findings": found}))
+        )
+
+    assert weighed(Grade.NOTE, Grade.WARN, Grade.WARN) == ((Grade.WARN, "Stolen. (In 3 of 4 trials.)"),)
+    assert weighed(Grade.WARN) == ((Grade.NOTE, "Stolen. (In 1 of 4 trials.)"),)
 
 
 def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
     (cell,) = reports.died().cells
-    assert weighed_findings(cell.model_copy(update={"valid": False})) == cell.findings
+    (finding,) = cell.findings
+    told = finding.model_copy(update={"message": f"{finding.message} (In 1 of 5 trials.)"})
+    assert weighed_findings(cell.model_copy(update={"valid": False})) == (told,)
 
 
 def test_what_is_good_to_know_is_told_last_and_marks_no_number() -> None:

@@ -7,7 +7,12 @@ from redline.stats import Trial
 
 
 def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the engine was busy all the time, and whether the result is therefore the client's."""
+    """Whether the engine was busy all the time, and whether the result is therefore the client's.
+
+    A ceiling shows the most that client and machine can do, so it is never doubted for this.
+    """
+    if cell.role == "ceiling":
+        return ()
     busy = engine_share(trial, traffic)
     server = server_share(trial)
     of_server = f", the server used {percent(server)} of its cores" if server is not None else ""
@@ -71,8 +76,8 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         return ()
     share = waiting / (traffic.seconds * 1e9)
     message = (
-        f"Tasks waited for a core {percent(min(share, 1.0))} of the time, and processes other than server and engine "
-        f"used {percent(others)} of the CPU time."
+        f"Tasks waited for a core {percent(round(min(share, 1.0), 3))} of the time, and processes other than server "
+        f"and engine used {percent(others)} of the CPU time."
     )
     return graded(FindingKind.CPU_PRESSURE, share, message, trial)
 
@@ -139,7 +144,7 @@ def _throttled_share(trial: Trial, subject: Subject) -> float:
 
 
 def _gravest(cell: Cell, server: float | None) -> Grade:
-    if cell.role == "ceiling" or (server is not None and server >= FULL_SERVER):
+    if server is not None and server >= FULL_SERVER:
         return Grade.NOTE
     if not isinstance(cell.load.shape, Closed) or server is None or server >= BUSY_SERVER:
         return Grade.WARN
@@ -147,8 +152,6 @@ def _gravest(cell: Cell, server: float | None) -> Grade:
 
 
 def _meaning(cell: Cell, server: float | None) -> str:
-    if cell.role == "ceiling":
-        return "the ceiling is the client's limit"
     if not isinstance(cell.load.shape, Closed):
         return "requests may have queued in the client"
     if server is None:

@@ -38,6 +38,9 @@ WANTED_BEYOND = 100
 REASSURING = frozenset({FindingKind.SERVER_LIMITED})
 """Good to know and no reason to doubt: reported once, and marks no number."""
 
+OF_THE_MACHINE = frozenset({FindingKind.CPU_STEAL, FindingKind.CPU_PRESSURE, FindingKind.NOISY_NEIGHBOUR})
+"""What passes by: interleaved trials average it, so it weighs on a cell as far as it met most of its trials."""
+
 SERVERS_DOING = frozenset(
     {
         FindingKind.ERRORS,
@@ -52,7 +55,10 @@ SERVERS_DOING = frozenset(
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of finding. Its grade is the highest whose limit the value exceeds; None is never exceeded."""
+    """One kind of finding. Its grade is the highest whose limit the value exceeds; None is never exceeded.
+
+    `biases` is which way it moves a number; `scatters` whether it widens intervals, or makes them untrue.
+    """
 
     kind: FindingKind
     _: KW_ONLY
@@ -61,6 +67,8 @@ class Rule:
     invalid: float | None = None
     reason: str
     advice: str
+    biases: str = ""
+    scatters: bool = False
 
     def grade(self, value: float) -> Grade | None:
         """The grade for this value; None if there is no finding."""
@@ -99,6 +107,11 @@ def graded(  # noqa: PLR0913
     )
 
 
+_SLOW, _TAIL, _CHEAP = "response times are too high", "tails are too high", "costs are too low"
+_HOST = "throughput is too low and response times are too high, of all servers alike"
+_WHEN, _SMALL = "levels depend on when they were measured", "differences are too small"
+"""Which way several rules move a number."""
+
 _TABLE = (
     # What the engine sent and received.
     Rule(
@@ -108,6 +121,7 @@ _TABLE = (
         reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
         "the trial. 1% of requests can be the entire tail beyond p99; at 5% the load was not the one specified.",
         advice="Lower the rate until the server keeps up, or search for the highest rate that meets the objective.",
+        biases=_SLOW,
     ),
     Rule(
         FindingKind.SEND_LATENESS,
@@ -117,6 +131,7 @@ _TABLE = (
         reason="Response time counts from the due time, so it includes the engine's lateness: always some "
         "microseconds, a sixth of the median of a fast idle server. Past one half, most of it was not the server's.",
         advice="Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.",
+        biases=_SLOW,
     ),
     Rule(
         FindingKind.CLIENT_QUEUEING,
@@ -126,6 +141,7 @@ _TABLE = (
         "server, or not at all. 1% of them can be everything beyond p99.",
         advice="Allow more `connections`; if the server is overloaded, lower the rate. The service time does not "
         "include this wait.",
+        biases=_SLOW,
     ),
     Rule(
         FindingKind.ARRIVALS,
@@ -141,6 +157,7 @@ _TABLE = (
         reason="What falls due while the engine is late goes out at once, so the server gets bunches instead of the "
         "arrivals of the load: the last of ten waits for nine service times that are not in the load.",
         advice="Give the engine a core of its own or more workers, or lower the rate.",
+        biases=_TAIL,
     ),
     Rule(
         FindingKind.ERRORS,
@@ -150,6 +167,7 @@ _TABLE = (
         reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
         "everything beyond p99.9, and 1% everything beyond p99.",
         advice="Look at the end of the server's output, its limits on connections and files, and its backlog.",
+        biases="percentiles count how fast requests failed",
     ),
     Rule(
         FindingKind.EXHAUSTED,
@@ -161,6 +179,7 @@ _TABLE = (
         advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range "
         "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the "
         "limits.",
+        biases="the load is too low",
     ),
     Rule(
         FindingKind.WRONG_ANSWERS,
@@ -170,6 +189,7 @@ _TABLE = (
         "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
         advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
         "load, lower the load.",
+        biases=_CHEAP,
     ),
     Rule(
         FindingKind.SHRINKING_ANSWERS,
@@ -178,6 +198,7 @@ _TABLE = (
         reason="A server that answers less under load does less work, with the right status. A longer number in a "
         "header can change the length by 1%. Where lengths are compared, another length is a wrong answer.",
         advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
+        biases=_CHEAP,
     ),
     Rule(
         FindingKind.UNSTEADY,
@@ -186,6 +207,8 @@ _TABLE = (
         reason="The mean of a number that still moves depends on when one looked. 10% would pass for a difference "
         "between servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.",
         advice="Warm up longer, measure longer, and look for other work on the machine.",
+        biases=_WHEN,
+        scatters=True,
     ),
     Rule(
         FindingKind.STEADINESS_UNKNOWN,
@@ -201,6 +224,7 @@ _TABLE = (
         "answer, so it is shown.",
         advice="Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without "
         "other work. If nothing helps, the result is that this server is never steady.",
+        biases=_WHEN,
     ),
     Rule(
         FindingKind.SLOWING_DOWN,
@@ -209,6 +233,7 @@ _TABLE = (
         "5% of each other count as one.",
         advice="Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it "
         "continues.",
+        biases=_WHEN,
     ),
     Rule(
         FindingKind.LITTLES_LAW,
@@ -225,6 +250,7 @@ _TABLE = (
         reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
         "hung, so that is always invalid.",
         advice="Run it again, in full.",
+        scatters=True,
     ),
     Rule(
         FindingKind.TLS_INSECURE,
@@ -252,6 +278,7 @@ _TABLE = (
         "server that fails and recovers.",
         advice="Read in the server's output why its processes end, and fix that, or raise its limit of requests per "
         "worker.",
+        biases=_SLOW,
     ),
     Rule(
         FindingKind.LOCK_LIMITED,
@@ -270,6 +297,7 @@ _TABLE = (
         reason="A line has about 100 bytes: 10 per request is a line for every tenth, and writing one costs as much as "
         "many a request. Servers that log by default are compared with servers that do not.",
         advice="Set its log level to errors, or make logging an option, so that the suite states it.",
+        biases="CPU per request is too high",
     ),
     Rule(
         FindingKind.SERVER_LIMITED,
@@ -286,6 +314,7 @@ _TABLE = (
         "or more. As with `errors`, 0.1% can be everything beyond p99.9, and 1% everything beyond p99.",
         advice="Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue "
         "that overflows.",
+        biases=_TAIL,
     ),
     Rule(
         FindingKind.LISTEN_OVERFLOW,
@@ -295,6 +324,7 @@ _TABLE = (
         "0.1% of the requests can be everything beyond p99.9.",
         advice="Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep "
         "connections for longer.",
+        biases=_TAIL,
     ),
     Rule(
         FindingKind.PORT_PRESSURE,
@@ -312,6 +342,7 @@ _TABLE = (
         reason="The counters leave out 24 bytes between two frames, so a link is full at 71% with the shortest frames "
         "and at 98% with the longest. Requests then queue before it, and the link's speed is what is measured.",
         advice="Use a faster link or smaller bodies, or read the rate as that of the link.",
+        biases=_SMALL,
     ),
     # The client, and the machine that both run on.
     Rule(
@@ -321,6 +352,7 @@ _TABLE = (
         reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
         "cores of its own for each side, and a server with capacity to spare. `send-lateness` judges open loads.",
         advice="Give the engine more cores or workers, or lower the load, until the server is the limit.",
+        biases="throughput is too low and differences are too small",
     ),
     Rule(
         FindingKind.CPU_STEAL,
@@ -329,6 +361,8 @@ _TABLE = (
         reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
         "differences worth acting on; interleaved trials average what is above.",
         advice="Use a machine with dedicated cores, or more trials.",
+        biases=_HOST,
+        scatters=True,
     ),
     Rule(
         FindingKind.CPU_PRESSURE,
@@ -337,6 +371,8 @@ _TABLE = (
         reason="A saturated server causes pressure by itself; together with other work it means that they competed. "
         "Where tasks waited 40% of the time, throughput was seen to halve.",
         advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
+        biases=_HOST,
+        scatters=True,
     ),
     Rule(
         FindingKind.NOISY_NEIGHBOUR,
@@ -345,6 +381,8 @@ _TABLE = (
         reason="On cores of their own, server and engine wait only for work that does not belong there. The kernel and "
         "the lab cause at most 4% in quiet runs. From 10% on it takes as much as a host that earns a warning.",
         advice="Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.",
+        biases=_HOST,
+        scatters=True,
     ),
     Rule(
         FindingKind.THROTTLED,
@@ -354,12 +392,14 @@ _TABLE = (
         "so do its requests. 1% of the periods can be everything beyond p99. The quota may be intended, so this is "
         "never invalid.",
         advice="Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.",
+        biases="throughput is too low and response times are too high",
     ),
     Rule(
         FindingKind.PERTURBED,
         warn=0.0,
         reason="A profiler takes time from what it watches.",
         advice="Take comparisons from a run without profilers.",
+        biases="costs are too high",
     ),
     # A cell, judged by all of its trials.
     Rule(
@@ -369,6 +409,7 @@ _TABLE = (
         reason="From 80% on most of each exchange is work of the kernel and the client, which all servers share, so "
         "throughput ratios move towards 1.",
         advice="Compare CPU per request instead, or give the scenario more work.",
+        biases=_SMALL,
     ),
     Rule(
         FindingKind.RUN_DRIFT,
@@ -377,6 +418,7 @@ _TABLE = (
         reason="Trials are interleaved, so a drift affects all cells alike and spares the ratios; but the level "
         "depends on when one measured. 2% is worth acting on; past 10% the rounds are of different machines.",
         advice="Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.",
+        scatters=True,
     ),
     Rule(
         FindingKind.AUTOCORRELATION,
@@ -386,6 +428,7 @@ _TABLE = (
         "should be sqrt((1 + r) / (1 - r)) times as wide.",
         advice="Do not trust the interval. Run on another day as well, and look for what comes and goes on this "
         "machine.",
+        scatters=True,
     ),
     Rule(
         FindingKind.BIMODAL,
@@ -394,6 +437,7 @@ _TABLE = (
         reason="A mean between two modes is neither, and which one a start will draw is a lottery: of the JIT, of "
         "memory layout, of how connections are assigned to threads. 2% is worth acting on.",
         advice="Read the single trials, and compare modes with modes. Find what differs between starts of the server.",
+        scatters=True,
     ),
     Rule(
         FindingKind.TOO_FEW_TRIALS,
@@ -403,6 +447,7 @@ _TABLE = (
         reason="An interval over n trials has n - 1 degrees of freedom: with 4 it is 1.4 times as wide as with many, "
         "with 1 it is 6.5 times as wide, with a single trial there is none.",
         advice="Run more trials: --trials 5 or more.",
+        scatters=True,
     ),
     Rule(
         FindingKind.TOO_FEW_SAMPLES,
@@ -411,6 +456,7 @@ _TABLE = (
         reason="p99 rests on the slowest hundredth alone. 100 requests there fix it to about 2% if response times fall "
         "off exponentially, 10 to about 7%; with fewer than 10 it is not reported.",
         advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",
+        scatters=True,
     ),
 )
 

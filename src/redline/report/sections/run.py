@@ -39,6 +39,7 @@ from redline.report.sections.costs import (
     effect_sections,
     legend,
 )
+from redline.report.sections.doubt import doubt_section
 from redline.report.sections.duets import duet_sections
 from redline.report.sections.layers import layer_page, layer_sections
 from redline.report.sections.measured import measured
@@ -48,6 +49,7 @@ from redline.report.sections.ranking import ranking_page, ranking_sections
 from redline.report.sections.trials import lone_rounds, precision_text, warm_ups
 from redline.report.sections.views import (
     BuildLine,
+    FindingGroup,
     Group,
     built,
     caveats,
@@ -81,6 +83,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from cost_summary(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
+    yield doubt_section(report)
     yield run_answer(report)
 
 
@@ -94,7 +97,11 @@ def run_comment(report: Report) -> Iterator[Section]:
     )
     counts = ", ".join(f"{number} {fmt.MARKS[verdict]} {verdict}" for verdict, number in tally(report).items())
     more = Prose.of((f"{precision_text(run.precision)}." if run.precision else "", f"{counts}." if counts else ""))
-    yield Section(run.suite, tuple(filled(*run_answer(report).blocks, Prose((facts,)), more)), level=1)
+    yield Section(
+        run.suite,
+        tuple(filled(*run_answer(report).blocks, Prose((facts,)), more, *doubt_section(report).blocks)),
+        level=1,
+    )
     yield from layer_sections(report, percent=True)
     yield from duet_sections(report)
     yield from cost_sections(report)
@@ -118,6 +125,7 @@ def run_page(report: Report) -> Page:
     )
     sections = (
         run_answer(report),
+        doubt_section(report),
         *layer_page(report),
         *duet_sections(report, anchor="duets"),
         *cost_page(report),
@@ -328,27 +336,37 @@ def caveat_texts(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report, *, page: bool = False) -> Iterator[Section]:
-    found = finding_groups(report)
-    items, anchors = [], set[str]()
-    for one in found:
-        anchor = f"finding-{one.grade}-{one.kind}"
-        first, *more = one.messages
-        items.append(
-            Item(
-                line((f"{fmt.GRADE_MARKS[one.grade]} {one.grade}", one.grade), " ", (one.kind, "strong")),
-                (line(first.message), line(f"→ {one.advice}"), line((f"in {one.where(len(report.cells))}", "dim"))),
-                tuple(line(said.message, (f" {', '.join(said.slugs)}", "dim")) for said in more),
-                "" if anchor in anchors else anchor,
-                fmt.count(len(one.slugs), "cell"),
-                one.log_tail,
-            )
-        )
-        anchors.add(anchor)
+    """Warnings and worse with their advice; the page folds notes, and others count them."""
+    found, anchors = finding_groups(report), set[str]()
+    items = {one: _item(one, len(report.cells), anchors) for one in found}
+    grave = Items(tuple(item for one, item in items.items() if one.grade is not Grade.NOTE))
+    notes = {one: item for one, item in items.items() if one.grade is Grade.NOTE}
     if page:
         none = Prose.of([] if items else ["No reason to doubt any of these numbers was found."], "dim")
-        yield Section("Findings", tuple(filled(none, Items(tuple(items)))), anchor="findings", count=len(items))
+        fold = Fold(line((fmt.count(len(notes), "note"), "strong")), (Items(tuple(notes.values())),), open=False)
+        blocks = filled(none, grave, fold if notes else None)
+        yield Section("Findings", tuple(blocks), anchor="findings", count=len(items))
     elif items:
-        yield Section("Findings", (Items(tuple(items)),))
+        kinds = ", ".join(dict.fromkeys(f"{one.kind} ({fmt.count(len(one.slugs), 'cell')})" for one in notes))
+        where = " Read them in the page, or with `redline judge`."
+        folded = line((f"i {fmt.count(len(notes), 'note')}", Grade.NOTE), f": {kinds}.", (where, "dim"))
+        yield Section("Findings", tuple(filled(grave, Prose((folded,) if notes else ()))))
+
+
+def _item(one: FindingGroup, cells: int, anchors: set[str]) -> Item:
+    """What is said of many cells once, with an anchor that no other of these items has."""
+    anchor = f"finding-{one.grade}-{one.kind}"
+    first, *more = one.messages
+    made = Item(
+        line((f"{fmt.GRADE_MARKS[one.grade]} {one.grade}", one.grade), " ", (one.kind, "strong")),
+        (line(first.message), line(f"→ {one.advice}"), line((f"in {one.where(cells)}", "dim"))),
+        tuple(line(said.message, (f" {', '.join(said.slugs)}", "dim")) for said in more),
+        "" if anchor in anchors else anchor,
+        fmt.count(len(one.slugs), "cell"),
+        one.log_tail,
+    )
+    anchors.add(anchor)
+    return made
 
 
 def _built_section(report: Report) -> Iterator[Section]:

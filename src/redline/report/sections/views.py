@@ -1,11 +1,11 @@
 """A report's cells by scenario and load, the comparisons of a cell, and findings gathered over all cells."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from redline.findings import REASSURING
+from redline.findings import OF_THE_MACHINE, REASSURING
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.report import format as fmt
 from redline.report.document import Line, line
 from redline.report.sections.boards import against_in_short
 
@@ -165,27 +165,37 @@ def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
 
 
 def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
-    """The cell's findings as they weigh on its numbers, gravest first, otherwise in their order.
+    """The cell's findings as they weigh on its numbers: one of each kind, gravest first, otherwise in their order.
 
     No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
-    the cell, and the trial's milder doubts say nothing about it.
+    the cell, and the trial's milder doubts say nothing about it. What passes by on the machine is a note about a cell
+    of which it met fewer than half of the trials.
     """
-    findings = cell.findings
-    if cell.valid:
-        unused = {trial.position for trial in cell.trials if not trial.used}
-        left_out = [f for f in findings if f.position in unused and f.grade is Grade.INVALID]
-        counted = Counter(finding.kind for finding in left_out)
-        findings = tuple(
-            _left_out(finding, counted[finding.kind], len(cell.trials)) if finding in left_out else finding
-            for finding in findings
-            if finding in left_out or finding.position not in unused
-        )
-    return tuple(sorted(findings, key=lambda finding: -finding.grade.weight))
+    unused = {trial.position for trial in cell.trials if not trial.used} if cell.valid else set[int]()
+    kinds: dict[tuple[FindingKind, bool], list[Finding]] = {}
+    for one in cell.findings:
+        left_out = one.position in unused
+        if not left_out or one.grade is Grade.INVALID:
+            kinds.setdefault((one.kind, left_out), []).append(one)
+    used = len(cell.trials) - len(unused)
+    folded = (_left_out(cell, alike) if out else _folded(alike, used) for (_, out), alike in kinds.items())
+    return tuple(sorted(folded, key=lambda finding: -finding.grade.weight))
 
 
-def _left_out(finding: Finding, count: int, made: int) -> Finding:
-    message = f"{count} of {made} trials left out: {finding.message}"
-    return finding.model_copy(update={"grade": Grade.WARN, "message": message})
+def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
+    message = f"{len(alike)} of {fmt.count(len(cell.trials), 'trial')} left out: {alike[0].message}"
+    return alike[0].model_copy(update={"grade": Grade.WARN, "message": message})
+
+
+def _folded(alike: Sequence[Finding], used: int) -> Finding:
+    """The gravest of one kind, with the number of trials that it is about."""
+    worst = max(alike, key=lambda one: one.grade.weight)
+    if worst.position is None or used < 2:
+        return worst
+    as_grave = sum(one.grade is worst.grade for one in alike)
+    passes = worst.kind in OF_THE_MACHINE and 2 * as_grave < used and worst.grade is Grade.WARN
+    message = f"{worst.message} (In {len(alike)} of {used} trials.)"
+    return worst.model_copy(update={"grade": Grade.NOTE if passes else worst.grade, "message": message})
 
 
 def invalid_reason(cell: CellReport) -> str:

@@ -1,0 +1,95 @@
+"""How far to trust a report, in three lines: what limits its precision, what biases it, what was left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from statistics import mean, median, stdev
+
+from redline.findings import RULES
+from redline.model import CellReport, FindingKind, Grade, Metric, Report
+from redline.report import format as fmt
+from redline.report.document import Prose, Section, line
+from redline.report.sections import dots
+from redline.report.sections.views import weighed_findings
+from redline.suite.load_text import is_open
+
+_FEWEST = 3
+"""Trials of a cell from which on it is said how they scatter."""
+
+
+def doubt_section(report: Report) -> Section:
+    """The three lines of a run."""
+    texts = {
+        "What limits precision": _limits(report),
+        "What biases, and which way": _biases(report),
+        "What was left out": _left_out(report),
+    }
+    lines = (line((f"{name}:", "strong"), f" {text}") for name, text in texts.items())
+    return Section("How far to trust it", (Prose(tuple(lines), listed=True),), anchor="trust")
+
+
+def _limits(report: Report) -> str:
+    found = [share for cell in report.cells if (share := scatter(cell)) is not None]
+    parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
+    parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
+    return "; ".join(parts) or "nothing was found"
+
+
+def scatter(cell: CellReport) -> float | None:
+    """The standard deviation of its trials relative to their mean, in what the load lets a server improve."""
+    metric = Metric.P99 if is_open(cell.load_text) else Metric.THROUGHPUT
+    values = list(dots.by_round(cell, metric).values())
+    return stdev(values) / mean(values) if cell.valid and len(values) >= _FEWEST else None
+
+
+def _biases(report: Report) -> str:
+    ways: dict[str, list[FindingKind]] = {}
+    for kind in _grave(report):
+        if RULES[kind].biases:
+            ways.setdefault(RULES[kind].biases, []).append(kind)
+    return (
+        "; ".join(f"{way} ({', '.join(_kinds(kinds, len(report.cells)))})" for way, kinds in ways.items())
+        or "nothing was found"
+    )
+
+
+def _grave(report: Report) -> Iterator[FindingKind]:
+    """The kind of each finding that weighs on a cell and is no note."""
+    for cell in report.cells:
+        yield from (one.kind for one in weighed_findings(cell) if one.grade is not Grade.NOTE)
+
+
+def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
+    """`cpu-steal in 5 cells`, the most frequent first."""
+    return [
+        f"{kind} in {'every cell' if number == cells > 1 else fmt.count(number, 'cell')}"
+        for kind, number in Counter(kinds).most_common()
+    ]
+
+
+def _left_out(report: Report) -> str:
+    trials = [(cell, trial) for cell in report.cells for trial in cell.trials]
+    unused = {(cell.cell_id, trial.position) for cell, trial in trials if not trial.used}
+    reasons = Counter(
+        one.kind
+        for cell in report.cells
+        for one in cell.findings
+        if one.grade is Grade.INVALID and (cell.cell_id, one.position) in unused
+    )
+    invalid = [cell for cell in report.cells if not cell.valid and cell.trials]
+    parts = []
+    if unused:
+        why = ", ".join(f"{kind} {number:,}" for kind, number in reasons.most_common())
+        parts.append(f"{len(unused):,} of {fmt.count(len(trials), 'trial')}{f' ({why})' if why else ''}")
+    if invalid:
+        parts.append(
+            f"{len(invalid):,} of {fmt.count(len(report.cells), 'cell')} {_have(len(invalid))} no valid result"
+        )
+    if report.skipped:
+        parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    if missing := report.run.trials_planned - report.run.trials_done:
+        parts.append(f"{fmt.count(missing, 'trial')} not made")
+    return "; ".join(parts) or f"nothing: all of {fmt.count(len(trials), 'trial')} count"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"

@@ -1,0 +1,65 @@
+"""Three lines say how far to trust a report."""
+
+from redline.findings import RULES
+from redline.model import FindingKind, Grade, Report
+from redline.report.document import Prose
+from redline.report.sections.doubt import doubt_section
+from tests.fakes import reports
+
+
+def said(report: Report) -> list[str]:
+    (block,) = doubt_section(report).blocks
+    assert isinstance(block, Prose)
+    return ["".join(span.text for span in each) for each in block.lines]
+
+
+def test_of_a_good_run_it_says_how_its_trials_scatter_and_that_nothing_was_found() -> None:
+    limits, biases, left_out = said(reports.healthy())
+    assert limits.startswith("What limits precision: trials of a cell differ by ")
+    assert limits.endswith("% (the median cell)")
+    assert biases == "What biases, and which way: nothing was found"
+    assert left_out == "What was left out: nothing: all of 60 trials count"
+
+
+def test_warnings_say_what_they_do_to_the_numbers_and_in_how_many_cells() -> None:
+    limits, biases, left_out = said(reports.skipping())
+    assert limits.endswith("(the median cell); cpu-steal in every cell")
+    assert biases == (
+        "What biases, and which way: throughput is too low and response times are too high, of all servers alike "
+        "(cpu-steal in every cell); response times are too high (rate-missed in 1 cell)"
+    )
+    assert left_out == (
+        "What was left out: 1 of 60 trials; 1 of 12 cells has no valid result; 4 cells skipped; 9 trials not made"
+    )
+
+
+def test_a_trial_that_was_left_out_is_counted_with_its_reason() -> None:
+    assert said(reports.died())[2] == "What was left out: 1 of 5 trials (server-died 1)"
+
+
+def test_notes_do_neither() -> None:
+    report = reports.doubtful()
+    notes = tuple(
+        cell.model_copy(
+            update={"findings": tuple(one.model_copy(update={"grade": Grade.NOTE}) for one in cell.findings)}
+        )
+        for cell in report.cells
+    )
+    limits, biases, _ = said(report.model_copy(update={"cells": notes}))
+    assert "cpu-steal" not in limits
+    assert biases.endswith("nothing was found")
+
+
+def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_to_doubt() -> None:
+    silent = {kind for kind, rule in RULES.items() if not rule.biases and not rule.scatters}
+    assert silent == {
+        FindingKind.ARRIVALS,
+        FindingKind.STEADINESS_UNKNOWN,
+        FindingKind.LITTLES_LAW,
+        FindingKind.TLS_INSECURE,
+        FindingKind.SERVER_DIED,
+        FindingKind.TRIAL_FAILED,
+        FindingKind.LOCK_LIMITED,
+        FindingKind.SERVER_LIMITED,
+        FindingKind.PORT_PRESSURE,
+    }
