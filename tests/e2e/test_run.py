@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import COMPARED, Recording, Report, Run, Verdict
+from redline.model import COMPARED, Metric, Recording, Report, Run, Verdict
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
@@ -187,3 +187,23 @@ def test_recordings_of_this_version_can_be_read(redline: Redline, lab: Lab) -> N
     run(redline, lab.suite("good.one", trials=1))
     (file,) = (redline.folder / "out" / "recordings").glob("*.json")
     assert Recording.model_validate_json(file.read_bytes()).format == "redline.recording/1"
+
+
+def test_servers_of_a_comparison_are_alive_at_once_in_a_duet(redline: Redline, lab: Lab) -> None:
+    done, report = run(redline, lab.suite("good.one, good.two", trials=3, more="baseline: good.one\ndesign: duet"))
+    duets = RunStore(redline.folder / "out").duets()
+    assert [duet.round for duet in duets] == [0, 1, 2]
+    assert all(duet.failure is None for duet in duets)
+    for duet in duets:
+        pids = {server.pid for server in duet.servers if server}
+        assert len(pids) == 3
+        assert duet.traffic is not None
+        assert all(target.counts.completed for target in duet.traffic.targets)
+    assert report.run.trials_done == 2 * 3 + 3
+    found = {each.metric: each for each in report.comparisons if not each.refused}
+    if Metric.CPU_PER_REQUEST in found:  # a machine that is busy enough makes trials alone invalid
+        about = found[Metric.CPU_PER_REQUEST].duet
+        assert about is not None
+        assert about.starts == 3
+        assert about.control is not None
+    assert "Duets" in redline("report", "out").out or not found, done.err

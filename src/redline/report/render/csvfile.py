@@ -15,7 +15,7 @@ _ESTIMATE = ("value", "low", "high", "confidence", "unit", "n", "method")
 _JUDGED = ("p", "p_adjusted", "family", "p_equivalent", "caveat")
 COLUMNS = (
     *("run", *_CELL[:9], "metric", *_ESTIMATE, "baseline_id", "ratio", "ratio_low", "ratio_high", "verdict", "refused"),
-    *("findings", *_CELL[9:], *_JUDGED),
+    *("findings", *_CELL[9:], *_JUDGED, "design"),
 )
 
 _POOLED = "all used trials together: no interval"
@@ -78,6 +78,7 @@ def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field
         return about
     if ratio := comparison.ratio:
         about |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
+    about["design"] = "duet" if comparison.duet else "alone"
     return about | {name: getattr(comparison, name) for name in ("verdict", *_JUDGED)}
 
 

@@ -24,32 +24,32 @@ from redline.report.document import (
 _INTRO = (
     "Both servers were alive at once and loaded in turn, 50 ms each, on **fresh starts**: what disturbs the machine "
     "disturbs both. A duet gives ratios; levels are of trials of each server alone. The baseline **against itself** "
-    "shows what no difference looks like, and the column **alone** what the trials of each server say by themselves."
+    "shows what no difference looks like, and **alone** what trials of each server say by themselves. Under the number "
+    "of starts: by how much they differ, and the error that the machine leaves in the value of one."
 )
 _COLUMNS = (
-    Column("server", place="above"),
     Column("CPU per request", "right"),
     Column("throughput", "right"),
     Column("baseline against itself", "right"),
     Column("alone", "right"),
-    Column("starts", "right", hint="how much they differ, and how much of one's value is the machine's noise"),
+    Column("starts", "right"),
 )
 
 
-def duet_sections(report: Report, *, anchor: str = "") -> Iterator[Section]:
-    """A table for each workload; nothing where no duet was measured."""
+def duet_sections(report: Report, *, page: bool = False) -> Iterator[Section]:
+    """Every comparison by duets, with what to know of it; nothing where none was measured."""
     cells = {cell.cell_id: cell for cell in report.cells}
-    workloads: dict[str, list[tuple[TableCell, ...]]] = {}
+    rows: list[tuple[TableCell, ...]] = []
     doubts: dict[tuple[Grade, str], list[str]] = {}
     found = {(each.cell_id, each.metric): each for each in report.comparisons if each.duet}
     for (cell_id, metric), one in found.items():
         if metric is not Metric.CPU_PER_REQUEST or one.duet is None:
             continue
         cell, baseline = cells[cell_id], cells[one.baseline_id]
-        workload = f"{cell.scenario} · {cell.load}"
-        workloads.setdefault(workload, []).append(
+        servers, workload = f"{cell.server} vs {baseline.server}", f"{cell.scenario} · {cell.load}"
+        rows.append(
             (
-                words(f"{cell.server} vs {baseline.server}"),
+                words(workload, servers) if page else f"{workload}: {servers}",
                 _change(one),
                 _change(found.get((cell_id, Metric.THROUGHPUT))),
                 _estimate(one.duet.control),
@@ -59,11 +59,12 @@ def duet_sections(report: Report, *, anchor: str = "") -> Iterator[Section]:
         )
         for doubt in one.duet.findings:
             doubts.setdefault((doubt.grade, doubt.message), []).append(_where(cell))
-    if not workloads:
-        return
-    tables = tuple(Table(_COLUMNS, tuple(rows), line((name, "strong"))) for name, rows in workloads.items())
-    items = Items(tuple(_doubt(grade, message, places) for (grade, message), places in doubts.items()))
-    yield Section("Duets", tuple(filled(Prose((key(_INTRO),)), *tables, items)), anchor=anchor)
+    if rows:
+        # A terminal has no room for one more column.
+        named = Column("duet", place="beside" if page else "above")
+        items = Items(tuple(_doubt(grade, message, places) for (grade, message), places in doubts.items()))
+        blocks = filled(Prose((key(_INTRO),)), Table((named, *_COLUMNS), tuple(rows)), items)
+        yield Section("Duets", tuple(blocks), anchor="duets")
 
 
 def _change(one: Comparison | None) -> TableCell:

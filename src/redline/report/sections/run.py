@@ -127,7 +127,7 @@ def run_page(report: Report) -> Page:
         run_answer(report),
         doubt_section(report),
         *layer_page(report),
-        *duet_sections(report, anchor="duets"),
+        *duet_sections(report, page=True),
         *cost_page(report),
         *effect_page(report),
         *ranking_page(report),
@@ -172,7 +172,14 @@ def _results(report: Report) -> Iterator[Section]:
 
 def _remarks(report: Report) -> Prose:
     """What to know of some comparisons."""
-    return Prose.of((*caveat_texts(report), *(f"{text}." for text in lone_rounds(report))), "dim")
+    in_duets = [metric for metric in shown_metrics(report) if _is_of_duets(report, metric)]
+    of_duets = f"Ratios of {' and '.join(map(fmt.label, in_duets))} are of duets; all else is of trials alone."
+    rounds = (f"{text}." for text in lone_rounds(report))
+    return Prose.of((of_duets if in_duets else "", *caveat_texts(report), *rounds), "dim")
+
+
+def _is_of_duets(report: Report, metric: Metric) -> bool:
+    return any(each.duet is not None for each in report.comparisons if each.metric is metric)
 
 
 def _results_section(report: Report, scales: Mapping[Metric, Scale]) -> Section:
