@@ -46,7 +46,9 @@ def test_a_suite_becomes_a_report(redline: Redline, lab: Lab) -> None:
     assert report.run.complete
     assert measured(report) == ["good.one", "good.two"]
     assert [comparison.metric for comparison in report.comparisons] == list(COMPARED)
-    assert all((comparison.verdict in set(Verdict)) != bool(comparison.refused) for comparison in report.comparisons)
+    primary = [comparison for comparison in report.comparisons if comparison.primary]
+    assert [comparison.metric for comparison in primary] == [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST]
+    assert all((comparison.verdict in set(Verdict)) != bool(comparison.refused) for comparison in primary)
     for cell in report.cells:
         used = sum(trial.used for trial in cell.trials)
         assert cell.counts.outcomes.total == cell.counts.due == cell.response.count

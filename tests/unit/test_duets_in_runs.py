@@ -142,6 +142,12 @@ def test_the_duet_decides_where_trials_alone_cannot() -> None:
     assert found[Metric.THROUGHPUT, "steady"].duet is None
 
 
+def test_two_starts_are_too_few_for_a_verdict() -> None:
+    found = [each for each in build_report(run_with_duets(rounds=2)).comparisons if each.duet]
+    assert found
+    assert all(each.ratio is not None and each.verdict is None and each.p is None for each in found)
+
+
 def test_a_failed_start_is_left_out_and_said() -> None:
     run = run_with_duets()
     failure = Failure(stage="launch", kind="died", message="it ended", hint="look")

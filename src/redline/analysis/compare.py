@@ -10,6 +10,7 @@ from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite
 from redline.quantities import percent
 from redline.stats import (
+    FEWEST_TRIALS,
     QUANTILE_OF,
     Sample,
     TrialNumbers,
@@ -22,9 +23,6 @@ from redline.stats import (
 )
 
 Pairing = Literal["by round", "none"]
-
-FEWEST_TRIALS = 3
-"""Of each side, for a verdict. Two differ by luck: their interval has one degree of freedom."""
 
 RATE_TOLERANCE = 0.01
 """Answers may differ from what was due by this share, and one rate from another."""

@@ -9,6 +9,7 @@ import numpy as np
 from redline.model import Comparison, DuetBlock, DuetRecording, DuetTraffic, Grade, Metric, Run
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.quantities import percent
+from redline.stats import FEWEST_TRIALS, verdict
 from redline.stats.duets import Floats, LogRatio, over_starts
 
 BASELINE, COMPARED = 0, 1
@@ -140,7 +141,13 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
         alone=alone.ratio,
         findings=tuple(duet.findings()),
     )
-    judged = {"p": contrast.p, "p_equivalent": contrast.p_equivalent(alone.threshold)}
+    judged: dict[str, object] = dict.fromkeys(("verdict", "p", "p_equivalent"))
+    if alone.primary and ratio.starts >= FEWEST_TRIALS:
+        judged = {
+            "verdict": verdict(contrast.ratio, alone.metric, alone.threshold),
+            "p": contrast.p,
+            "p_equivalent": contrast.p_equivalent(alone.threshold),
+        }
     return alone.model_copy(update={"ratio": contrast.ratio, "rounds": None, "caveat": "", "duet": about, **judged})
 
 

@@ -2,6 +2,7 @@
 
 from redline.stats.estimate import (
     ALPHA,
+    FEWEST_TRIALS,
     Contrast,
     estimate,
     holm_adjust,

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from redline.analysis import build_report, compare_runs
-from redline.analysis.compare import FEWEST_TRIALS, not_run
+from redline.analysis.compare import not_run
 from redline.analysis.environments import grave
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
@@ -15,6 +15,7 @@ from redline.cli.show import show
 from redline.errors import RedlineError, UsageError
 from redline.model import Comparison, Finding, Grade, Report, Run, Verdict
 from redline.report.sections.comparison import comparison_sections
+from redline.stats import FEWEST_TRIALS
 
 
 def execute(flags: CompareFlags) -> None:
