@@ -70,6 +70,9 @@ def _cores(env: Environment) -> Iterator[_Advised]:
         slowed = "one is slowed by the other; server and engine get whole cores where possible"
         do = "echo off | sudo tee /sys/devices/system/cpu/smt/control"
         yield "smt", "note", f"sibling threads share a core: {slowed}", do
+    elif env.virtual:
+        says = "unknown: a guest is not shown whether its cores are threads of the host's cores"
+        yield "smt", "note", says, "ask the provider, or take an instance whose virtual CPUs are whole cores"
     elif env.smt is not None:
         yield "smt", "ok", "no sibling threads: each core has its execution units for itself", ""
 

@@ -100,7 +100,15 @@ def test_each_doubt_says_what_it_does_and_what_to_do(
     assert advice[topic].grade == grade
     assert says in advice[topic].says
     assert do in advice[topic].do
-    assert {item.grade for name, item in advice.items() if name != topic} == {"ok"}
+    also = {"smt"} if "virtual" in changed else set()  # a guest cannot know
+    assert {item.grade for name, item in advice.items() if name not in {topic, *also}} == {"ok"}
+
+
+@pytest.mark.parametrize("smt", [False, None])
+def test_a_guest_does_not_know_whether_its_cores_are_threads(smt: bool | None) -> None:
+    advice = {item.topic: item for item in examine(environment(virtual="KVM", smt=smt))}
+    assert advice["smt"].grade == "note"
+    assert advice["smt"].says.startswith("unknown: a guest is not shown")
 
 
 def test_what_a_machine_does_not_tell_is_not_judged() -> None:

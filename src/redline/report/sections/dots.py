@@ -29,8 +29,8 @@ def values(cells: Mapping[str, CellReport], cell_id: str, metric: Metric) -> tup
 
 
 def ratios(cells: Mapping[str, CellReport], one: Comparison | None) -> tuple[float, ...]:
-    """Cell over baseline in each round of which both have a trial."""
-    if one is None or one.ratio is None or len(cells) > _MOST_CELLS:
+    """Cell over baseline in each round of which both have a trial; none of a duet, which rests on no trials."""
+    if one is None or one.ratio is None or one.duet or len(cells) > _MOST_CELLS:
         return ()
     ours, theirs = (by_round(cells.get(cell_id), one.metric) for cell_id in (one.cell_id, one.baseline_id))
     return tuple(ours[number] / theirs[number] for number in ours if number in theirs)
