@@ -18,9 +18,9 @@ _ENOUGH_PORTS = 20_000
 # A queue of new connections that is shorter drops some of those that a load opens at once.
 _ENOUGH_BACKLOG = 1_024
 # Stolen time hits server and engine alike; above one in a hundred it shows in the 99th percentile.
-_STEAL = 0.01
+MOST_STEAL = 0.01
 # What others use is taken from server or engine; 5% of the machine moves a throughput by about as much.
-_BUSY = 0.05
+MOST_BUSY = 0.05
 _ENOUGH_MEMORY_BYTES = 2 << 30
 
 
@@ -88,14 +88,14 @@ def _others(env: Environment) -> Iterator[_Advised]:
         yield "virtual", "ok", "no hypervisor is seen", ""
     if env.steal_share is not None:
         says = f"{env.steal_share:.1%} of CPU time is being stolen by the hypervisor"
-        if env.steal_share > _STEAL:
+        if env.steal_share > MOST_STEAL:
             waits = f"{says}: requests wait for it, which shows first in p99"
             yield "steal", "warn", waits, "choose another machine, or another hour"
         else:
             yield "steal", "ok", says, ""
     if env.busy_share is not None:
         says = f"others use {env.busy_share:.0%} of the machine now; load average {env.load_average_1m:.2f}"
-        if env.busy_share > _BUSY:
+        if env.busy_share > MOST_BUSY:
             missing = f"{says}: what they take is missing from server or engine"
             yield "other load", "warn", missing, "end what is not needed; see it with `top`"
         else:

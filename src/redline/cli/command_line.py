@@ -119,6 +119,7 @@ class FailOnVerdict(StrEnum):
 
 
 _SUITE = "A suite: a YAML file."
+_WAIT_QUIET = "Wait until others leave the machine alone, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
 
@@ -150,6 +151,7 @@ class RunFlags(SuiteFlags):
     suite: Path | None = _argument("SUITE", _SUITE, None)
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a run that stopped.")
+    wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -243,6 +245,7 @@ class LimitFlags(Flags):
     seed: int | None = _flag("--seed", "N", "Seed of the order and of the arrivals.")
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a search that stopped.")
+    wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "URL: when requests are due.")
     connections: int | None = _flag("-c --connections", "N", "URL: connections at most; 256.")
     timeout: str | None = _flag("--timeout", "TIME", "URL: give up on a request after this time; 5s.")
@@ -278,6 +281,7 @@ class AbFlags(Flags):
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
     json: bool = _switch("--json", _AS_JSON)
 

@@ -48,7 +48,7 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
 def read_environment(engine_version: str, engine_sha256: str, placement: Placement) -> Environment:
     """Reads this machine; takes a fifth of a second, to see what else is running."""
     host, limits = Host(), read_limits()
-    steal, busy = _sample(host)
+    steal, busy = sample_shares(_SAMPLE_S)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Environment(
         redline=version("redline"),
@@ -85,9 +85,14 @@ def read_environment(engine_version: str, engine_sha256: str, placement: Placeme
     )
 
 
-def _sample(host: Host) -> tuple[float | None, float | None]:
+def sample_shares(seconds: float) -> tuple[float | None, float | None]:
+    """Over so many seconds the shares of all cores' time that were stolen, and used by others than this process.
+
+    None where the kernel does not say.
+    """
+    host = Host()
     before, own_before = host.cpu_times(), time.process_time_ns()
-    time.sleep(_SAMPLE_S)
+    time.sleep(seconds)
     after, own_after = host.cpu_times(), time.process_time_ns()
     if before is None or after is None:
         return None, None

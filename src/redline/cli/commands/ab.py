@@ -17,6 +17,7 @@ from redline.cli.checkouts import Checkout, read_checkout
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
+from redline.cli.quiet import wait_until_quiet
 from redline.cli.show import OneLine, show
 from redline.errors import DriveError, UsageError
 from redline.model import (
@@ -71,10 +72,12 @@ def execute(flags: AbFlags) -> None:
         raise UsageError("--metric throughput: an open load has the rate of its schedule", hint="use cpu or p99")
     if checkout is None:
         names = flags.a or "", flags.b or ""
+        _wait(flags)
         recordings, interrupted = _measure(plan, tools, {} if plan.once else _HINTS)
     else:
         names = checkout.names
         with checkout.built() as (one, other):
+            _wait(flags)
             recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, _PROJECT_HINTS)
     report = judge(names, metric, recordings, closed=closed, cores=len(tools.placement.server_cpus))
     if report is None:
@@ -94,6 +97,11 @@ def execute(flags: AbFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if report.verdict in {Verdict(each.value) for each in flags.fail_on}:
         raise typer.Exit(exits.MISSED)
+
+
+def _wait(flags: AbFlags) -> None:
+    if flags.wait_quiet:
+        wait_until_quiet(Console(stderr=True))
 
 
 def _measure(plan: DuetPlan, tools: DuetTools, hints: Mapping[str, str]) -> tuple[list[DuetRecording], bool]:

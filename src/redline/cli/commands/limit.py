@@ -13,6 +13,7 @@ from redline.cli import exits, places
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import command_line, refuse
 from redline.cli.limit_flags import read_suite_search, read_url_search
+from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView, bench_for, show_search_plan
 from redline.cli.show import show
 from redline.errors import UsageError
@@ -34,19 +35,20 @@ def execute(flags: LimitFlags) -> None:
     console, target = Console(stderr=True), flags.target
     view = SessionView(console)
     if flags.resume is not None:
-        refuse(flags.given(but={"resume", "json"}), "--resume continues a search as it was planned, and takes no")
-        _finish(SearchSession.resume(flags.resume, bench_for, view), view, console, json=flags.json)
+        given = flags.given(but={"resume", "wait_quiet", "json"})
+        refuse(given, "--resume continues a search as it was planned, and takes no")
+        _finish(SearchSession.resume(flags.resume, bench_for, view), flags, view, console)
     elif target is None:
         url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
         hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
         raise UsageError("neither a suite nor a URL is named", hint=hint)
     elif target.startswith(("http://", "https://")):
         refuse(flags.given(among=_OF_SUITES), f"{target} is running already, and takes no")
-        _limit_url(read_url_search(target, flags), flags.output, view, console, json=flags.json)
+        _limit_url(read_url_search(target, flags), flags, view, console)
     else:
         _refuse_half_a_url(target)
         refuse(flags.given(among=_OF_URLS), f"{target} is a suite, which says itself what is asked how, and takes no")
-        _finish(_create(Path(target), flags, view, console), view, console, json=flags.json)
+        _finish(_create(Path(target), flags, view, console), flags, view, console)
 
 
 def _create(file: Path, flags: LimitFlags, view: SessionView, console: Console) -> SearchSession:
@@ -61,23 +63,25 @@ def _create(file: Path, flags: LimitFlags, view: SessionView, console: Console) 
     return SearchSession.create(request, asked.source, folder, bench, view)
 
 
-def _limit_url(request: SearchRequest, output: Path | None, view: SessionView, console: Console, *, json: bool) -> None:
+def _limit_url(request: SearchRequest, flags: LimitFlags, view: SessionView, console: Console) -> None:
     """Search a running server, in a directory that goes with the command unless one was named."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = output or Path(scratch) / "search"
+        folder = flags.output or Path(scratch) / "search"
         bench = attached(request.suite.variants[0])
         session = SearchSession.create(request, Source(command_line()), folder, bench, view)
-        _finish(session, view, console, json=json)
+        _finish(session, flags, view, console)
 
 
-def _finish(session: SearchSession, view: SessionView, console: Console, *, json: bool) -> None:
+def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, console: Console) -> None:
     """Search, and print what was found; how the searches ended is the exit code."""
+    if flags.wait_quiet:
+        wait_until_quiet(console)
     report, interrupted = session.execute()
     if session.plan.url and view.error is not None and not report.cells[0].probes:
         raise view.error
     if not session.is_kept:
         report = without_recordings(report)
-    if json:
+    if flags.json:
         sys.stdout.write(LIMIT_RENDERERS["json"].render(report).decode())
     else:
         show(limit_summary(report))

@@ -11,6 +11,7 @@ from redline.cli import exits, places
 from redline.cli.command_line import RunFlags
 from redline.cli.commands.check import show_plans
 from redline.cli.flags import command_line, read_suite_file, refuse
+from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
@@ -27,7 +28,10 @@ def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
     if flags.resume is not None:
-        refuse(flags.given(but={"resume", "json"}), "--resume continues a run as it was planned, and takes no")
+        refuse(
+            flags.given(but={"resume", "wait_quiet", "json"}),
+            "--resume continues a run as it was planned, and takes no",
+        )
         session = RunSession.resume(flags.resume, bench_for, SessionView(console))
     elif flags.suite is not None:
         session = _create(flags.suite, flags, console)
@@ -35,6 +39,8 @@ def execute(flags: RunFlags) -> None:
         raise UsageError(
             "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
         )
+    if flags.wait_quiet:
+        wait_until_quiet(console)
     outcome = session.execute()
     _, report = outcome.parts[-1]
     if flags.json:

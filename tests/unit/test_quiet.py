@@ -1,0 +1,58 @@
+"""`--wait-quiet` waits until the machine is quiet for a while, and gives up in the end."""
+
+import io
+from collections.abc import Iterable, Iterator
+
+import pytest
+from rich.console import Console
+
+from redline.cli.quiet import Shares, wait_until_quiet
+
+QUIET: Shares = (0.0, 0.01)
+BUSY: Shares = (0.0, 0.4)
+STOLEN: Shares = (0.05, 0.01)
+
+
+class Machine:
+    """One that shows these shares, one after the other and then the last for ever; its clock counts the looks."""
+
+    def __init__(self, seen: Iterable[Shares]) -> None:
+        self._seen: Iterator[Shares] = iter(seen)
+        self._last = QUIET
+        self.now = 0.0
+
+    def look(self, seconds: float) -> Shares:
+        self.now += seconds
+        self._last = next(self._seen, self._last)
+        return self._last
+
+
+def waited(machine: Machine) -> tuple[bool, str]:
+    console = Console(file=io.StringIO(), width=200)
+    done = wait_until_quiet(console, machine.look, lambda: machine.now)
+    assert isinstance(console.file, io.StringIO)
+    return done, console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seen", "takes"),
+    [((QUIET,), 3), ((BUSY, BUSY, QUIET), 5), ((QUIET, QUIET, STOLEN, QUIET), 6), (((None, None),), 3)],
+)
+def test_it_waits_for_three_quiet_seconds_in_a_row(seen: tuple[Shares, ...], takes: float) -> None:
+    machine = Machine(seen)
+    assert waited(machine) == (True, "")
+    assert machine.now == takes
+
+
+def test_it_gives_up_and_says_what_was_in_the_way() -> None:
+    machine = Machine((STOLEN, BUSY))
+    done, said = waited(machine)
+    assert (done, machine.now) == (False, 300)
+    assert said == (
+        "the machine is not quiet after 300 s: the host takes 0% of the CPU time, other processes use 40%; "
+        "measuring all the same\n"
+    )
+
+
+def test_a_quiet_moment_at_the_end_is_waited_for() -> None:
+    assert waited(Machine([BUSY] * 299 + [QUIET])) == (True, "")
