@@ -1,6 +1,7 @@
 """A comparison by round says in words where some of its rounds have only one of the two cells."""
 
 import io
+from functools import cache
 
 import pytest
 from rich.console import Console
@@ -16,6 +17,7 @@ from tests.fakes.recordings import SATURATE, simulated_run
 TOLD = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate"
 
 
+@cache
 def made(**lost: tuple[int, ...]) -> Report:
     """Six rounds, of which some trials of a server gave no traffic."""
     run = simulated_run(trials=6, loads=(SATURATE,))
