@@ -127,6 +127,6 @@ def drive(
     cell = Cell(variant=null_variant(), scenario=scenario, load=load, warmup_ns=warmup_ns, timeout_ns=5 * _SECOND_NS)
     with tempfile.TemporaryDirectory() as folder:
         cpus = () if cpu is None else (cpu,)
-        return EngineDriver(engine_binary()).drive(
-            Drive(cell=cell, endpoint=oracle.endpoint, seed=seed, cpus=cpus, workers=1, log=Path(folder) / "engine.log")
-        )
+        log = Path(folder) / "engine.log"
+        given = Drive(cell=cell, endpoint=oracle.endpoint, seed=seed, cpus=cpus, workers=1, pids=(oracle.pid,), log=log)
+        return EngineDriver(engine_binary()).drive(given)

@@ -137,7 +137,8 @@ class Drive(LoadOptions):
     """One load on one server, as a driver is asked for it.
 
     `is_warm` is asked after every interval of the warm-up; when it says so the measurement begins at the end of a later
-    one. Without it the warm-up has its length.
+    one. Without it the warm-up has its length. `pids` are the server's processes, whose CPU time is read at both ends
+    of the measurement.
     """
 
     cell: Cell
@@ -145,6 +146,7 @@ class Drive(LoadOptions):
     seed: int
     cpus: tuple[int, ...]
     workers: int
+    pids: tuple[int, ...] = ()
     is_warm: Callable[[Interval], bool] | None = None
 
 

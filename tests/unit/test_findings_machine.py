@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from redline.findings import judge
-from redline.model import FindingKind, Grade, Recording
+from redline.model import Clocks, FindingKind, Grade, Recording
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 from tests.fakes.series import counting
 
 CELL = simulated_cell(load=SATURATE)
 NOISY, THROTTLED = FindingKind.NOISY_NEIGHBOUR, FindingKind.THROTTLED
+CPU_SAMPLED = FindingKind.CPU_SAMPLED
 
 
 def on_cores(behaviour: Behaviour, *, others: float = 0.0, waited: float = 0.0, preempted: float = 0.0) -> Recording:
@@ -136,3 +137,43 @@ def test_of_two_quotas_the_one_that_ran_out_more_often_is_told() -> None:
 def test_a_quota_with_no_period_in_the_window_did_not_run_out() -> None:
     told = counting(simulated_recording(CELL), "server", quota_periods=0.0, throttled_periods=0.0, throttled_ns=0.0)
     assert raised(told) == {}
+
+
+def with_clocks(server_cpu_ns: int | None, steal_ns: int | None = 0, late_ns: int = 0) -> Recording:
+    """A trial with these readings of the engine; by samples the server used half of a core."""
+    recording = simulated_recording(CELL, replace(GOOD, server_busy=0.5, steal=0.05))
+    traffic = recording.traffic
+    assert traffic is not None
+    start_ns, end_ns = traffic.measure_start_ns + 1_000_000, traffic.measure_end_ns + late_ns
+    clocks = Clocks(start_ns=start_ns, end_ns=end_ns, server_cpu_ns=server_cpu_ns, steal_ns=steal_ns)
+    return recording.model_copy(update={"traffic": traffic.model_copy(update={"clocks": clocks})})
+
+
+def test_what_the_engine_read_goes_before_samples() -> None:
+    read = with_clocks(300_000_000, 40_000_000)
+    assert read.traffic is not None
+    longer = read.traffic.seconds / (read.traffic.seconds - 1e-3)  # than the time between the two readings
+    assert read.increase("cpu_ns", "server") == pytest.approx(300e6 * longer)
+    assert read.increase("steal_ns", "machine") == pytest.approx(40e6 * longer)
+    assert CPU_SAMPLED not in {one.kind for one in judge(CELL, read)}
+
+
+@pytest.mark.parametrize("late_s", [0.05, 0.5])
+def test_a_reading_long_after_the_window_is_not_used(late_s: float) -> None:
+    late = with_clocks(300_000_000, late_ns=int(late_s * 1e9))
+    assert late.increase("cpu_ns", "server") == sampled().increase("cpu_ns", "server")
+
+
+def test_processes_that_began_or_ended_during_the_load_are_told() -> None:
+    changed = with_clocks(None)
+    assert changed.increase("cpu_ns", "server") == sampled().increase("cpu_ns", "server")
+    (told,) = [one for one in judge(CELL, changed) if one.kind is CPU_SAMPLED]
+    assert told.grade is Grade.NOTE
+    assert CPU_SAMPLED not in {one.kind for one in judge(CELL, sampled())}
+
+
+def sampled() -> Recording:
+    """The same trial as an engine records it that reads no clocks."""
+    made = with_clocks(None)
+    assert made.traffic is not None
+    return made.model_copy(update={"traffic": made.traffic.model_copy(update={"clocks": None})})

@@ -1,5 +1,6 @@
 """Every load is watched from before it begins to its end; what was wrong with a probe is said of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from redline.analysis.search_state import SearchState
 from redline.errors import DriveError
 from redline.model import (
     Cell,
+    Clocks,
     Finding,
     FindingKind,
     Grade,
@@ -42,12 +44,14 @@ class Replayed(WithoutDuets):
     events: list[str] = field(default_factory=list)
     error: DriveError | None = None
     perturbs: bool = False
+    watched: tuple[int, ...] = ()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         return "wrong"
 
     def drive(self, drive: Drive) -> Traffic:
         drive.on_start(99)
+        self.watched = drive.pids
         self.events.append("drive")
         if self.error:
             raise self.error
@@ -62,8 +66,13 @@ class Replayed(WithoutDuets):
         return self.recording.series
 
 
-def recorded(replayed: Replayed, server: FakeServer | None = None, pids: list[int] | None = None) -> Recording:
-    tools = Tools(FakeLauncher([]), replayed, lambda: (replayed,), Placement())
+def recorded(
+    replayed: Replayed,
+    server: FakeServer | None = None,
+    pids: list[int] | None = None,
+    processes: Callable[[int], tuple[int, ...]] = lambda _pid: (),
+) -> Recording:
+    tools = Tools(FakeLauncher([]), replayed, lambda: (replayed,), Placement(), processes)
     planned = PlannedTrial(cell_id=CELL.id, round=0, position=0, seed=1)
     options = LoadOptions(log=Path("unused"), on_start=(pids if pids is not None else []).append)
     return record_load(CELL, planned, server or FakeServer(), tools, options)
@@ -81,6 +90,22 @@ def test_each_load_is_watched_from_before_its_start_to_its_end() -> None:
     assert found.server == FACTS
     assert driver.events == ["follow server 4321", "follow engine 99", "drive", "finish"]
     assert pids == [99]
+
+
+@pytest.mark.parametrize("seen_after", [(4321, 4400), (4321, 4401), (4321,)])
+def test_the_clock_of_a_server_counts_where_all_of_its_processes_lived_through_the_load(
+    seen_after: tuple[int, ...],
+) -> None:
+    driver, seen = replayed(), [(4400, 4321), seen_after]
+    traffic = driver.recording.traffic
+    assert traffic is not None
+    clocks = Clocks(start_ns=1, end_ns=2, server_cpu_ns=3, steal_ns=4)
+    driver.recording = driver.recording.model_copy(update={"traffic": traffic.model_copy(update={"clocks": clocks})})
+    found = recorded(driver, processes=lambda pid: seen.pop(0) if pid == FACTS.pid else ()).traffic
+    assert driver.watched == (4321, 4400)
+    whole = seen_after == (4321, 4400)
+    assert found is not None
+    assert found.clocks == (clocks if whole else clocks.model_copy(update={"server_cpu_ns": None}))
 
 
 def test_of_a_server_that_is_not_ours_only_the_engine_is_followed() -> None:

@@ -63,6 +63,15 @@ def cpu_steal(trial: Trial) -> tuple[Finding, ...]:
     return graded(FindingKind.CPU_STEAL, share, message, trial)
 
 
+def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the server's CPU time comes from samples, though the engine was to read it."""
+    clocks, sampled = traffic.clocks, trial.recording.find("cpu_ns", "server") is not None
+    if clocks is None or clocks.server_cpu_ns is not None or not sampled:
+        return ()
+    message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
+    return graded(FindingKind.CPU_SAMPLED, 1.0, message, trial)
+
+
 def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether other work competed with server and engine."""
     waiting = trial.increase("cpu_pressure_ns", "machine")

@@ -395,6 +395,13 @@ _TABLE = (
         biases="throughput is too low and response times are too high",
     ),
     Rule(
+        FindingKind.CPU_SAMPLED,
+        note=0.0,
+        reason="Only clocks of processes that live through the whole window can be read at both ends of it. Samples "
+        "may be some ticks off, and leave out processes that live shorter than the time between two of them.",
+        advice="Read CPU per request with care, or let the server start its processes before the load.",
+    ),
+    Rule(
         FindingKind.PERTURBED,
         warn=0.0,
         reason="A profiler takes time from what it watches.",

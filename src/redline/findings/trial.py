@@ -4,6 +4,7 @@ from redline.findings.arrivals import arrivals, bunched
 from redline.findings.machine import (
     client_saturated,
     cpu_pressure,
+    cpu_sampled,
     cpu_steal,
     listen_overflow,
     network_limited,
@@ -53,6 +54,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 cpu_pressure(trial, traffic),
                 noisy_neighbour(trial, traffic),
                 throttled(trial),
+                cpu_sampled(trial, traffic),
                 retransmits(trial),
                 listen_overflow(trial, traffic),
                 port_pressure(trial, traffic),

@@ -53,5 +53,5 @@ from redline.model.report import (
     TrialReport,
 )
 from redline.model.run import Enough, Manifest, Run, StoredRecordings
-from redline.model.traffic import AgreedTls, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
+from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 from redline.model.warming import Warming, WarmUp

@@ -59,6 +59,7 @@ class FindingKind(StrEnum):
     NETWORK_LIMITED = "network-limited"
     THROTTLED = "throttled"
     NOISY_NEIGHBOUR = "noisy-neighbour"
+    CPU_SAMPLED = "cpu-sampled"
 
 
 class Finding(Frozen):

@@ -117,8 +117,13 @@ class Recording(Frozen):
         return next((s for s in self.series if s.name == name and s.subject == subject), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
-        """The increase of that counter over the measurement window; None if unknown."""
+        """The increase of that counter over the measurement window; None if unknown.
+
+        What the engine read at both ends of the window goes before the samples of a probe.
+        """
+        if self.traffic is None:
+            return None
+        if (read := self.traffic.clock_increase(name, subject)) is not None:
+            return read
         series = self.find(name, subject)
-        return (
-            series.increase(*self.traffic.window_unix_ns) if series is not None and self.traffic is not None else None
-        )
+        return series.increase(*self.traffic.window_unix_ns) if series is not None else None

@@ -9,6 +9,9 @@ from pydantic import Field, model_validator
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
 
+_LATE = 0.02
+"""The share of the window by which readings of clocks may miss its ends."""
+
 Phase = Literal["warmup", "measure", "drain"]
 
 
@@ -157,6 +160,15 @@ class AgreedTls(Frozen):
     insecure: bool = False
 
 
+class Clocks(Frozen):
+    """How far clocks went between two readings of the engine, close to the two ends of the measurement window."""
+
+    start_ns: int
+    end_ns: int
+    server_cpu_ns: int | None = Field(description="null if processes of the server began or ended during the load")
+    steal_ns: int | None
+
+
 class Traffic(Frozen):
     """What the engine saw in one trial. The measured totals are the sums of the measure and drain intervals.
 
@@ -169,6 +181,7 @@ class Traffic(Frozen):
     epoch_unix_ns: int
     measure_start_ns: int
     measure_end_ns: int
+    clocks: Clocks | None = omitted_if_default(None, description="what was read at both ends of the window")
     ended: Literal["complete", "interrupted", "deadline"]
     counts: Counts
     response: Histogram
@@ -208,6 +221,20 @@ class Traffic(Frozen):
     def seconds(self) -> float:
         """Length of the measurement window."""
         return (self.measure_end_ns - self.measure_start_ns) / 1e9
+
+    def clock_increase(self, name: str, subject: str) -> float | None:
+        """The increase of a counter over the window by the engine's own readings; None where there are none.
+
+        Readings far from the ends of the window, on a machine that was too busy, are not used.
+        """
+        clocks, length = self.clocks, self.measure_end_ns - self.measure_start_ns
+        if clocks is None or clocks.end_ns - self.measure_end_ns > _LATE * length:
+            return None
+        read = {("cpu_ns", "server"): clocks.server_cpu_ns, ("steal_ns", "machine"): clocks.steal_ns}.get(
+            (name, subject)
+        )
+        span = clocks.end_ns - clocks.start_ns
+        return None if read is None or span < (1 - _LATE) * length else read * length / span
 
     @property
     def window_unix_ns(self) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Placement
@@ -26,7 +27,7 @@ class Workbench:
 def workbench(catalogue: Path, cache: Path) -> Workbench:
     """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
     driver, placement = EngineDriver(find_engine()), plan_placement()
-    tools = Tools(ProcessLauncher(catalogue, cache), driver, lambda: (ProcessTreeProbe(),), placement)
+    tools = Tools(ProcessLauncher(catalogue, cache), driver, lambda: (ProcessTreeProbe(),), placement, tree)
     return _with_environment(tools, driver)
 
 

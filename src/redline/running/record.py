@@ -27,12 +27,16 @@ DYING_S = 0.5
 
 @dataclass(frozen=True)
 class Tools:
-    """What loads are made with. `probes` makes new ones for each load."""
+    """What loads are made with. `probes` makes new ones for each load.
+
+    `processes` gives a process and all below it; none where it has ended.
+    """
 
     launcher: Launcher
     driver: Driver
     probes: Callable[[], tuple[Probe, ...]]
     placement: Placement
+    processes: Callable[[int], tuple[int, ...]] = lambda _pid: ()
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
@@ -65,6 +69,7 @@ def record_load(
         for probe in probes:
             probe.follow("engine", pid)
 
+    pids = _processes(server, tools)
     changed: dict[str, Any] = {"workers": tools.workers(cell.load, options.workers), "on_start": follow}
     drive = Drive(
         **{**vars(options), **changed},
@@ -72,6 +77,7 @@ def record_load(
         endpoint=server.endpoint,
         seed=planned.seed,
         cpus=tools.placement.engine_cpus,
+        pids=pids,
         is_warm=WarmupDetector(cell).is_warm if cell.warmup_detect else None,
     )
     traffic, error = None, None
@@ -81,6 +87,8 @@ def record_load(
             for probe in probes:
                 probe.follow("server", server.facts.pid)
         traffic = tools.driver.drive(drive)
+        if traffic.clocks is not None and _processes(server, tools) != pids:
+            traffic = traffic.model_copy(update={"clocks": traffic.clocks.model_copy(update={"server_cpu_ns": None})})
     except DriveError as raised:
         error = raised
     finally:
@@ -131,6 +139,10 @@ def lost_connections(traffic: Traffic) -> bool:
     """Whether some connection could not be made or was lost: then the server may be dying."""
     ended = traffic.counts.outcomes
     return ended.connect + ended.tls + ended.reset + ended.closed + ended.refused > 0
+
+
+def _processes(server: RunningServer, tools: Tools) -> tuple[int, ...]:
+    return () if server.facts is None else tuple(sorted(tools.processes(server.facts.pid)))
 
 
 def _size_of(file: Path | None) -> int | None:

@@ -2,7 +2,7 @@
 //! intervals and emits the events. Members are worker threads, or processes that each run an engine of their own.
 
 use redline_traffic::{
-    Connected, ENGINE_FORMAT, Ended, Engine, EngineError, Event, Interval, Phase, Slice, Started, Summary,
+    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, Event, Interval, Phase, Slice, Started, Summary,
 };
 
 use crate::job::Job;
@@ -49,6 +49,9 @@ pub trait Members {
 
     /// Give a member the slice of an interval back, to be reused.
     fn give_back(&self, member: usize, slice: Box<Slice>);
+
+    /// The clocks that were read at both ends of this measurement, which has ended.
+    fn clocks(&mut self, measured: &Measured) -> Option<Clocks>;
 
     /// CPU time of this process that no interval contains.
     fn own_cpu_ns(&self) -> u64;
@@ -133,7 +136,7 @@ fn started<M: Members>(members: &M, job: &Job, connected: Connected, epoch_ns: u
 fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let mut merger = Merger::new(members.count());
     let mut cpu_ns = members.own_cpu_ns();
-    let Measured { ended, start_ns, end_ns } = loop {
+    let measured = loop {
         match members.next()? {
             Some(Report::Interval { member, interval }) => {
                 if let Some(spare) = merger.add(member, interval) {
@@ -148,7 +151,9 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
             break measured;
         }
     };
-    let summary = Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, slice: &merger.total };
+    let Measured { ended, start_ns, end_ns } = measured;
+    let clocks = members.clocks(&measured);
+    let summary = Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, clocks, slice: &merger.total };
     emit(&Event::Result(summary));
     Ok(ended)
 }

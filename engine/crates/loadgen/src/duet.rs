@@ -25,7 +25,7 @@ use crate::client::ConnectResult;
 use crate::job::{Duet, Job};
 use crate::protocol::emit;
 use crate::stop::Stop;
-use crate::sys::time::{Steal, now_ns, process_cpu_of, unix_ns};
+use crate::sys::time::{Steal, now_ns, processes_cpu_of, unix_ns};
 use crate::workers::{internal, not_connected};
 
 /// How far ahead a slice is set, so that every worker is ready when it starts.
@@ -192,8 +192,7 @@ impl Conductor<'_> {
 
     /// The CPU time of each target's processes until now; `None` when it has none that can be read.
     fn cpu_ns(&self) -> Vec<Option<u64>> {
-        let of = |pids: &Vec<u32>| pids.iter().map(|pid| process_cpu_of(*pid)).sum::<Option<u64>>();
-        self.duet.pids.iter().map(|pids| if pids.is_empty() { None } else { of(pids) }).collect()
+        self.duet.pids.iter().map(|pids| processes_cpu_of(pids)).collect()
     }
 
     fn receive(&self) -> Result<Report, EngineError> {

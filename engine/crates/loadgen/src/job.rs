@@ -54,6 +54,8 @@ struct RawJob {
     #[serde(default)]
     commands: bool,
     #[serde(default)]
+    pids: Vec<u32>,
+    #[serde(default)]
     duet: Option<duet::RawDuet>,
 }
 
@@ -103,6 +105,8 @@ pub struct Job {
     pub spin: bool,
     /// A command may start the measurement before the warm-up ends.
     pub commands: bool,
+    /// The server's processes, whose CPU time is read at both ends of the measurement.
+    pub pids: Vec<u32>,
     /// Several targets in turn, in place of one.
     pub duet: Option<Duet>,
 }
@@ -192,6 +196,7 @@ impl RawJob {
             backend: self.backend,
             spin: self.spin,
             commands: self.commands,
+            pids: self.pids,
             duet,
         })
     }
@@ -210,6 +215,9 @@ impl RawJob {
         }
         if self.count.is_some() {
             return Err(bad("count", "a duet ends by time", hint));
+        }
+        if !self.pids.is_empty() {
+            return Err(bad("pids", "a duet has the processes of each target", "give them in `duet.pids`"));
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ mod sources;
 mod stop;
 mod sys;
 mod tally;
+mod window_clocks;
 mod worker;
 mod workers;
 

@@ -4,7 +4,8 @@
 //! of its intervals ends. So an instant that no worker has passed when it is set is seen by all of them. Nobody looks here while
 //! the measurement runs.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::sys::time::now_ns;
 
@@ -35,7 +36,10 @@ struct State {
 
 /// When the measurement starts. It is set once.
 #[derive(Default)]
-pub struct MeasureStart(Mutex<State>);
+pub struct MeasureStart {
+    state: Mutex<State>,
+    is_set: Condvar,
+}
 
 impl MeasureStart {
     /// Start at the next end of an interval. Nothing changes when it was set before, or the warm-up ends before.
@@ -43,6 +47,7 @@ impl MeasureStart {
         let mut state = self.lock();
         if state.at_ns.is_none() {
             state.at_ns = grid.next_after(now_ns().max(state.passed_ns));
+            self.is_set.notify_all();
         }
     }
 
@@ -53,12 +58,26 @@ impl MeasureStart {
             return false;
         }
         state.at_ns = Some(at_ns);
+        self.is_set.notify_all();
         true
     }
 
     /// When it starts, if that was set.
     pub fn at_ns(&self) -> Option<u64> {
         self.lock().at_ns
+    }
+
+    /// Wait until it is set, or until this time, when the measurement starts anyway; when it starts.
+    pub fn wait_until(&self, latest_ns: u64) -> u64 {
+        let mut state = self.lock();
+        loop {
+            let left_ns = latest_ns.saturating_sub(now_ns());
+            if left_ns == 0 || state.at_ns.is_some() {
+                return state.at_ns.unwrap_or(latest_ns);
+            }
+            let woken = self.is_set.wait_timeout(state, Duration::from_nanos(left_ns));
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// A worker passes the end of an interval of its warm-up. Returns whether the measurement starts there.
@@ -69,7 +88,7 @@ impl MeasureStart {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,6 +113,17 @@ mod tests {
         assert!(start.set(1200));
         assert!(!start.is_reached(1100));
         assert!(start.is_reached(1200));
+    }
+
+    #[test]
+    fn who_waits_for_it_is_woken_when_it_is_set() {
+        let start = std::sync::Arc::new(MeasureStart::default());
+        let latest_ns = now_ns() + 1_000_000;
+        assert_eq!(start.wait_until(latest_ns), latest_ns);
+        let waiting = std::sync::Arc::clone(&start);
+        let waiter = std::thread::spawn(move || waiting.wait_until(u64::MAX));
+        assert!(start.set(7));
+        assert_eq!(waiter.join().unwrap(), 7);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Crowd, Schedule};
-use redline_traffic::{Connected, Ended, EngineError, ErrorKind, Slice};
+use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Slice};
 
 use crate::client::{Activity, Client, ConnectResult, OpenError};
 use crate::conductor::{Members, Report};
@@ -25,6 +25,7 @@ use crate::stop::Stop;
 use crate::sys::process::{pin, precise_timers, shortest_slices};
 use crate::sys::time::thread_cpu_ns;
 use crate::tally::{IntervalSender, MemberInterval, SliceReturn, Tally, Window};
+use crate::window_clocks::WindowClocks;
 use crate::worker::{Worker, WorkerLoad};
 
 /// All workers of this process, from the main thread's side.
@@ -36,6 +37,7 @@ pub struct Workers {
     inbox: Receiver<Message>,
     measure_start: Arc<MeasureStart>,
     epoch_ns: u64,
+    clocks: Option<WindowClocks>,
 }
 
 struct WorkerHandle {
@@ -89,7 +91,16 @@ impl Workers {
             Ok(WorkerHandle { epoch, spare })
         });
         let handles = handles.collect::<io::Result<Vec<_>>>().map_err(|error| internal(&error))?;
-        Ok(Self { job: Arc::clone(job), stop: Arc::clone(stop), target, handles, inbox, measure_start, epoch_ns: 0 })
+        Ok(Self {
+            job: Arc::clone(job),
+            stop: Arc::clone(stop),
+            target,
+            handles,
+            inbox,
+            measure_start,
+            epoch_ns: 0,
+            clocks: None,
+        })
     }
 
     fn receive(&self) -> Result<Message, EngineError> {
@@ -170,6 +181,9 @@ impl Members for Workers {
             // A worker that has ended has reported why.
             let _ = worker.epoch.send(epoch_ns);
         }
+        if !is_shard() {
+            self.clocks = WindowClocks::start(&self.job, epoch_ns, Arc::clone(&self.measure_start)).ok();
+        }
     }
 
     /// A command that came before the epoch waits to be read.
@@ -190,6 +204,10 @@ impl Members for Workers {
 
     fn give_back(&self, member: usize, slice: Box<Slice>) {
         let _ = self.handles[member].spare.send(slice);
+    }
+
+    fn clocks(&mut self, measured: &Measured) -> Option<Clocks> {
+        self.clocks.take()?.of(measured, &self.job)
     }
 
     fn own_cpu_ns(&self) -> u64 {

@@ -157,9 +157,25 @@ pub struct Summary<S> {
     pub measure_start_ns: u64,
     /// Where it really ended.
     pub measure_end_ns: u64,
+    /// What was read at both ends of the window; `None` when it ended early, and with several processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,
+}
+
+/// How far clocks went between two readings, close to the two ends of the measurement window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// When they were read first, in nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// When they were read last.
+    pub end_ns: u64,
+    /// CPU time of the server's processes; `None` when there are none, or one of them is gone.
+    pub server_cpu_ns: Option<u64>,
+    /// What the hypervisor took from all cores; `None` when it is not known.
+    pub steal_ns: Option<u64>,
 }
 
 /// Why there is no result.

@@ -10,8 +10,8 @@ mod slice;
 
 pub use counts::{Counts, Outcome, Outcomes, StatusClasses};
 pub use event::{
-    Connected, DuetBlock, DuetResult, DuetSlice, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Interval,
-    OwnedEvent, Phase, Started, Summary, TlsInfo,
+    Clocks, Connected, DuetBlock, DuetResult, DuetSlice, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event,
+    Interval, OwnedEvent, Phase, Started, Summary, TlsInfo,
 };
 pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};
 pub use one_way::{OneWay, Signed};

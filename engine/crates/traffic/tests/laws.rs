@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use redline_traffic::{
-    Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, HIGHEST_NS, Histogram, Interval,
-    Outcome, OwnedEvent, Phase, Signed, Slice, Started, StatusClasses, Summary, TlsInfo,
+    Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, HIGHEST_NS, Histogram,
+    Interval, Outcome, OwnedEvent, Phase, Signed, Slice, Started, StatusClasses, Summary, TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -136,8 +136,9 @@ proptest! {
         let expected = Interval { phase: Phase::Measure, index, start_ns, end_ns, slice: boxed() };
         prop_assert_eq!(read, OwnedEvent::Interval(expected));
         let (measure_start_ns, measure_end_ns) = (start_ns, end_ns);
-        let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, slice: &slice };
-        let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, slice: boxed() };
+        let clocks = Some(Clocks { start_ns, end_ns, server_cpu_ns: Some(index), steal_ns: None });
+        let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, slice: &slice };
+        let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, slice: boxed() };
         prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
@@ -302,7 +303,8 @@ fn events_have_the_keys_of_the_protocol() {
             "waited"
         ]
     );
-    let summary = Summary { ended: Ended::Interrupted, measure_start_ns: 1, measure_end_ns: 2, slice: &slice };
+    let summary =
+        Summary { ended: Ended::Interrupted, measure_start_ns: 1, measure_end_ns: 2, clocks: None, slice: &slice };
     let result = serde_json::to_value(Event::Result(summary)).unwrap();
     assert_eq!((&result["event"], &result["ended"]), (&json!("result"), &json!("interrupted")));
 }

@@ -56,6 +56,7 @@ def job(drive: Drive) -> dict[str, Any]:
         workers=drive.workers,
         cpus=list(drive.cpus),
         commands=True if drive.is_warm else None,
+        pids=list(drive.pids) or None,
         **cell.engine.model_dump(mode="json"),
     )
 

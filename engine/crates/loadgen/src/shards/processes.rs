@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use redline_traffic::{Connected, Ended, EngineError, ErrorKind, OwnedEvent, Slice, Summary};
+use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, OwnedEvent, Slice, Summary};
 
 use super::child::{SHARD, ShardOrder};
 use super::numbering::Numbering;
@@ -209,6 +209,11 @@ impl Members for Shards {
 
     fn give_back(&self, member: usize, slice: Box<Slice>) {
         let _ = self.spares[member].send(slice);
+    }
+
+    /// Only an engine of one process reads them.
+    fn clocks(&mut self, _measured: &Measured) -> Option<Clocks> {
+        None
     }
 
     fn own_cpu_ns(&self) -> u64 {

@@ -143,6 +143,7 @@ fn what_is_wrong_with_it_is_named() {
         ("/duet/slice_ns", json!(999_999), "duet.slice_ns"),
         ("/duet/guard_ns", json!(SLICE_NS), "duet.guard_ns"),
         ("/duet/pids", json!([[1]]), "duet.pids"),
+        ("/pids", json!([1]), "pids"),
         ("/commands", json!(true), "commands"),
         ("/count", json!(5), "count"),
         ("/load/closed", json!({"users": 2, "stages": [{"to": 4, "over_ns": 0}]}), "duet"),

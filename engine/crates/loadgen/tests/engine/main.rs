@@ -3,6 +3,7 @@
 
 mod answers;
 mod chaos;
+mod clocks;
 mod commands;
 mod duets;
 mod endings;

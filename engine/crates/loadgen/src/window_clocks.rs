@@ -1,0 +1,80 @@
+//! The CPU time of the server's processes and the stolen time, read at both ends of the measurement.
+//!
+//! A thread of its own reads them: the main thread yields to the load, and would read late.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use redline_traffic::{Clocks, Ended};
+
+use crate::job::Job;
+use crate::measure_start::MeasureStart;
+use crate::merge::Measured;
+use crate::sys::process::precise_timers;
+use crate::sys::time::{Steal, now_ns, processes_cpu_of};
+
+/// How long the result waits for the second reading.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// A reading that takes longer was interrupted, and is repeated.
+const LONGEST_READING_NS: u64 = 100_000;
+const TRIES: usize = 3;
+
+/// The thread that reads them.
+pub struct WindowClocks {
+    clocks: Receiver<Clocks>,
+}
+
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
+struct Reading {
+    at_ns: u64,
+    cpu_ns: Option<u64>,
+    steal_ns: Option<u64>,
+}
+
+impl WindowClocks {
+    /// Start the thread, for a load that starts at this time.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(job: &Job, epoch_ns: u64, measure_start: Arc<MeasureStart>) -> io::Result<Self> {
+        let (sender, clocks) = channel();
+        let (pids, latest_ns, measure_ns) = (job.pids.clone(), epoch_ns + job.warmup_ns, job.measure_ns);
+        thread::Builder::new().name("clocks".to_owned()).spawn(move || {
+            precise_timers();
+            let steal = Steal::open();
+            let start_ns = measure_start.wait_until(latest_ns);
+            let before = read(start_ns, &pids, &steal);
+            let after = read(start_ns + measure_ns, &pids, &steal);
+            let between = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
+            let _ = sender.send(Clocks {
+                start_ns: before.at_ns - epoch_ns,
+                end_ns: after.at_ns - epoch_ns,
+                server_cpu_ns: between(before.cpu_ns, after.cpu_ns),
+                steal_ns: between(before.steal_ns, after.steal_ns),
+            });
+        })?;
+        Ok(Self { clocks })
+    }
+
+    /// What was read; `None` when the measurement ended early, so that it was not read at its end.
+    pub fn of(self, measured: &Measured, job: &Job) -> Option<Clocks> {
+        let whole = measured.ended == Ended::Complete && measured.end_ns - measured.start_ns == job.measure_ns;
+        if whole { self.clocks.recv_timeout(PATIENCE).ok() } else { None }
+    }
+}
+
+/// Wait until this time, and read.
+fn read(at_ns: u64, pids: &[u32], steal: &Steal) -> Reading {
+    thread::sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let (before_ns, cpu_ns, after_ns) = (now_ns(), processes_cpu_of(pids), now_ns());
+        if after_ns - before_ns <= LONGEST_READING_NS || tries == TRIES {
+            return Reading { at_ns: before_ns.midpoint(after_ns), cpu_ns, steal_ns: steal.ns() };
+        }
+    }
+}
