@@ -59,6 +59,7 @@ class CheckResult(Frozen):
     cells: tuple[PlannedCell, ...]
     skipped: tuple[Skipped, ...]
     trials: int
+    duets: int = omitted_if_default(0, description="starts of duets")
     expected_length_ns: int = Field(description="an estimate: warm-up, measurement and server starts; no builds")
 
 
@@ -213,6 +214,7 @@ def check_result(plan: Plan, expected_length_ns: int, first: Plan | None = None)
         cells=_planned(plan),
         skipped=tuple(dict.fromkeys((*(before.skipped if before else ()), *plan.skipped))),
         trials=len(plan.trials) + (len(before.trials) if before else 0),
+        duets=len(plan.duets) + (len(before.duets) if before else 0),
         expected_length_ns=expected_length_ns,
     )
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Sized
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,6 +13,7 @@ from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
 from redline.model import Cell, Plan
 from redline.quantities import percent
+from redline.report.format import count
 from redline.report.format import duration as shown
 from redline.suite import (
     capacity_loads,
@@ -48,12 +50,13 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     console.print(_table(plan))
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
         console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
-    cells, trials = sum(len(one.cells) for one in plans), sum(len(one.trials) for one in plans)
+    cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))
+    duets = f" and {count(starts, 'start')} of duets" if starts else ""
     most, auto = "", plan.suite.auto
     if auto is not None:
         most = "at most "
     console.print(
-        f"\n{cells} cells, {most}{trials} trials, seed {plan.suite.seed}:"
+        f"\n{cells} cells, {most}{trials} trials{duets}, seed {plan.suite.seed}:"
         f" {most or 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
         highlight=False,
     )
@@ -61,6 +64,10 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         rounds = f"{auto.at_least} to {plan.suite.trials} rounds"
         text = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
         console.print(text, highlight=False)
+
+
+def _parts(plan: Plan) -> tuple[Sized, Sized, Sized]:
+    return plan.cells, plan.trials, plan.duets
 
 
 def _table(plan: Plan) -> Table:
