@@ -177,3 +177,9 @@ def sampled() -> Recording:
     made = with_clocks(None)
     assert made.traffic is not None
     return made.model_copy(update={"traffic": made.traffic.model_copy(update={"clocks": None})})
+
+
+def test_a_neighbour_that_was_seen_is_named_with_its_share() -> None:
+    told = on_cores(replace(GOOD, run_delay=0.2), preempted=300)
+    named = counting(told, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
+    assert message(named, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")

@@ -93,3 +93,16 @@ def test_where_the_kernel_tells_nothing_there_is_no_series(worker: Worker, tmp_p
     series = probe.finish()
     assert {each.subject for each in series} == {"server"}
     assert "cores_busy_ns" not in {each.name for each in series}
+
+
+def test_other_processes_are_named_with_their_cpu_time(worker: Worker) -> None:
+    with started() as neighbour:
+        other = f"other_cpu_ns:{Path(f'/proc/{neighbour.pid}/comm').read_text().strip()}"
+        quiet, probe = ProcessTreeProbe(period_s=60), ProcessTreeProbe(period_s=60)
+        probe.follow("server", worker.pid)
+        quiet.follow("server", neighbour.pid)
+        neighbour.do("burn 300000000")
+        one = found(probe.finish(), other, "machine")
+        own = [each for each in quiet.finish() if each.name == other]
+    assert one.values[-1] >= 0.25e9
+    assert not own or own[0].values[-1] < one.values[-1]

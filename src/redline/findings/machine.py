@@ -1,7 +1,7 @@
 """Findings about one trial, from what the probes saw of engine, machine and network."""
 
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, TICK_NS, graded
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Subject, Traffic
+from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Subject, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 
@@ -86,7 +86,7 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     share = waiting / (traffic.seconds * 1e9)
     message = (
         f"Tasks waited for a core {percent(round(min(share, 1.0), 3))} of the time, and processes other than server "
-        f"and engine used {percent(others)} of the CPU time."
+        f"and engine used {percent(others)} of the CPU time{_named(trial)}."
     )
     return graded(FindingKind.CPU_PRESSURE, share, message, trial)
 
@@ -104,9 +104,19 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     message = (
         f"Other work ran on reserved cores: the engine's workers waited "
         f"{percent(min(engine, 1.0))} of the time"
-        f"{often}{held_up}."
+        f"{often}{held_up}{_named(trial)}."
     )
     return graded(FindingKind.NOISY_NEIGHBOUR, max(engine, of_server), message, trial)
+
+
+def _named(trial: Trial) -> str:
+    """`: of one core, rustc used 83%, python 12%`: the processes that used most, where a probe saw them."""
+    used: list[str] = []
+    for series in trial.recording.series:
+        if series.name.startswith(OTHERS):
+            share = (series.values[-1] - series.values[0]) / max(series.times_unix_ns[-1] - series.times_unix_ns[0], 1)
+            used.append(f"{series.name.removeprefix(OTHERS)} {'' if used else 'used '}{percent(round(share, 2))}")
+    return f": of one core, {', '.join(used)}" if used else ""
 
 
 def _engine_held_up(trial: Trial, traffic: Traffic) -> float:

@@ -36,7 +36,7 @@ from redline.model.plan import (
     Suite,
     Variant,
 )
-from redline.model.recording import Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
+from redline.model.recording import OTHERS, Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
 from redline.model.report import (
     CellReport,
     Effect,

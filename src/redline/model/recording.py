@@ -11,6 +11,8 @@ from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
 Subject = Literal["server", "engine", "machine"]
+OTHERS = "other_cpu_ns:"
+"""Begins the names of series of other processes; the rest is the name of their command."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 Stage = Literal["launch", "verify", "load", "stop"]
 
@@ -34,7 +36,8 @@ class Series(Frozen):
       `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
       `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); and if
       the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters) and
-      `link_bits_per_s` (gauge).
+      `link_bits_per_s` (gauge); and `other_cpu_ns:NAME`, the CPU time of the processes of that name that used most, of
+      those that are neither server nor engine nor the lab, as far as they lived to the end (counter, two samples).
     """
 
     name: str

@@ -9,13 +9,17 @@ TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Stat:
-    """Of /proc/PID/stat: the command's name, the state letter, the parent, the number of threads, resident memory."""
+    """Of /proc/PID/stat: the command's name, the state letter, the parent, threads, resident memory, and CPU time.
+
+    CPU time is counted in ticks of 10 ms.
+    """
 
     name: bytes
     state: str
     parent: int
     threads: int
     rss_bytes: int
+    cpu_ns: int
 
 
 def read_bytes(path: str) -> bytes:
@@ -44,7 +48,8 @@ def read_stat(pid: int) -> Stat | None:
     if len(fields) < 22:
         return None
     name = head.partition(b"(")[2]
-    return Stat(name, fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES)
+    cpu_ns = (int(fields[11]) + int(fields[12])) * TICK_NS
+    return Stat(name, fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES, cpu_ns)
 
 
 def process_ids() -> list[int]:

@@ -14,6 +14,7 @@ from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
+from redline.plugins.probes.neighbours import Neighbours
 from redline.plugins.probes.tree import ProcessTree
 
 _GAUGES = {"rss_bytes", "threads", "processes", "processes_replaced", "time_wait", "local_ports", "link_bits_per_s"}
@@ -161,6 +162,7 @@ class ProcessTreeProbe:
         self._peer = peer
         self._host = Host()
         self._surroundings: Surroundings | None = None
+        self._neighbours: Neighbours | None = None
         self._watched: dict[Subject, _Watched] = {}
         self._kept: dict[tuple[Subject, str], _Kept] = {}
         self._lock = threading.Lock()
@@ -175,6 +177,7 @@ class ProcessTreeProbe:
             if self._surroundings is None:
                 self._surroundings = Surroundings.of(self._host, pid, self._peer)
                 self._keep_all(self._surroundings.constants())
+                self._neighbours = Neighbours()
             self._watched[subject] = watched
             self._sample_cpu(subject, watched.tree)
             self._sample_tree(subject, watched)
@@ -190,7 +193,10 @@ class ProcessTreeProbe:
         if self._surroundings is not None:
             self._sample_all(whole=True, last=True)
             self._keep_all(self._surroundings.constants())
-        return tuple(_series(subject, name, kept) for (subject, name), kept in self._kept.items())
+        ours = frozenset(pid for watched in self._watched.values() for pid in watched.tree.members)
+        counted = ("machine", "busy_ns") in self._kept
+        others = self._neighbours.series(ours) if self._neighbours and counted else ()
+        return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others)
 
     def _sample_until_ended(self) -> None:
         give_way()

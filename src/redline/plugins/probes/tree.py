@@ -74,6 +74,11 @@ class ProcessTree:
         self._alive: frozenset[int] = frozenset()
         self._started = self._ended = 0
 
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The processes that it was last seen to have."""
+        return tuple(self._members)
+
     def look_around(self) -> None:
         """Find processes that were started since."""
         self._members = procfs.tree(self._root) if self._group is None else cgroup.processes(self._group)
