@@ -400,6 +400,7 @@ _TABLE = (
         reason="Only clocks of processes that live through the whole window can be read at both ends of it. Samples "
         "may be some ticks off, and leave out processes that live shorter than the time between two of them.",
         advice="Read CPU per request with care, or let the server start its processes before the load.",
+        scatters=True,
     ),
     Rule(
         FindingKind.PERTURBED,
