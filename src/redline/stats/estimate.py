@@ -8,7 +8,8 @@ import numpy as np
 
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.distributions import t_quantile, t_tail
-from redline.stats.samples import CONFIDENCE, Floats, Sample, resamples
+from redline.stats.middle import middle, middle_shift, middle_variance
+from redline.stats.samples import CONFIDENCE, Floats, Quantiles, Sample, resamples
 
 ALPHA = 1 - CONFIDENCE
 FEWEST_TRIALS = 3
@@ -17,6 +18,7 @@ METHOD = "t interval with the bootstrap standard error of the log, over trials"
 METHOD_WITHIN = "t interval with the standard error of blocks within trials, wider than over trials"
 METHOD_ORDER = "order statistics of all requests, wider than over trials"
 METHOD_DIFFERENCE = "t interval with the bootstrap standard error of the difference, over trials paired by round"
+METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
 METHOD_NONE = "too few trials for an interval"
 PAIRED = "paired by round"
 UNPAIRED = "of two independent runs"
@@ -154,11 +156,17 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
 
 def paired(cell: Sample, baseline: Sample) -> Contrast | None:
     """Cell against baseline, where trial i of both ran in the same round; None when either is zero."""
+    if isinstance(cell, Quantiles):
+        logs = _logs(cell, baseline)
+        return _of_middles(logs[0] - logs[1], None, cell, baseline) if logs else None
     return _contrast(cell, baseline, over_trials(cell, baseline), within_trials(cell, baseline), PAIRED)
 
 
 def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
     """Cell against baseline of two runs; None when either is zero."""
+    if isinstance(cell, Quantiles):
+        logs = _logs(cell, baseline)
+        return _of_middles(*logs, cell, baseline) if logs else None
     trials = _both(over_trials(cell), over_trials(baseline))
     return _contrast(cell, baseline, trials, _both(within_trials(cell), within_trials(baseline)), UNPAIRED)
 
@@ -220,6 +228,28 @@ def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
         largest = max(largest, min(1.0, (len(ps) - place) * ps[index]))
         adjusted[index] = largest
     return tuple(adjusted)
+
+
+def _logs(cell: Sample, baseline: Sample) -> tuple[Floats, Floats] | None:
+    """Of each trial's own values; None when one is zero."""
+    ours, theirs = cell.by_trial, baseline.by_trial
+    return (np.log(ours), np.log(theirs)) if min(ours.min(), theirs.min()) > 0 else None
+
+
+def _of_middles(ours: Floats, theirs: Floats | None, cell: Sample, baseline: Sample) -> Contrast:
+    """The ratio of percentiles by the middle of the trials' own: of the rounds' log ratios, or between two runs."""
+    value = math.exp(middle(ours) if theirs is None else middle_shift(ours, theirs))
+    n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
+    spread = _of_middle(ours) if theirs is None else _both(_of_middle(ours), _of_middle(theirs))
+    if spread is None:
+        return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
+    pairing = PAIRED if theirs is None else UNPAIRED
+    ends = _around(value, spread.reach(resolution))
+    return Contrast(_estimate(value, ends, "ratio", n, f"{METHOD_MIDDLE}, {pairing}"), (spread,), resolution)
+
+
+def _of_middle(values: Floats) -> Spread | None:
+    return Spread(*middle_variance(values)) if len(values) > 1 else None
 
 
 def _contrast(

@@ -82,6 +82,11 @@ class Sample(ABC):
         return float(self.at(np.ones((1, self.n)))[0])
 
     @cached_property
+    def by_trial(self) -> Floats:
+        """The statistic of each trial by itself."""
+        return self.at(np.eye(self.n))
+
+    @cached_property
     def resampled(self) -> Floats:
         """The statistic of each of the `resamples` of its trials."""
         return self.at(resamples(self.n).weights)
