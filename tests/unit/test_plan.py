@@ -15,6 +15,7 @@ from redline.suite import (
     load_catalogue,
     load_suite,
     make_plan,
+    with_rounds,
 )
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import small_catalogue
@@ -77,6 +78,14 @@ def test_taking_a_server_out_leaves_the_others_as_they_were(catalogue: Catalogue
     assert set(less.cells) < set(whole.cells)
     expected = [(t.cell_id, t.round, t.seed) for t in whole.trials if t.cell_id in less.cells]
     assert [(t.cell_id, t.round, t.seed) for t in less.trials] == expected
+
+
+@pytest.mark.parametrize("design", ["interleaved", "duet"])
+def test_further_rounds_are_those_of_a_longer_plan(catalogue: Catalogue, design: str) -> None:
+    text = f"{TEXT}design: {design}\n"
+    short, long = (make_plan(suite_of(catalogue, text, trials=trials)) for trials in (2, 5))
+    assert with_rounds(short, 5) == long
+    assert with_rounds(long, 5) == long
 
 
 def test_orders_differ_between_rounds_and_seeds(catalogue: Catalogue) -> None:

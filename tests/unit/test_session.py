@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from redline.errors import UsageError
 from redline.model import AutoTrials, DuetRecording, Enough, PlannedDuet, PlannedTrial, Recording, Run
-from redline.running.session import run_trials
+from redline.running.session import extend, run_trials
 from redline.storage.runs import RunStore
 from tests.fakes.plugins import QuietListener
 from tests.fakes.recordings import simulated_run
@@ -140,3 +141,34 @@ def test_without_any_decision_all_rounds_are_made(tmp_path: Path) -> None:
     store.create(run.manifest)
     run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), never)
     assert store.run() == run
+
+
+def test_a_run_that_is_done_gets_further_rounds(tmp_path: Path) -> None:
+    more, store, listener = simulated_run(trials=4), RunStore(tmp_path / "run"), QuietListener()
+    store.create(RUN.manifest)
+    run_trials(PLAN, store, ReplayExecutor(RUN), listener, never)
+    extend(store, 4)
+    plan = store.manifest().plan
+    assert plan.trials[: len(PLAN.trials)] == PLAN.trials
+    again = ReplayExecutor(more)
+    run_trials(plan, store, again, QuietListener(), never)
+    assert again.asked == list(range(len(PLAN.trials), len(more.manifest.plan.trials)))
+    assert store.run().complete
+
+
+@pytest.mark.parametrize(("trials", "says"), [(2, "--trials 2 adds nothing"), (1, "has 2 trials of every cell")])
+def test_fewer_trials_than_a_run_has_are_refused(tmp_path: Path, trials: int, says: str) -> None:
+    store = RunStore(tmp_path / "run")
+    store.create(RUN.manifest)
+    with pytest.raises(UsageError, match=says):
+        extend(store, trials)
+    assert store.manifest().plan == PLAN
+
+
+def test_a_run_that_ends_by_itself_or_has_only_its_capacity_gets_no_rounds(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "run")
+    store.create(deciding(2).manifest)
+    with pytest.raises(UsageError, match="ends by itself"):
+        extend(store, 4)
+    with pytest.raises(UsageError, match="no further than its capacity"):
+        extend(RunStore(tmp_path / "other"), 4)

@@ -139,7 +139,7 @@ class SuiteFlags(SelectionFlags):
     users: int | None = _flag("-u --users", "N", "Users of every closed load.")
     duration: str | None = _flag("-d --duration", "TIME", "Length of every load, such as 25s.")
     warmup: str | None = _flag("--warmup", "TIME|auto", "Load before each measurement: 30s, or until steady.")
-    trials: int | None = _flag("--trials", "N", "Trials of every cell.")
+    trials: int | None = _flag("--trials", "N", "Trials of every cell; with --resume, in all.")
     seed: int | None = _flag("--seed", "N", "Seed of the order and of the arrivals.")
     quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
 

@@ -19,7 +19,7 @@ from redline.analysis import build_report, capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough
 from redline.analysis.search_state import limit_report, search_state
-from redline.errors import DriveError, LaunchError, RedlineError, StoreError
+from redline.errors import DriveError, LaunchError, RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
     Enough,
@@ -44,7 +44,7 @@ from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
 from redline.storage.searches import REPORT, SearchStore
-from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan
+from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds
 
 _RUN_VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 _SEARCH_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
@@ -127,8 +127,13 @@ class RunSession:
         return cls(store, bench, unavailable, listener)
 
     @classmethod
-    def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "RunSession":
-        """Open a stored run, and make sure that its servers are still what they were in all that was measured."""
+    def resume(
+        cls, folder: Path, bench_for: Bench, listener: SessionListener, trials: int | None = None
+    ) -> "RunSession":
+        """Open a stored run, and make sure that its servers are still what they were in all that was measured.
+
+        With `trials` it gets further rounds, until each cell has so many. Raises UsageError where that adds none.
+        """
         store = RunStore(folder)
         runs = [one.run() for one in (capacity_store(folder), store) if one.exists]
         manifest = runs[0].manifest if runs else store.manifest()
@@ -138,6 +143,8 @@ class RunSession:
         built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
         for run in runs:
             refuse_changed(built, run, bench.environment)
+        if trials is not None:
+            extend(store, trials)
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self) -> Outcome:
@@ -312,6 +319,31 @@ def build_all(
         outcome = launcher.build([each for each in variants if only is None or each.slug in only], progress)
     listener.built(outcome)
     return outcome
+
+
+def extend(store: RunStore, trials: int) -> None:
+    """Plan further rounds of a stored run, until each cell has so many trials.
+
+    Raises UsageError for a run that has so many already, that ends by itself, or whose rates are not known yet.
+    """
+    if not store.exists:
+        raise UsageError(
+            f"{store.folder} has been measured no further than its capacity: it has no trials to add to",
+            hint="resume it without --trials first",
+        )
+    with store.locked():
+        plan = store.manifest().plan
+        if plan.suite.auto is not None:
+            raise UsageError(
+                f"{store.folder} ends by itself when its comparisons are precise enough",
+                hint="run its suite again with a finer `precision`",
+            )
+        if trials <= plan.suite.trials:
+            raise UsageError(
+                f"--trials {trials} adds nothing: {store.folder} has {plan.suite.trials} trials of every cell",
+                hint=f"give more, such as --trials {2 * plan.suite.trials}",
+            )
+        store.extend(with_rounds(plan, trials))
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:

@@ -29,6 +29,7 @@ from redline.model import (
     Enough,
     Frozen,
     Manifest,
+    Plan,
     PlannedDuet,
     PlannedTrial,
     Recording,
@@ -108,6 +109,10 @@ class RunStore(Store):
         self.create_folders("recordings", "logs", *(("duets",) if manifest.plan.duets else ()))
         self.write("suite.yaml", manifest.suite_text.encode())
         self.write(self.manifest_file, stored_json(manifest))
+
+    def extend(self, plan: Plan) -> None:
+        """Put a plan that begins like the stored one in its place. Raises StoreError when it cannot be written."""
+        self.write(self.manifest_file, stored_json(self.manifest().model_copy(update={"plan": plan})))
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""

@@ -12,6 +12,7 @@ from redline.suite.planning import (
     make_capacity_plan,
     make_plan,
     to_search,
+    with_rounds,
 )
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.schema.types import parse_objectives

@@ -87,19 +87,38 @@ def _plan(
         else:
             skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
     wanted = [(cell_id,) for cell_id in cells] + (_duets(suite, cells) if suite.design == "duet" else [])
+    trials, duets = _rounds(wanted, suite.seed, range(suite.trials), first_position=0)
+    return Plan(suite=suite, cells=cells, trials=trials, duets=duets, skipped=tuple(skipped))
+
+
+def with_rounds(plan: Plan, trials: int) -> Plan:
+    """The plan with further rounds, until each cell has so many trials; what it planned already stays as it is."""
+    rounds = 1 + max((step.round for step in plan.steps), default=-1)
+    alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
+    wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
+    more = _rounds(wanted, plan.suite.seed, range(rounds, trials), first_position=len(plan.steps))
+    suite = plan.suite.model_copy(update={"trials": max(trials, plan.suite.trials)})
+    update = {"suite": suite, "trials": (*plan.trials, *more[0]), "duets": (*plan.duets, *more[1])}
+    return plan.model_copy(update=update)
+
+
+def _rounds(
+    wanted: Sequence[tuple[str, ...]], suite_seed: int, rounds: range, first_position: int
+) -> tuple[tuple[PlannedTrial, ...], tuple[PlannedDuet, ...]]:
+    """Each of these cells and duets once in each of these rounds, in the order that the seed gives the round."""
     order = [
         (round_index, cell_ids)
-        for round_index in range(suite.trials)
-        for cell_ids in sorted(wanted, key=lambda names: _draw(suite.seed, round_index, "/".join(names)))
+        for round_index in rounds
+        for cell_ids in sorted(wanted, key=lambda names: _draw(suite_seed, round_index, "/".join(names)))
     ]
     trials, duets = list[PlannedTrial](), list[PlannedDuet]()
-    for position, (round_index, cell_ids) in enumerate(order):
-        seed = _draw(suite.seed, round_index, "load")
+    for position, (round_index, cell_ids) in enumerate(order, first_position):
+        seed = _draw(suite_seed, round_index, "load")
         if len(cell_ids) == 1:
             trials.append(PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed))
         else:
             duets.append(PlannedDuet(cell_ids=cell_ids, round=round_index, position=position, seed=seed))
-    return Plan(suite=suite, cells=cells, trials=tuple(trials), duets=tuple(duets), skipped=tuple(skipped))
+    return tuple(trials), tuple(duets)
 
 
 def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:

@@ -29,10 +29,10 @@ def execute(flags: RunFlags) -> None:
     console = Console(stderr=True)
     if flags.resume is not None:
         refuse(
-            flags.given(but={"resume", "wait_quiet", "json"}),
+            flags.given(but={"resume", "trials", "wait_quiet", "json"}),
             "--resume continues a run as it was planned, and takes no",
         )
-        session = RunSession.resume(flags.resume, bench_for, SessionView(console))
+        session = RunSession.resume(flags.resume, bench_for, SessionView(console), flags.trials)
     elif flags.suite is not None:
         session = _create(flags.suite, flags, console)
     else:
