@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from redline.errors import BuildError
 from redline.model import (
@@ -136,9 +136,9 @@ class LoadOptions:
 class Drive(LoadOptions):
     """One load on one server, as a driver is asked for it.
 
-    `is_warm` is asked after every interval of the warm-up; when it says so the measurement begins at the end of a later
-    one. Without it the warm-up has its length. `pids` are the server's processes, whose CPU time is read at both ends
-    of the measurement.
+    `is_warm` is asked after every interval of the warm-up, in a duet after every block (`DuetBlock`); when it says so
+    the measurement begins at the end of a later one. Without it the warm-up has its length. `pids` are the server's
+    processes, whose CPU time is read at both ends of the measurement.
     """
 
     cell: Cell
@@ -147,7 +147,7 @@ class Drive(LoadOptions):
     cpus: tuple[int, ...]
     workers: int
     pids: tuple[int, ...] = ()
-    is_warm: Callable[[Interval], bool] | None = None
+    is_warm: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True)

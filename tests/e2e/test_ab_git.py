@@ -137,6 +137,16 @@ def test_an_interrupt_leaves_nothing(redline: Redline, project: Project, while_:
     assert nothing_is_left(redline, project)
 
 
+@pytest.mark.long
+def test_a_virtual_machine_is_measured_when_it_is_warm(redline: Redline, project: Project) -> None:
+    (project.folder / "redline.yaml").write_text(f"{PROJECT}runtime: jvm\n")
+    done = redline("ab", "--git", "v1..v2", "--for", "60s", "--load", "closed:4", "--metric", "p50", "--json")
+    assert done.code == 0, done.err
+    report = AbReport.model_validate(done.json)
+    assert report.starts >= 3
+    assert report.verdict is Verdict.SLOWER
+
+
 def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, project: Project) -> None:
     (project.folder / "redline.yaml").write_text("build: exec sleep 300\nstart: sh run.sh {port}\n")
     killed = redline.start("ab", "--git", "v1..v2")

@@ -44,6 +44,17 @@ def test_revisions_are_started_and_asked_as_their_project_says() -> None:
     assert {cell.scenario.requests[0].method for cell in made.cells} == {"POST"}
 
 
+@pytest.mark.parametrize(("lasts_s", "start_s"), [(30, 10), (60, 20), (120, 30), (300, 60), (900, 60)])
+def test_starts_of_a_virtual_machine_are_longer_and_end_their_warm_up_when_it_is_warm(
+    lasts_s: int, start_s: int
+) -> None:
+    for cell in plan("java -jar app.jar {port}", lasts_ns=lasts_s * S).cells:
+        assert cell.warmup_detect
+        assert 3 * (cell.warmup_ns + cell.load.duration_ns) == pytest.approx(start_s * S)
+        assert cell.warmup_ns == pytest.approx(3 * cell.load.duration_ns)
+    assert not any(cell.warmup_detect for cell in plan().cells)
+
+
 def test_servers_that_run_have_one_start_for_all_of_the_time() -> None:
     made = plan(URL_A, URL_B, load="open:2000/s")
     assert [cell.variant.entry for cell in made.cells] == [

@@ -72,6 +72,23 @@ def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
     assert "idle-work" not in {each.kind for each in found.findings}
 
 
+def warmed_up(recording: DuetRecording, blocks: int) -> DuetRecording:
+    """The same after a warm-up of this many blocks."""
+    assert recording.traffic is not None
+    before = [recording.traffic.blocks[0].model_copy(update={"phase": "warmup"})] * blocks
+    traffic = recording.traffic.model_copy(update={"blocks": (*before, *recording.traffic.blocks)})
+    return recording.model_copy(update={"traffic": traffic})
+
+
+@pytest.mark.parametrize(("detects", "cold"), [(True, ["in 1 of 3 starts the servers were not warm"]), (False, [])])
+def test_servers_that_were_never_warm_are_said_to_be_cold(detects: bool, cold: list[str]) -> None:
+    starts = [warmed_up(duet(number, cost=1.0), blocks=20 if number == 1 else 50) for number in range(3)]
+    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1, detects=detects)
+    assert found is not None
+    said = [each.message for each in found.findings if each.kind == "cold"]
+    assert [text in each for text, each in zip(cold, said, strict=True)] == [True] * len(cold)
+
+
 def test_nothing_measured_is_no_answer() -> None:
     empty = DuetRecording(cell_ids=("A", "B", "A"), round=0, position=0, seed=0, started_unix_ns=0)
     assert judge(("a", "b"), Metric.CPU_PER_REQUEST, [empty], closed=True, cores=1) is None

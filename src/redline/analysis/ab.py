@@ -16,11 +16,20 @@ SIZES = 0.01
 """Answers whose sizes differ by more than this share are said to differ; a header with a date or a number does not."""
 
 
-def judge(
-    names: tuple[str, str], metric: Metric, recordings: Sequence[DuetRecording], *, closed: bool, cores: int
+def judge(  # noqa: PLR0913 - what was measured, and how
+    names: tuple[str, str],
+    metric: Metric,
+    recordings: Sequence[DuetRecording],
+    *,
+    closed: bool,
+    cores: int,
+    detects: bool = False,
 ) -> AbReport | None:
-    """The report; None where no start has a complete block. `cores` are those of each server, 0 where not known."""
-    duet = Duet(tuple(filter(is_whole, recordings)), saturates=closed, cores=cores)
+    """The report; None where no start has a complete block.
+
+    `cores` are those of each server, 0 where not known; `detects` says that the warm-up was to end with warm servers.
+    """
+    duet = Duet(tuple(filter(is_whole, recordings)), saturates=closed, detects=detects, cores=cores)
     if not duet.starts:
         return None
     metrics = [found for each in (*duet.metrics, Metric.P50, Metric.P99) if (found := _compare(each, duet)) is not None]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from redline.findings.warm_duet import are_warm
 from redline.model import Comparison, DuetBlock, DuetRecording, DuetTraffic, Grade, Metric, Run
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.quantities import percent
@@ -25,7 +26,8 @@ class Duet:
     """The starts of a duet that were measured, one at least, and one server of it, compared with the baseline.
 
     `names` are those of the baseline and of that server. `failed` says of the other starts what went wrong, and
-    `saturates` whether the servers set the rate. `cores` is how many each has, 0 where that is not known.
+    `saturates` whether the servers set the rate. `detects`: the warm-up was to end when the servers are warm. `cores`
+    is how many each has, 0 where that is not known.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -33,6 +35,7 @@ class Duet:
     target: int = COMPARED
     failed: tuple[str, ...] = ()
     saturates: bool = True
+    detects: bool = False
     cores: int = 0
 
     @property
@@ -63,8 +66,19 @@ class Duet:
         if control is not None and _excludes_zero(control):
             message = f"{self.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets"
             yield DuetFinding(kind="control", grade=Grade.WARN, message=message)
+        yield from self._cold()
         yield from self._disagreement()
         yield from self._of_slices()
+
+    def _cold(self) -> Iterator[DuetFinding]:
+        warm_ups = [[b for b in traffic_of(each).blocks if b.phase == "warmup"] for each in self.starts]
+        cold = sum(not are_warm(blocks) for blocks in warm_ups) if self.detects else 0
+        if cold:
+            message = (
+                f"in {cold} of {len(self.starts)} starts the servers were not warm when the measurement began:"
+                " give them more time"
+            )
+            yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
 
     def _disagreement(self) -> Iterator[DuetFinding]:
         """With zero think time, CPU per request and rate are one story: more CPU, fewer requests."""
@@ -117,7 +131,9 @@ def duets_of(run: Run) -> Duets:
         baseline = plan.cells[cell_ids[BASELINE]]
         for target, cell_id in enumerate(cell_ids[COMPARED:-1] if whole else (), COMPARED):
             names = baseline.variant.slug, plan.cells[cell_id].variant.slug
-            found[cell_id, baseline.id] = Duet(whole, names, target, failed, baseline.load.saturates, cores)
+            found[cell_id, baseline.id] = Duet(
+                whole, names, target, failed, baseline.load.saturates, baseline.warmup_detect, cores
+            )
     return found
 
 

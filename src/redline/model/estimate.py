@@ -86,6 +86,7 @@ class DuetFinding(Frozen):
         "few-starts",
         "failed-starts",
         "control",
+        "cold",
         "disagreement",
         "errors",
         "answer-sizes",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
+from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
 from redline.running.record import failure_of, verify
@@ -139,6 +140,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         log=start.logs / "engine.log",
         log_is_kept=not start.keep_interrupted,
         keep_interrupted=start.keep_interrupted,
+        is_warm=DuetWarmth().is_warm if first.warmup_detect else None,
     )
     duet = DuetDrive(
         drive=drive,

@@ -10,6 +10,7 @@ mod turns;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use redline_traffic::{
 use self::turns::{Report, Turn, TurnResult, Turns};
 use crate::client::ConnectResult;
 use crate::job::{Duet, Job};
-use crate::protocol::emit;
+use crate::protocol::{emit, listen_for_commands};
 use crate::stop::Stop;
 use crate::sys::time::{Steal, now_ns, processes_cpu_of, unix_ns};
 use crate::workers::{internal, not_connected};
@@ -50,7 +51,8 @@ pub fn run(targets: &Targets, duet: &Duet, stop: &Arc<Stop>) -> Result<Option<En
     let workers = (0..job.workers).map(|number| Turns::start(number, targets, duet, stop, &reports));
     let workers = workers.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
     drop(reports);
-    let mut conductor = Conductor { job, duet, stop, workers, inbox, steal: Steal::open(), epoch_ns: 0 };
+    let mut conductor =
+        Conductor { job, duet, stop, workers, inbox, steal: Steal::open(), epoch_ns: 0, warm: Arc::default() };
     let (connected, backend) = conductor.connect(targets)?;
     if stop.code().is_some() {
         return Ok(None);
@@ -71,6 +73,10 @@ pub fn run(targets: &Targets, duet: &Duet, stop: &Arc<Stop>) -> Result<Option<En
         epoch_unix_ns: unix_ns() + conductor.epoch_ns - now_ns(),
         tls: connected.iter().find_map(|result| result.tls.clone()),
     }));
+    if job.commands {
+        let warm = Arc::clone(&conductor.warm);
+        listen_for_commands(move || warm.store(true, Ordering::Relaxed)).map_err(|error| internal(&error))?;
+    }
     conductor.conduct().map(Some)
 }
 
@@ -82,6 +88,8 @@ struct Conductor<'a> {
     inbox: Receiver<Report>,
     steal: Steal,
     epoch_ns: u64,
+    /// Set by the command `measure`.
+    warm: Arc<AtomicBool>,
 }
 
 impl Conductor<'_> {
@@ -115,11 +123,13 @@ impl Conductor<'_> {
 
     /// Run blocks until the measurement is over, and emit them and the result.
     fn conduct(&mut self) -> Result<Ended, EngineError> {
-        let measure_ns = self.epoch_ns + self.job.warmup_ns;
-        let end_ns = measure_ns + self.job.measure_ns;
+        let mut measure_ns = self.epoch_ns + self.job.warmup_ns;
         for index in 0.. {
             let now_ns = now_ns();
-            if now_ns >= end_ns || self.stop.code().is_some() {
+            if self.warm.load(Ordering::Relaxed) {
+                measure_ns = measure_ns.min(now_ns);
+            }
+            if now_ns >= measure_ns + self.job.measure_ns || self.stop.code().is_some() {
                 break;
             }
             let phase = if now_ns < measure_ns { Phase::Warmup } else { Phase::Measure };

@@ -210,9 +210,6 @@ impl RawJob {
         if self.load.changes_over_time() {
             return Err(bad("duet", "the load changes over time, and slices of it would differ", hint));
         }
-        if self.commands {
-            return Err(bad("commands", "a duet has no interval at which it could begin", hint));
-        }
         if self.count.is_some() {
             return Err(bad("count", "a duet ends by time", hint));
         }

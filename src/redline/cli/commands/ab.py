@@ -35,13 +35,15 @@ from redline.quantities import parse_duration
 from redline.report.render import markdown
 from redline.report.sections.ab import ab_sections
 from redline.running.assembly import duet_tools
-from redline.running.duet import DuetPlan, DuetTools, run_duet
+from redline.running.duet import FEWEST_STARTS, DuetPlan, DuetTools, run_duet
 from redline.suite.project import PROJECT_FILE, Project, command_entry, ready_of
 from redline.suite.schema.load import LoadSchema
 
 _LONGEST_START_NS, _SHORTEST_START_NS, _STARTS = 4_000_000_000, 500_000_000, 12
 """How long a start is measured, and how many there should be where --for leaves them so little."""
 _WARMUP_NS = 500_000_000
+_LONGEST_JVM_START_NS, _SHORT_JVM_START_NS, _JVM_STARTS = 60_000_000_000, 30_000_000_000, 5
+"""The same of virtual machines, warm-up included; the second is kept where --for leaves too little for so many."""
 _SERVERS = 3
 """A, B, and A once more as a control: each has its share of a start's warm-up and load."""
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
@@ -79,7 +81,8 @@ def execute(flags: AbFlags) -> None:
         with checkout.built() as (one, other):
             _wait(flags)
             recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, _PROJECT_HINTS)
-    report = judge(names, metric, recordings, closed=closed, cores=len(tools.placement.server_cpus))
+    cores, detects = len(tools.placement.server_cpus), plan.cells[0].warmup_detect
+    report = judge(names, metric, recordings, closed=closed, cores=cores, detects=detects)
     if report is None:
         if interrupted or any(each.traffic and each.traffic.ended == "interrupted" for each in recordings):
             raise KeyboardInterrupt
@@ -172,6 +175,8 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
     else:
         make = _attached if all(running) else _started
         cells = tuple(make(text, name, flags, load) for name, text in zip(names, texts, strict=True))
+    if any(cell.variant.runtime == "jvm" for cell in cells):
+        cells = tuple(_warming(cell, lasts_ns) for cell in cells)
     paths = [cell.scenario.requests[0].path for cell in cells]
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
@@ -214,6 +219,19 @@ def _started(command: str, name: str, flags: AbFlags, load: Load) -> Cell:
 def _of_project(project: Project, name: str, load: Load) -> Cell:
     entry = project.entry.model_copy(update={"name": name})
     return _cell(Variant(entry=entry), project.scenario, load)
+
+
+def _warming(cell: Cell, lasts_ns: int) -> Cell:
+    """In fewer and longer starts, each of which is measured for a quarter of its time, or sooner if it is warm sooner.
+
+    A virtual machine may take tens of seconds until it has compiled what a request needs.
+    """
+    start_ns = max(
+        min(lasts_ns // _JVM_STARTS, _LONGEST_JVM_START_NS), min(lasts_ns // FEWEST_STARTS, _SHORT_JVM_START_NS)
+    )
+    load = cell.load.model_copy(update={"duration_ns": start_ns // 4 // _SERVERS})
+    changed = {"load": load, "warmup_ns": start_ns * 3 // 4 // _SERVERS, "warmup_detect": True}
+    return cell.model_copy(update=changed)
 
 
 def _scenario(path: str, flags: AbFlags) -> Scenario:

@@ -75,13 +75,13 @@ class EngineDriver:
         Raises DriveError when the engine cannot be run, refuses the job, or ends without a result, and StoreError when
         its log cannot be written.
         """
-        transcript = Transcript()
+        transcript = Transcript(on_interval=drive.on_interval)
         code = self._run(drive, job(drive), transcript)
         return transcript.traffic() or _no_result(drive, code)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Run a duet. Interrupts and errors are those of `drive`."""
-        transcript = Transcript(drive.on_block)
+        transcript = Transcript(on_block=drive.on_block)
         code = self._run(drive.drive, duet_job(drive), transcript)
         return transcript.duet_traffic() or _no_result(drive.drive, code)
 
@@ -161,11 +161,10 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
         is_warm = drive.is_warm
         try:
             for line in process.stdout or ():
-                interval = transcript.read(line)
-                if interval is None:
+                seen = transcript.read(line)
+                if seen is None or seen.phase != "warmup":
                     continue
-                drive.on_interval(interval)
-                if interval.phase == "warmup" and is_warm is not None and is_warm(interval):
+                if is_warm is not None and is_warm(seen):
                     is_warm = None
                     _send(process, MEASURE, more=False)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits

@@ -152,15 +152,19 @@ def _load(load: Load) -> dict[str, Any]:
 class Transcript:
     """Collects the engine's events, line by line, into Traffic."""
 
-    def __init__(self, on_block: Callable[[DuetBlock], None] = lambda _block: None) -> None:
-        self._on_block = on_block
+    def __init__(
+        self,
+        on_interval: Callable[[Interval], None] = lambda _interval: None,
+        on_block: Callable[[DuetBlock], None] = lambda _block: None,
+    ) -> None:
+        self._on_interval, self._on_block = on_interval, on_block
         self._started: dict[str, Any] = {}
         self._result: dict[str, Any] = {}
         self._intervals: list[Interval] = []
         self._blocks: list[DuetBlock] = []
 
-    def read(self, line: str) -> Interval | None:
-        """Take in one line; gives the interval when it was one. Raises DriveError for errors and bad lines."""
+    def read(self, line: str) -> Interval | DuetBlock | None:
+        """Take in one line; gives the interval or block when it was one. Raises DriveError for errors and bad lines."""
         try:
             event = json.loads(line)
             match event.pop("event"):
@@ -168,10 +172,12 @@ class Transcript:
                     self._started = _of_our_format(event)
                 case "interval":
                     self._intervals.append(Interval.model_validate(event))
+                    self._on_interval(self._intervals[-1])
                     return self._intervals[-1]
                 case "block":
                     self._blocks.append(DuetBlock.model_validate(event))
                     self._on_block(self._blocks[-1])
+                    return self._blocks[-1]
                 case "result" | "duet":
                     self._result = event
                 case "error":

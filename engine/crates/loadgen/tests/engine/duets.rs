@@ -10,6 +10,7 @@ use crate::support::{Engine, EngineOutput, job, open_job, run, with};
 
 const SLICE_NS: u64 = 10_000_000;
 const GUARD_NS: u64 = 2_000_000;
+const LONGEST_WARMUP_NS: u64 = 30_000_000_000;
 
 /// A job's target against others on these ports, with think time, so that cores have time left.
 fn duet(job: Value, others: &[u16]) -> Value {
@@ -135,6 +136,24 @@ fn an_interrupt_ends_it_and_keeps_the_blocks_so_far() {
 }
 
 #[test]
+fn a_command_ends_its_warm_up_with_a_block() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO)];
+    let job = with(duet(job(servers[0].port), &[servers[1].port]), "/commands", json!(true));
+    let job = with(with(job, "/warmup_ns", json!(LONGEST_WARMUP_NS)), "/measure_ns", json!(100_000_000));
+    let mut engine = Engine::start_heeding(&format!("{job}\n"), |_| {});
+    engine.wait_until(|event| event["index"] == 2);
+    engine.say(r#"{"command":"measure"}"#);
+    let output = engine.finish();
+    let end = balanced(&output, 2);
+    assert_eq!(end["ended"], "complete");
+    let of = |phase| output.of_kind("block").filter(move |block| block["phase"] == phase);
+    assert!(of("warmup").count() >= 3);
+    let first = &of("measure").next().unwrap()["slices"][0];
+    assert!(first["start_ns"].as_u64().unwrap() < LONGEST_WARMUP_NS);
+    assert!(end["targets"][1]["counts"]["outcomes"]["ok"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn what_is_wrong_with_it_is_named() {
     let correct = duet(job(1), &[2]);
     let cases = [
@@ -144,7 +163,6 @@ fn what_is_wrong_with_it_is_named() {
         ("/duet/guard_ns", json!(SLICE_NS), "duet.guard_ns"),
         ("/duet/pids", json!([[1]]), "duet.pids"),
         ("/pids", json!([1]), "pids"),
-        ("/commands", json!(true), "commands"),
         ("/count", json!(5), "count"),
         ("/load/closed", json!({"users": 2, "stages": [{"to": 4, "over_ns": 0}]}), "duet"),
     ];
