@@ -15,6 +15,7 @@ from redline.model import (
     Interval,
     PlannedDuet,
     PlannedTrial,
+    Precision,
     Recording,
     Series,
     ServerFacts,
@@ -145,6 +146,7 @@ class QuietListener:
     started: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
     intervals: int = 0
+    judged: list[Precision] = field(default_factory=list)
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         self.started.append(planned.position)
@@ -154,6 +156,9 @@ class QuietListener:
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         self.ended.append(recording.position)
+
+    def rounds_judged(self, precision: Precision) -> None:
+        self.judged.append(precision)
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         self.started.append(planned.position)

@@ -78,6 +78,9 @@ def test_a_noisy_machine_goes_on_and_says_how_far_it_came() -> None:
     assert precision_text(found).startswith(
         "6 rounds, the most that were allowed: not all main comparisons are within ±1%"
     )
+    assert found.forecast is not None
+    assert found.forecast > 6
+    assert precision_text(found).endswith(f"; ±1% would take about {found.forecast} rounds, and 6 are allowed")
 
 
 def test_the_budget_ends_it_whatever_is_known() -> None:

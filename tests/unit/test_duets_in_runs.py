@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.precision import enough
+from redline.analysis.judged import judge_run
+from redline.analysis.precision import enough, precision
 from redline.errors import UsageError
 from redline.model import (
     AutoTrials,
@@ -21,6 +22,7 @@ from redline.model import (
 from redline.plugins.executors import LocalExecutor
 from redline.ports import Placement
 from redline.report.render import RENDERERS
+from redline.report.sections.trials import precision_text
 from redline.running.record import Tools
 from redline.running.session import run_trials
 from redline.storage.runs import RunStore
@@ -180,6 +182,21 @@ def test_rounds_end_when_the_duets_are_narrow_enough() -> None:
     assert found is not None
     assert found.why == "precision"
     assert enough(run.model_copy(update={"duets": ()})) is None
+
+
+def test_a_forecast_says_whether_more_rounds_help() -> None:
+    run = run_with_duets(auto=True, rounds=3)
+    auto = AutoTrials(precision=0.0001, at_least=3)
+    plan = run.manifest.plan
+    plan = plan.model_copy(update={"suite": plan.suite.model_copy(update={"auto": auto})})
+    run = run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": plan})})
+    assert enough(run) is None
+    found = precision(run, judge_run(run))
+    assert found is not None
+    assert found.forecast is not None
+    assert found.forecast > found.rounds
+    assert found.scatter == "starts"  # by .3%, and 20 blocks of 1% leave .2% to one of them
+    assert precision_text(found).endswith("are allowed: starts differ, so only more of them help")
 
 
 @pytest.mark.parametrize("form", ["md", "html", "json"])

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Literal
 
 from redline.analysis.compare import compare_by_round
-from redline.analysis.duet import Duets, duets_of, in_duet
+from redline.analysis.duet import duets_of, in_duet
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
-from redline.model import Enough, Estimate, Precision, Run, Suite
-from redline.stats import QUANTILE_OF, enough_beyond
+from redline.model import Enough, Estimate, Metric, Precision, Run
+from redline.model.estimate import DuetComparison
+from redline.stats import QUANTILE_OF, enough_beyond, trials_needed
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class _Main:
     cell: JudgedCell
     baseline: JudgedCell | None
     known: Estimate | None
+    duet: DuetComparison | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -29,6 +32,18 @@ class _Main:
         """Which of its cells had trials, and not one valid among them."""
         sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
         return tuple(one.id for one in sides if one.trials and not one.used)
+
+    def forecast(self, wanted: float) -> int | None:
+        """About how many trials or starts would make it so narrow; None where that is not known."""
+        half = self.half_width
+        return trials_needed(half, self.known.n, wanted) if self.known and half is not None else None
+
+    @property
+    def scatter(self) -> Literal["starts", "machine"] | None:
+        """What a duet's values scatter by most; None for trials alone, and where too few blocks are known."""
+        if self.duet is None or self.duet.blocks_se is None or self.duet.between_sd is None:
+            return None
+        return "starts" if self.duet.between_sd > self.duet.blocks_se else "machine"
 
 
 def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_run) -> Enough | None:
@@ -60,18 +75,19 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
     if plan.suite.auto is None:
         return None
     rounds, all_ = whole_rounds(run), tuple(_main(run, judged))
-    halves = [(one.cell.id, one.half_width) for one in all_]
-    widest = max(((half, cell_id) for cell_id, half in halves if half is not None), default=(None, None))
-    planned = {trial.round for trial in plan.trials}
-    at_most = "at most" if rounds == len(planned) else "not yet"
+    widest = max((one for one in all_ if one.half_width is not None), key=lambda one: one.half_width or 0, default=None)
+    at_most = len({step.round for step in plan.steps})
     return Precision(
         asked=plan.suite.auto.precision,
         rounds=rounds,
-        half_width=widest[0],
-        cell_id=widest[1],
-        without=tuple(cell_id for cell_id, half in halves if half is None),
+        half_width=widest.half_width if widest else None,
+        cell_id=widest.cell.id if widest else None,
+        forecast=widest.forecast(plan.suite.auto.precision) if widest else None,
+        at_most=at_most,
+        scatter=widest.scatter if widest else None,
+        without=tuple(one.cell.id for one in all_ if one.half_width is None),
         lost=tuple(dict.fromkeys(cell_id for one in all_ for cell_id in one.lost)),
-        ended=run.enough.why if run.enough else at_most,
+        ended=run.enough.why if run.enough else "at most" if rounds == at_most else "not yet",
     )
 
 
@@ -89,19 +105,25 @@ def _spent_ns(run: Run) -> int:
 
 
 def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
-    """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other."""
+    """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other.
+
+    That of a duet is in CPU per request, else in the primary metric of the load.
+    """
     suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(judged), duets_of(run)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}
     for (slug, scenario, load), one in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
-        if baseline is not None or slug not in references:
-            yield _Main(one, baseline, _known(one, baseline, suite, duets))
+        if baseline is not None:
+            in_duets = (one.id, baseline.id) in duets
+            metric = Metric.CPU_PER_REQUEST if in_duets else one.cell.load.primary_metric
+            found = in_duet(compare_by_round(one, baseline, metric, suite.threshold), duets)
+            yield _Main(one, baseline, found.ratio, found.duet)
+        elif slug not in references:
+            yield _Main(one, None, _known(one))
 
 
-def _known(one: JudgedCell, baseline: JudgedCell | None, suite: Suite, duets: Duets) -> Estimate | None:
+def _known(one: JudgedCell) -> Estimate | None:
     metric = one.cell.load.primary_metric
-    if baseline is not None:
-        return in_duet(compare_by_round(one, baseline, metric, suite.threshold), duets).ratio
     trials = one.having(metric)
     requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
     if not one.valid or not trials or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):

@@ -27,6 +27,7 @@ from redline.model import (
     Plan,
     PlannedDuet,
     PlannedTrial,
+    Precision,
     Recording,
     Skipped,
 )
@@ -37,6 +38,7 @@ from redline.report.document import Column, Prose, Section, Table
 from redline.report.format import GRADE_MARKS, duration, rate
 from redline.report.render.terminal import COLOURS
 from redline.report.sections.limit import warm_up_text
+from redline.report.sections.trials import precision_text
 from redline.running.assembly import Workbench, attached, workbench
 from redline.search import Evidence
 from redline.search.curve import SHARES
@@ -184,6 +186,10 @@ class TrialsView(OneLine):
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
         if serious or not self._console.is_terminal:
             self._console.print(self._ended(recording, cell, serious), highlight=False)
+
+    def rounds_judged(self, precision: Precision) -> None:
+        """Print how far the main comparisons are from what is wanted, and what it would take."""
+        self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show which duet is on."""

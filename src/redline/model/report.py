@@ -123,6 +123,7 @@ class Precision(Frozen):
     """How narrow the main comparisons are after `rounds` complete rounds, if the number of trials is open.
 
     `half_width` is the largest relative half width, and `cell_id` its cell; both are None if no cell has an interval.
+    `forecast` is about how many rounds would make it as narrow as asked, None where that is not known.
     `without` are the cells that have none: more trials may not help them. In `lost` are the cells of a comparison of
     which every trial is invalid.
     """
@@ -131,6 +132,11 @@ class Precision(Frozen):
     rounds: int
     half_width: float | None
     cell_id: str | None
+    forecast: int | None = omitted_if_default(None)
+    at_most: int | None = omitted_if_default(None, description="rounds that are allowed")
+    scatter: Literal["starts", "machine"] | None = omitted_if_default(
+        None, description="of a duet: whether starts differ more, or the blocks within them"
+    )
     without: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     ended: Literal["precision", "budget", "no valid trial", "at most", "not yet"]

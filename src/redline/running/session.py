@@ -17,7 +17,7 @@ from typing import Protocol
 
 from redline.analysis import build_report, capacities
 from redline.analysis.judged import GrowingRun
-from redline.analysis.precision import enough
+from redline.analysis.precision import enough, precision
 from redline.analysis.search_state import limit_report, search_state
 from redline.errors import DriveError, LaunchError, RedlineError, StoreError, UsageError
 from redline.model import (
@@ -183,14 +183,25 @@ class RunSession:
         _leave_cores(self.bench)
         with store.locked():
             plan = store.manifest().plan
-            decide = partial(enough, judge=GrowingRun().judge)
+            growing = GrowingRun()
             with self.listener.trials(plan, len(store.positions())) as listener:
+                decide = partial(_decide, growing, listener)
                 executor = LocalExecutor(plan, self.bench.tools, store, listener)
                 try:
                     run_trials(plan, store, executor, listener, decide)
                 except KeyboardInterrupt:
                     return True
         return False
+
+
+def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
+    """Whether the rounds so far are enough; if not, the listener gets what is known."""
+    judged = growing.judge(run)
+    found, known = enough(run, lambda _run: judged), precision(run, judged)
+    auto = run.manifest.plan.suite.auto
+    if found is None and known is not None and auto is not None and known.rounds >= auto.at_least:
+        listener.rounds_judged(known)
+    return found
 
 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:

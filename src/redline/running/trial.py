@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.errors import LaunchError
-from redline.model import Cell, DuetBlock, DuetRecording, Interval, PlannedDuet, PlannedTrial, Recording, Stage
+from redline.model import (
+    Cell,
+    DuetBlock,
+    DuetRecording,
+    Interval,
+    PlannedDuet,
+    PlannedTrial,
+    Precision,
+    Recording,
+    Stage,
+)
 from redline.ports import LoadOptions
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
@@ -23,6 +33,9 @@ class TrialListener(Protocol):
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """The trial's recording is stored."""
+
+    def rounds_judged(self, precision: Precision) -> None:
+        """As many rounds as it takes are wanted, and those so far are not enough."""
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """A duet begins: its servers, the baseline first, are about to be started."""

@@ -9,6 +9,7 @@ from redline.stats.estimate import (
     paired,
     paired_difference,
     paired_ratio,
+    trials_needed,
     unpaired,
     unpaired_ratio,
     verdict,

@@ -72,7 +72,21 @@ def _known(precision: Precision) -> str:
     widest = f"the widest ({fmt.slug_of(precision.cell_id)}) {half}"
     if precision.half_width <= precision.asked:
         return f"all main comparisons are within {goal}, {widest}"
-    return f"not all main comparisons are within {goal}, {widest}"
+    return f"not all main comparisons are within {goal}, {widest}{_forecast(precision)}"
+
+
+def _forecast(precision: Precision) -> str:
+    """`; ±1% would take about 40 rounds, and 30 are allowed: starts differ, so only more of them help`."""
+    if precision.forecast is None or precision.at_most is None:
+        return ""
+    goal, rounds = f"±{fmt.percent(precision.asked)}", fmt.count(precision.forecast, "round")
+    allowed = f", and {precision.at_most} are allowed" if precision.forecast > precision.at_most else ""
+    advice = {
+        "starts": ": starts differ, so only more of them help",
+        "machine": ": it is the machine's noise, so a longer `for` helps as well",
+        None: "",
+    }[precision.scatter]
+    return f"; {goal} would take about {rounds}{allowed}{advice}"
 
 
 def _lost(precision: Precision) -> str:
