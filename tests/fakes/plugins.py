@@ -1,6 +1,6 @@
 """Fakes behind the ports: trials are run without a process, a socket or a wait."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,6 +145,7 @@ class QuietListener:
 
     started: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
+    again: list[int] = field(default_factory=list)
     intervals: int = 0
     judged: list[Precision] = field(default_factory=list)
 
@@ -159,6 +160,9 @@ class QuietListener:
 
     def rounds_judged(self, precision: Precision) -> None:
         self.judged.append(precision)
+
+    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
+        self.again += [trial.position for trial in trials]
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         self.started.append(planned.position)

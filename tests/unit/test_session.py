@@ -1,10 +1,12 @@
 """A session runs what has no recording yet, keeps each as it ends, and goes on where it stopped."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from redline.analysis import build_report
 from redline.errors import UsageError
 from redline.model import AutoTrials, DuetRecording, Enough, PlannedDuet, PlannedTrial, Recording, Run
 from redline.running.session import extend, run_trials
@@ -172,3 +174,87 @@ def test_a_run_that_ends_by_itself_or_has_only_its_capacity_gets_no_rounds(tmp_p
         extend(store, 4)
     with pytest.raises(UsageError, match="no further than its capacity"):
         extend(RunStore(tmp_path / "other"), 4)
+
+
+class Stealing(ReplayExecutor):
+    """The host takes half of the CPU time from trials at these positions, as often as they are given."""
+
+    def __init__(self, run: Run, *stolen: int) -> None:
+        super().__init__(run)
+        self._cells = run.manifest.plan.cells
+        self._stolen = list(stolen)
+
+    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+        for recording in super().execute(steps):
+            if recording.position in self._stolen and isinstance(recording, Recording):
+                self._stolen.remove(recording.position)
+                yield disturbed(recording)
+            else:
+                yield recording
+
+
+def disturbed(recording: Recording) -> Recording:
+    """The same, of which the host took half of the CPU time."""
+    busy = recording.find("busy_ns", "machine")
+    assert busy is not None
+    others = tuple(each for each in recording.series if each.name != "steal_ns")
+    return recording.model_copy(update={"series": (*others, busy.model_copy(update={"name": "steal_ns"}))})
+
+
+def of_cell(name: str, round_: int = 0) -> int:
+    """The position of a cell's trial."""
+    return next(each.position for each in PLAN.trials if each.round == round_ and each.cell_id.startswith(name))
+
+
+HYPER, AXUM, NULL = (of_cell(f"{name}.SimpleGet.saturate") for name in ("rust.hyper", "rust.axum", "oracle.null"))
+
+
+def test_a_trial_that_was_stolen_from_is_made_again_with_its_partner(tmp_path: Path) -> None:
+    store, listener = RunStore(tmp_path / "run"), QuietListener()
+    store.create(RUN.manifest)
+    executor = Stealing(RUN, AXUM, NULL)
+    run_trials(PLAN, store, executor, listener, never)
+    first = [trial.position for trial in PLAN.trials if trial.round == 0]
+    again = sorted((HYPER, AXUM))
+    assert listener.again == again, "not the ceiling's, with which nothing is compared"
+    assert executor.asked == [*first, *again, *(trial.position for trial in PLAN.trials if trial.round == 1)]
+    run = store.run()
+    assert tuple(run.recordings)[AXUM] == tuple(RUN.recordings)[AXUM]
+    assert run.repeated == tuple(again)
+    aside = sorted(file.name for file in (store.folder / "repeated").iterdir())
+    assert aside == [f"{at:04d}-{PLAN.cells[cell].slug}.1.json" for at, cell in cells_at(*again)]
+    assert build_report(run).run.trials_repeated == 2
+
+
+def cells_at(*positions: int) -> list[tuple[int, str]]:
+    return [(trial.position, trial.cell_id) for trial in PLAN.trials if trial.position in positions]
+
+
+def test_repetitions_have_a_budget_that_a_resumed_session_keeps(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "run")
+    store.create(RUN.manifest)
+    budget = math.ceil(len(PLAN.trials) / 4)
+    always = [trial.position for trial in PLAN.trials] * 9
+    listener = QuietListener()
+    run_trials(PLAN, store, Stealing(RUN, *always), listener, never)
+    assert budget - 2 < len(listener.again) <= budget
+    assert len(store.repeated()) == len(listener.again)
+    assert store.run().complete
+    file = next((store.folder / "recordings").glob(f"{PLAN.trials[-1].position:04d}-*"))
+    file.unlink()
+    more = QuietListener()
+    run_trials(PLAN, store, Stealing(RUN, *always), more, never)
+    assert len(store.repeated()) == len(listener.again) + len(more.again) <= budget
+
+
+def test_a_session_cut_off_before_it_repeats_does_so_when_it_is_resumed(tmp_path: Path) -> None:
+    first = [trial for trial in PLAN.trials if trial.round == 0]
+    stolen = next(trial.position for trial in first if PLAN.cells[trial.cell_id].role == "subject")
+    store, executor = RunStore(tmp_path / "run"), Stealing(RUN, stolen)
+    store.create(RUN.manifest)
+    for recording in executor.execute(first[:-1]):
+        assert isinstance(recording, Recording)
+        store.save(recording, PLAN.cells[recording.cell_id])
+    listener = QuietListener()
+    run_trials(PLAN, store, ReplayExecutor(RUN), listener, never)
+    assert stolen in listener.again

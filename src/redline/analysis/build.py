@@ -48,5 +48,6 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         trials_planned=len(run.wanted),
         threshold=suite.threshold,
         suite_text=manifest.suite_text,
+        trials_repeated=len(run.repeated),
         precision=precision(run, judged),
     )

@@ -191,6 +191,12 @@ class TrialsView(OneLine):
         """Print how far the main comparisons are from what is wanted, and what it would take."""
         self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
 
+    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
+        """Say which, and count them no longer."""
+        self._done -= len(trials)
+        names = ", ".join(self._plan.cells[trial.cell_id].slug for trial in trials)
+        self._console.print(Text(f"     once more, because the host took CPU time: {names}", style="dim"))
+
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show which duet is on."""
         self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  starting the servers")

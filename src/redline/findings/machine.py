@@ -1,7 +1,7 @@
 """Findings about one trial, from what the probes saw of engine, machine and network."""
 
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, TICK_NS, graded
-from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Subject, Traffic
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, RULES, TICK_NS, graded
+from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 
@@ -54,13 +54,20 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 
 def cpu_steal(trial: Trial) -> tuple[Finding, ...]:
     """Whether the host took CPU time away while it was needed."""
-    stolen = trial.increase("steal_ns", "machine")
-    busy = trial.increase("busy_ns", "machine")
-    if stolen is None or busy is None or stolen + busy <= 0:
-        return ()
-    share = stolen / (stolen + busy)
+    share, stolen = _stolen_share(trial), trial.increase("steal_ns", "machine") or 0.0
     message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
     return graded(FindingKind.CPU_STEAL, share, message, trial)
+
+
+def much_stolen(recording: Recording) -> bool:
+    """Whether the host took so much that a trial is warned of."""
+    return RULES[FindingKind.CPU_STEAL].grade(_stolen_share(recording)) not in (None, Grade.NOTE)
+
+
+def _stolen_share(seen: Trial | Recording) -> float:
+    """Of the CPU time that the machine needed within the window; 0 where that is not known."""
+    stolen, busy = seen.increase("steal_ns", "machine"), seen.increase("busy_ns", "machine")
+    return stolen / (stolen + busy) if stolen and busy is not None else 0.0
 
 
 def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:

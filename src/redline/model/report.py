@@ -156,6 +156,9 @@ class RunReport(Frozen):
     trials_planned: int
     threshold: float
     suite_text: str
+    trials_repeated: int = omitted_if_default(
+        0, description="trials made again, since the host had taken CPU time from them or from their partner"
+    )
     precision: Precision | None = omitted_if_default(
         None, description="only if the suite leaves the number of trials open"
     )

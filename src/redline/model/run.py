@@ -69,6 +69,9 @@ class Run(Frozen):
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
     enough: Enough | None = omitted_if_default(None)
+    repeated: tuple[int, ...] = omitted_if_default(
+        (), description="positions of trials that were made again, as often as they were"
+    )
 
     @property
     def positions(self) -> tuple[int, ...]:

@@ -41,6 +41,7 @@ from redline.ports import Building, BuildOutcome, Executor, Launcher
 from redline.report.render import LIMIT_RENDERERS, RENDERERS
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
+from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
 from redline.storage.searches import REPORT, SearchStore
@@ -207,10 +208,12 @@ def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
+    What the host took CPU time from is made again at the end of its round, with its partner and within a budget.
     A suite that leaves the number of trials open gets rounds until they are enough. Whatever ends the session early
     (an interrupt, a full disk), the recordings made so far stand and a later session runs the rest.
     """
     manifest, done, known, auto = store.manifest(), store.positions(), store.enough(), plan.suite.auto is not None
+    repeats = Repeats(plan, store)
     recordings, duets = (list(store.recordings()), list(store.duets())) if auto else ([], [])
     for round_, planned in groupby(plan.steps, key=lambda step: step.round):
         steps = tuple(planned)
@@ -222,17 +225,22 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
                 store.save_enough(known)
         if known is not None and round_ >= known.rounds:
             return
-        for recording in executor.execute(left):
-            if isinstance(recording, Recording):
-                cell = plan.cells[recording.cell_id]
-                store.save(recording, cell)
-                listener.trial_ended(recording, cell)
-                recordings += [recording] if auto else []
-            else:
-                cells = tuple(plan.cells[cell_id] for cell_id in recording.cell_ids[:-1])
-                store.save(recording, cells[0])
-                listener.duet_ended(recording, cells)
-                duets += [recording] if auto else []
+        while left:
+            for recording in executor.execute(left):
+                if isinstance(recording, Recording):
+                    cell = plan.cells[recording.cell_id]
+                    store.save(recording, cell)
+                    listener.trial_ended(recording, cell)
+                    recordings += [recording] if auto else []
+                else:
+                    cells = tuple(plan.cells[cell_id] for cell_id in recording.cell_ids[:-1])
+                    store.save(recording, cells[0])
+                    listener.duet_ended(recording, cells)
+                    duets += [recording] if auto else []
+            if left := repeats.of_round(steps):
+                listener.repeated(left)
+                again = {trial.position for trial in left}
+                recordings = [each for each in recordings if each.position not in again]
 
 
 @dataclass(frozen=True)

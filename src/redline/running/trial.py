@@ -1,7 +1,7 @@
 """One trial: start, verify, warm up, measure, stop. One page, because its order is the method."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -36,6 +36,9 @@ class TrialListener(Protocol):
 
     def rounds_judged(self, precision: Precision) -> None:
         """As many rounds as it takes are wanted, and those so far are not enough."""
+
+    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
+        """Trials of the round that just ended are made again: the host took CPU time from some of them."""
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """A duet begins: its servers, the baseline first, are about to be started."""

@@ -5,6 +5,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     run.json                     the manifest: plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one a trial, named by its position
+    repeated/0007-SLUG.1.json    a trial that was made again, since the host took CPU time; it counts for nothing
     duets/0008-SLUG.json         one a start of a duet, named by its position and its baseline's cell
     logs/0007-SLUG/              what server and engine printed
     enough.json                  why no more rounds were made, where the suite leaves their number open
@@ -127,6 +128,25 @@ class RunStore(Store):
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
         return tuple(read_stored(file, Recording) for _, file in sorted(self._files().items()))
 
+    def recording(self, position: int) -> Recording:
+        """That of one trial. Raises StoreError as `recordings`, and KeyError when there is none."""
+        return read_stored(self._files()[position], Recording)
+
+    def set_aside(self, position: int) -> None:
+        """Keep a recording apart from those that count, so that its trial is made again."""
+        file = self._files()[position]
+        with as_store_error(self.folder / "repeated"):
+            (self.folder / "repeated").mkdir(exist_ok=True)
+            number = 1 + sum(each == position for each in self.repeated())
+            file.rename(self.folder / "repeated" / f"{file.stem}.{number}.json")
+
+    def repeated(self) -> tuple[int, ...]:
+        """The positions of trials that were made again, as often as they were."""
+        folder = self.folder / "repeated"
+        with as_store_error(folder):
+            names = [_RECORDING.match(file.name) for file in folder.iterdir()] if folder.exists() else []
+        return tuple(sorted(int(name.group(1)) for name in names if name))
+
     def duets(self) -> tuple[DuetRecording, ...]:
         """All recordings of duets so far, by position. Raises StoreError as `recordings`."""
         return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
@@ -147,7 +167,9 @@ class RunStore(Store):
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
         manifest, files = self.manifest(), dict(sorted(self._files().items()))
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
-        return Run(manifest=manifest, recordings=recordings, duets=self.duets(), enough=self.enough())
+        return Run(
+            manifest=manifest, recordings=recordings, duets=self.duets(), enough=self.enough(), repeated=self.repeated()
+        )
 
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""

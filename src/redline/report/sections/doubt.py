@@ -86,6 +86,9 @@ def _left_out(report: Report) -> str:
         )
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    if repeated := report.run.trials_repeated:
+        # With the trial that it is compared with, and without a look at what either had measured.
+        parts.append(f"{fmt.count(repeated, 'trial')} made again, because the host took CPU time from one of a pair")
     if missing := report.run.trials_planned - report.run.trials_done:
         parts.append(f"{fmt.count(missing, 'trial')} not made")
     return "; ".join(parts) or f"nothing: all of {fmt.count(len(trials), 'trial')} count"
