@@ -10,7 +10,10 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
 
 _LATE = 0.02
-"""The share of the window by which readings of clocks may miss its ends."""
+"""The share of the window by which the last reading of clocks may come late: then the server may be idle."""
+
+_COVERED = 0.9
+"""The share of the window that lies at least between the two readings."""
 
 Phase = Literal["warmup", "measure", "drain"]
 
@@ -225,7 +228,7 @@ class Traffic(Frozen):
     def clock_increase(self, name: str, subject: str) -> float | None:
         """The increase of a counter over the window by the engine's own readings; None where there are none.
 
-        Readings far from the ends of the window, on a machine that was too busy, are not used.
+        Those that a busy machine made too late are not used.
         """
         clocks, length = self.clocks, self.measure_end_ns - self.measure_start_ns
         if clocks is None or clocks.end_ns - self.measure_end_ns > _LATE * length:
@@ -234,7 +237,7 @@ class Traffic(Frozen):
             (name, subject)
         )
         span = clocks.end_ns - clocks.start_ns
-        return None if read is None or span < (1 - _LATE) * length else read * length / span
+        return None if read is None or span < _COVERED * length else read * length / span
 
     @property
     def window_unix_ns(self) -> tuple[int, int]:
