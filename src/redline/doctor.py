@@ -35,7 +35,8 @@ class Advice(Frozen):
 
 def examine(environment: Environment) -> tuple[Advice, ...]:
     """Advice on each topic for which this machine gives information, always in the same order."""
-    found = (_cores(environment), _others(environment), _process(environment), _network(environment))
+    parts = (_cores, _frequency, _layout, _others, _process, _network)
+    found = (part(environment) for part in parts)
     return tuple(
         Advice(topic=topic, grade=grade, says=says, do=do) for part in found for topic, grade, says, do in part
     )
@@ -55,6 +56,18 @@ def _cores(env: Environment) -> Iterator[_Advised]:
         yield "cores", "note", says, do
     else:
         yield "cores", "ok", f"{env.cores} cores: {pinned}, the others for the kernel and the lab", ""
+    if env.smt:
+        slowed = "one is slowed by the other; server and engine get whole cores where possible"
+        do = "echo off | sudo tee /sys/devices/system/cpu/smt/control"
+        yield "smt", "note", f"sibling threads share a core: {slowed}", do
+    elif env.virtual:
+        says = "unknown: a guest is not shown whether its cores are threads of the host's cores"
+        yield "smt", "note", says, "ask the provider, or take an instance whose virtual CPUs are whole cores"
+    elif env.smt is not None:
+        yield "smt", "ok", "no sibling threads: each core has its execution units for itself", ""
+
+
+def _frequency(env: Environment) -> Iterator[_Advised]:
     if env.governor == "performance":
         yield "governor", "ok", "governor performance: cores keep their frequency", ""
     elif env.governor:
@@ -66,15 +79,32 @@ def _cores(env: Environment) -> Iterator[_Advised]:
         yield "turbo", "note", says, f"{intel}; on AMD: echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
     elif env.turbo is not None:
         yield "turbo", "ok", "turbo is off: a core runs as fast when the others are busy", ""
-    if env.smt:
-        slowed = "one is slowed by the other; server and engine get whole cores where possible"
-        do = "echo off | sudo tee /sys/devices/system/cpu/smt/control"
-        yield "smt", "note", f"sibling threads share a core: {slowed}", do
-    elif env.virtual:
-        says = "unknown: a guest is not shown whether its cores are threads of the host's cores"
-        yield "smt", "note", says, "ask the provider, or take an instance whose virtual CPUs are whole cores"
-    elif env.smt is not None:
-        yield "smt", "ok", "no sibling threads: each core has its execution units for itself", ""
+    if env.frequency_mhz is not None:
+        lowest, highest = env.frequency_mhz
+        says = f"cores run at {lowest} to {highest} MHz" if lowest < highest else f"cores run at {lowest} MHz"
+        yield "frequency", "ok", says, ""
+
+
+def _layout(env: Environment) -> Iterator[_Advised]:
+    """Where memory is, and what it costs to reach it and the kernel."""
+    if env.numa_nodes is not None and env.numa_nodes > 1:
+        says = f"{env.numa_nodes} NUMA nodes: memory of another node is slower, and which one a process gets may vary"
+        yield "numa", "note", says, "start the lab on the cores and memory of one node: numactl -N 0 -m 0 redline …"
+    elif env.numa_nodes is not None:
+        yield "numa", "ok", "one NUMA node: all memory is equally far", ""
+    if env.huge_pages == "always":
+        says = "transparent huge pages always: the kernel merges pages while a server runs, which may stop it meanwhile"
+        do = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+        yield "huge pages", "note", says, do
+    elif env.huge_pages:
+        yield "huge pages", "ok", f"transparent huge pages {env.huge_pages}: no server gets them unasked", ""
+    if env.aslr:
+        yield "aslr", "ok", "memory is at random addresses, so fresh starts average over its layouts", ""
+    elif env.aslr is not None:
+        says = "every start has the same layout of memory: a server that it favours looks faster than it is"
+        yield "aslr", "note", says, "sudo sysctl -w kernel.randomize_va_space=2"
+    if env.mitigations:
+        yield "mitigations", "ok", f"processor faults that the kernel works around: {env.mitigations}", ""
 
 
 def _others(env: Environment) -> Iterator[_Advised]:

@@ -86,6 +86,8 @@ def test_a_machine_that_tells_nothing(tmp_path: Path) -> None:
     host = Host(tmp_path)
     assert (host.cpu_model(), host.virtual(), host.governor()) == ("", "", "")
     assert (host.turbo(), host.smt(), host.port_range()) == (None, None, None)
+    assert (host.frequency_mhz(), host.numa_nodes(), host.aslr()) == (None, None, None)
+    assert (host.huge_pages(), host.mitigations()) == ("", "")
     assert (host.cpu_times(), host.cpu_pressure_ns()) == (None, None)
     assert host.load_average_1m() == 0.0
 
@@ -98,6 +100,17 @@ def test_a_machine_that_tells_all(tmp_path: Path) -> None:
                 "proc/cpuinfo": "processor : 0\nmodel name\t: Fast CPU 9000\nflags\t\t: fpu hypervisor sse\n",
                 "sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
                 "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
+                "sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq": "800000\n",
+                "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq": "3000000\n",
+                "sys/devices/system/cpu/cpu1/cpufreq/scaling_min_freq": "400000\n",
+                "sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq": "3600000\n",
+                "sys/devices/system/node/node0/cpulist": "0\n",
+                "sys/devices/system/node/node1/cpulist": "1\n",
+                "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+                "sys/devices/system/cpu/vulnerabilities/meltdown": "Mitigation: PTI\n",
+                "sys/devices/system/cpu/vulnerabilities/mds": "Not affected\n",
+                "sys/devices/system/cpu/vulnerabilities/spectre_v2": "Mitigation: IBRS; BHI: Vulnerable\n",
+                "proc/sys/kernel/randomize_va_space": "2\n",
                 "sys/devices/system/cpu/intel_pstate/no_turbo": "0\n",
                 "sys/devices/system/cpu/smt/active": "1\n",
                 "proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n",
@@ -112,6 +125,8 @@ def test_a_machine_that_tells_all(tmp_path: Path) -> None:
     assert host.governor() == "powersave"
     assert host.turbo() is True
     assert host.smt() is True
+    assert (host.frequency_mhz(), host.numa_nodes(), host.aslr()) == ((400, 3600), 2, True)
+    assert (host.huge_pages(), host.mitigations()) == ("madvise", "meltdown, spectre_v2")
     assert host.port_range() == (32768, 60999)
     assert host.load_average_1m() == 1.25
     tick = procfs.TICK_NS

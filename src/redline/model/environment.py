@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, omitted_if_default
 
 
 class Environment(Frozen):
@@ -26,6 +26,13 @@ class Environment(Frozen):
     governor: str = ""
     turbo: bool | None = None
     smt: bool | None = None
+    frequency_mhz: tuple[int, int] | None = omitted_if_default(
+        None, description="the lowest and the highest frequency that the governor may choose"
+    )
+    numa_nodes: int | None = omitted_if_default(None, description="groups of cores with memory of their own")
+    huge_pages: str = omitted_if_default("", description="transparent huge pages: always, madvise or never")
+    aslr: bool | None = omitted_if_default(None, description="whether the kernel places memory at random addresses")
+    mitigations: str = omitted_if_default("", description="processor faults that the kernel works around, or none")
     clock_source: str = ""
     congestion_control: str = ""
     open_files_soft: int

@@ -85,6 +85,35 @@ class Host:
         active = self.number("/sys/devices/system/cpu/smt/active")
         return None if active is None else active == 1
 
+    def frequency_mhz(self) -> tuple[int, int] | None:
+        """Between which frequencies the governor chooses, over all cores that have one."""
+        ends = []
+        for name, end in (("scaling_min_freq", min), ("scaling_max_freq", max)):
+            files = self.root.glob(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}")
+            found = [khz for one in files if (khz := self.number(str(one.relative_to(self.root)))) is not None]
+            ends += [end(found) // 1000] if found else []
+        return (ends[0], ends[1]) if len(ends) == 2 else None
+
+    def numa_nodes(self) -> int | None:
+        """How many groups of cores have memory of their own; None where the kernel does not say."""
+        return len(list(self.root.glob("sys/devices/system/node/node[0-9]*"))) or None
+
+    def huge_pages(self) -> str:
+        """When the kernel maps memory in huge pages by itself: always, madvise or never."""
+        chosen = re.search(r"\[(\w+)\]", self.text("/sys/kernel/mm/transparent_hugepage/enabled"))
+        return chosen[1] if chosen else ""
+
+    def aslr(self) -> bool | None:
+        """Whether the kernel places a process's memory at random addresses."""
+        chosen = self.number("/proc/sys/kernel/randomize_va_space")
+        return None if chosen is None else chosen > 0
+
+    def mitigations(self) -> str:
+        """The processor faults that the kernel works around, `none`, or an empty text where it does not say."""
+        files = sorted(self.root.glob("sys/devices/system/cpu/vulnerabilities/*"))
+        worked = [one.name for one in files if self.text(str(one.relative_to(self.root))).startswith("Mitigation")]
+        return (", ".join(worked) or "none") if files else ""
+
     def port_range(self) -> tuple[int, int] | None:
         """First and last port for outgoing connections."""
         ports = re.fullmatch(r"(\d+)\s+(\d+)", self.text("/proc/sys/net/ipv4/ip_local_port_range"))
