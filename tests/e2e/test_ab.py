@@ -18,6 +18,7 @@ from tests.fakes import targets
 pytestmark = pytest.mark.e2e
 
 SHORT = ("--for", "8s", "--load", "closed:4")
+SHORTEST = ("--for", "2s", "--load", "closed:2")
 
 
 def command(oracle: Path, *behaviour: str) -> str:
@@ -45,7 +46,7 @@ def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
 
 def test_running_servers_are_compared_by_url(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
-        done = redline("ab", url, url, *SHORT, "--json")
+        done = redline("ab", url, url, *SHORTEST, "--json")
     assert done.code == 0, done.err
     report = AbReport.model_validate(done.json)
     assert report.starts == 1
@@ -54,7 +55,7 @@ def test_running_servers_are_compared_by_url(redline: Redline) -> None:
 
 def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) -> None:
     same = command(oracle, "fixed", "--delay", "1ms")
-    done = redline("ab", same, same, *SHORT, "--format", "md")
+    done = redline("ab", same, same, *SHORTEST, "--format", "md")
     assert done.code == 0, done.err
     assert done.out.strip().splitlines()[-1].startswith(("**B ", "**A and B "))
 
@@ -73,7 +74,7 @@ def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) 
 )
 def test_a_bad_server_is_named(redline: Redline, oracle: Path, habit: str, says: str) -> None:
     bad = shlex.join([sys.executable, str(SERVER), "{port}", habit])
-    done = redline("ab", command(oracle, "null"), bad, *SHORT)
+    done = redline("ab", command(oracle, "null"), bad, *SHORTEST)
     done.refused(1, says)
     assert done.err.count("redline:") == 1
     assert not left_of(redline)
@@ -81,10 +82,12 @@ def test_a_bad_server_is_named(redline: Redline, oracle: Path, habit: str, says:
 
 def test_servers_that_answer_differently_are_refused_on_request(redline: Redline, oracle: Path) -> None:
     small, large = command(oracle, "null"), command(oracle, "null", "--body-bytes", "1000")
-    redline("ab", small, large, *SHORT, "--same-answers").refused(1, "A and B answer differently: GET /", "1000 bytes")
+    redline("ab", small, large, *SHORTEST, "--same-answers").refused(
+        1, "A and B answer differently: GET /", "1000 bytes"
+    )
     clock = command(oracle, "null", "--tell-time", "ns")
-    redline("ab", clock, clock, *SHORT, "--same-answers").refused(1, "A does not answer alike twice")
-    done = redline("ab", small, large, *SHORT, "--json")
+    redline("ab", clock, clock, *SHORTEST, "--same-answers").refused(1, "A does not answer alike twice")
+    done = redline("ab", small, large, *SHORTEST, "--json")
     assert done.code == 0, done.err
     assert "answer-sizes" in {each.kind for each in AbReport.model_validate(done.json).findings}
 

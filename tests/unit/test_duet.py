@@ -89,6 +89,17 @@ def test_servers_that_were_never_warm_are_said_to_be_cold(detects: bool, cold: l
     assert [text in each for text, each in zip(cold, said, strict=True)] == [True] * len(cold)
 
 
+def test_a_start_that_was_cut_before_its_first_block_was_interrupted() -> None:
+    cut = duet(3, cost=1.0)
+    assert cut.traffic is not None
+    cut = cut.model_copy(update={"traffic": cut.traffic.model_copy(update={"blocks": (), "ended": "interrupted"})})
+    whole = [duet(number, cost=1.0) for number in range(3)]
+    for recordings, interrupted in ((whole, False), ([*whole, cut], True)):
+        found = judge(("a", "b"), Metric.CPU_PER_REQUEST, recordings, closed=True, cores=1)
+        assert found is not None
+        assert (found.interrupted, found.starts) == (interrupted, 3)
+
+
 def test_nothing_measured_is_no_answer() -> None:
     empty = DuetRecording(cell_ids=("A", "B", "A"), round=0, position=0, seed=0, started_unix_ns=0)
     assert judge(("a", "b"), Metric.CPU_PER_REQUEST, [empty], closed=True, cores=1) is None

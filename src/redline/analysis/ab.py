@@ -47,10 +47,15 @@ def judge(  # noqa: PLR0913 - what was measured, and how
         self_ratio=chosen.self_ratio,
         starts=len(duet.starts),
         seconds=(ended_ns - recordings[0].started_unix_ns) / 1e9,
-        interrupted=any(traffic_of(each).ended != "complete" for each in duet.starts),
+        interrupted=is_interrupted(recordings),
         also=tuple(each for each in metrics if each is not chosen),
         findings=(*_few(len(duet.starts)), *duet.findings(), *_answer_sizes(duet)),
     )
+
+
+def is_interrupted(recordings: Sequence[DuetRecording]) -> bool:
+    """Whether the load of some start was cut, be it before its first block."""
+    return any(each.traffic is not None and each.traffic.ended != "complete" for each in recordings)
 
 
 def _compare(metric: Metric, duet: Duet) -> AbMetric | None:

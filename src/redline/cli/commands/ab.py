@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.ab import judge
+from redline.analysis.ab import is_interrupted, judge
 from redline.cli import exits
 from redline.cli.checkouts import Checkout, read_checkout
 from redline.cli.command_line import AbFlags
@@ -83,20 +83,22 @@ def execute(flags: AbFlags) -> None:
             recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, _PROJECT_HINTS)
     cores, detects = len(tools.placement.server_cpus), plan.cells[0].warmup_detect
     report = judge(names, metric, recordings, closed=closed, cores=cores, detects=detects)
+    interrupted = interrupted or is_interrupted(recordings)
     if report is None:
-        if interrupted or any(each.traffic and each.traffic.ended == "interrupted" for each in recordings):
+        if interrupted:
             raise KeyboardInterrupt
         raise DriveError(
             f"nothing can be said of {flags.metric}: too little was measured",
             hint="give --for more time; CPU time is known of servers on this machine only",
         )
+    report = report.model_copy(update={"interrupted": interrupted})
     if flags.json:
         sys.stdout.write(report.model_dump_json(indent=2) + "\n")
     elif flags.form is not None:
         sys.stdout.buffer.write(markdown.render(ab_sections(report)))
     else:
         show(ab_sections(report))
-    if interrupted or report.interrupted:
+    if interrupted:
         raise typer.Exit(exits.INTERRUPTED)
     if report.verdict in {Verdict(each.value) for each in flags.fail_on}:
         raise typer.Exit(exits.MISSED)
