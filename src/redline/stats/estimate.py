@@ -231,8 +231,8 @@ def trials_needed(half_width: float, n: int, wanted: float) -> int | None:
     few, many = n, n
     while reach(many) > share:
         few, many = many, 2 * many
-    if few > MOST_FORECAST:
-        return None
+        if few > MOST_FORECAST:
+            return None
     while few < many:
         middle = (few + many) // 2
         few, many = (few, middle) if reach(middle) <= share else (middle + 1, many)
