@@ -5,7 +5,7 @@ import pytest
 from redline.model import Comparison, Estimate, Metric, Report, Verdict
 from redline.report.document import Prose, Section
 from redline.report.render import RENDERERS
-from redline.report.sections.answer import difference, limit_answer, resolution, run_answer
+from redline.report.sections.answer import difference, limit_answer, run_answer
 from redline.report.sections.limit import limit_page, limit_summary
 from redline.report.sections.run import run_page, run_summary
 from tests.fakes import limits, reports, studies
@@ -54,8 +54,8 @@ def test_a_difference_has_a_direction_a_size_and_an_interval(
 
 
 def test_the_resolution_is_the_difference_that_the_interval_could_just_show() -> None:
-    assert resolution(compared(Metric.P99, 1.0, 1 / 1.28, 1.28, Verdict.INCONCLUSIVE)) == pytest.approx(0.28)
-    assert resolution(compared(Metric.P99, 1.0, 0.0, 1.28, Verdict.INCONCLUSIVE)) is None
+    assert compared(Metric.P99, 1.0, 1 / 1.28, 1.28, Verdict.INCONCLUSIVE).resolution == pytest.approx(0.28)
+    assert compared(Metric.P99, 1.0, 0.0, 1.28, Verdict.INCONCLUSIVE).resolution is None
 
 
 def test_a_pair_has_one_sentence_and_what_is_not_decided_stands_at_its_end() -> None:

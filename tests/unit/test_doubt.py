@@ -1,10 +1,11 @@
 """Three lines say how far to trust a report."""
 
 from redline.findings import RULES
-from redline.model import FindingKind, Grade, Report
+from redline.model import FindingKind, Grade, Report, Verdict
 from redline.report.document import Prose
 from redline.report.sections.doubt import doubt_section
 from tests.fakes import reports
+from tests.fakes.report_cells import finding
 
 
 def said(report: Report) -> list[str]:
@@ -14,7 +15,9 @@ def said(report: Report) -> list[str]:
 
 
 def test_of_a_good_run_it_says_how_its_trials_scatter_and_that_nothing_was_found() -> None:
-    limits, biases, left_out = said(reports.healthy())
+    report = reports.healthy()
+    decided = tuple(one for one in report.comparisons if one.verdict is not Verdict.INCONCLUSIVE)
+    limits, biases, left_out = said(report.model_copy(update={"comparisons": decided}))
     assert limits.startswith("What limits precision: trials of a cell differ by ")
     assert limits.endswith("% (the median cell)")
     assert biases == "What biases, and which way: nothing was found"
@@ -23,7 +26,7 @@ def test_of_a_good_run_it_says_how_its_trials_scatter_and_that_nothing_was_found
 
 def test_warnings_say_what_they_do_to_the_numbers_and_in_how_many_cells() -> None:
     limits, biases, left_out = said(reports.skipping())
-    assert limits.endswith("(the median cell); cpu-steal in every cell")
+    assert "(the median cell); cpu-steal in every cell" in limits
     assert biases == (
         "What biases, and which way: throughput is too low and response times are too high, of all servers alike "
         "(cpu-steal in every cell); response times are too high (rate-missed in 1 cell)"
@@ -31,6 +34,20 @@ def test_warnings_say_what_they_do_to_the_numbers_and_in_how_many_cells() -> Non
     assert left_out == (
         "What was left out: 1 of 60 trials; 1 of 12 cells has no valid result; 4 cells skipped; 9 trials not made"
     )
+
+
+def test_undecided_comparisons_are_counted_with_what_the_coarsest_could_show() -> None:
+    report = reports.healthy()
+    one = next(each for each in report.comparisons if each.verdict)
+    open_ = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
+    cells = tuple(
+        cell.model_copy(
+            update={"findings": (finding(FindingKind.RESOLUTION, Grade.NOTE, "Shows 28%.", "", cell.cell_id),)}
+        )
+        for cell in report.cells
+    )
+    limits, _, _ = said(report.model_copy(update={"cells": cells, "comparisons": (open_,)}))
+    assert limits.endswith("; 1 of 1 comparison undecided. Shows 28%")
 
 
 def test_a_trial_that_was_left_out_is_counted_with_its_reason() -> None:

@@ -11,6 +11,7 @@ from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.precision import precision
 from redline.analysis.ranking import rankings
+from redline.analysis.resolution import resolutions
 from redline.model import Report, Run, RunReport
 
 
@@ -21,6 +22,10 @@ def build_report(run: Run) -> Report:
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     cells = tuple(found[cell_id][1] for cell_id in plan.cells)
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
+    doubts = resolutions(judged, comparisons, plan)
+    cells = tuple(
+        cell.model_copy(update={"findings": (*cell.findings, *doubts.get(cell.cell_id, ()))}) for cell in cells
+    )
     return Report(
         run=_run_report(run, judged),
         environment=run.manifest.environment,

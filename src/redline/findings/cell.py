@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from redline.findings.rules import AUTOCORRELATION_P, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
 from redline.findings.server import server_limited
 from redline.findings.steadiness import shrinking_between
-from redline.model import Cell, Finding, FindingKind, Grade, Recording
+from redline.model import Cell, Finding, FindingKind, Grade, Metric, Recording
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.series import interval_excess, trend, two_groups
@@ -118,6 +118,14 @@ def _too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     beyond = count * (1 - TAIL)
     message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
     return graded(FindingKind.TOO_FEW_SAMPLES, WANTED_BEYOND - beyond, message, cell)
+
+
+def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> tuple[Finding, ...]:
+    """What the undecided comparisons of a cell could have shown, and what it `takes` to show less."""
+    names = {Metric.CPU_PER_REQUEST: "CPU per request"}
+    parts = " and ".join(f"{percent(round(share, 2))} in {names.get(metric, metric.value)}" for metric, share in shown)
+    message = f"These rounds show differences from {parts} on; {takes}."
+    return graded(FindingKind.RESOLUTION, max(share for _, share in shown), message, cell)
 
 
 def _near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> tuple[Finding, ...]:

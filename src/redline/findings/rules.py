@@ -466,6 +466,14 @@ _TABLE = (
         advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",
         scatters=True,
     ),
+    Rule(
+        FindingKind.RESOLUTION,
+        note=0.05,
+        reason="A comparison that cannot decide says nothing about differences smaller than its interval: 5% is what "
+        "many a change is made for.",
+        advice="Compare by duets, or add rounds; a quieter machine needs fewer.",
+        scatters=True,
+    ),
 )
 
 RULES: dict[FindingKind, Rule] = {rule.kind: rule for rule in _TABLE}

@@ -1,5 +1,6 @@
 """Numbers with their uncertainty, and the result of comparing two of them."""
 
+import math
 from enum import StrEnum
 from typing import Literal
 
@@ -145,6 +146,13 @@ class Comparison(Frozen):
     def says_something(self) -> bool:
         """Whether there is a ratio, or a reason worth reading why a verdict that is asked for is not there."""
         return self.primary or self.ratio is not None
+
+    @property
+    def resolution(self) -> float | None:
+        """The smallest relative difference that it could show: half the width of its interval, on logarithms."""
+        if self.ratio is None or self.ratio.low is None or self.ratio.high is None or self.ratio.low <= 0:
+            return None
+        return math.sqrt(self.ratio.high / self.ratio.low) - 1
 
     @property
     def held_back(self) -> bool:

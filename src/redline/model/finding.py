@@ -50,6 +50,7 @@ class FindingKind(StrEnum):
     CPU_PRESSURE = "cpu-pressure"
     TOO_FEW_TRIALS = "too-few-trials"
     TOO_FEW_SAMPLES = "too-few-samples"
+    RESOLUTION = "resolution"
     CUT_SHORT = "cut-short"
     PERTURBED = "perturbed"
     TLS_INSECURE = "tls-insecure"

@@ -145,16 +145,9 @@ def _undecided(found: Sequence[Comparison]) -> str:
 
 
 def _why(one: Comparison) -> str:
-    finest = resolution(one)
+    finest = one.resolution
     shown = "resolution not known" if finest is None else f"resolution {_percent(finest)}"
     return f"{shown}, {fmt.held_back(one).strip('()')}" if one.held_back and fmt.held_back(one) else shown
-
-
-def resolution(one: Comparison) -> float | None:
-    """The difference that such an interval can just show: half its width on a log scale, as a share of 1."""
-    if one.ratio is None or one.ratio.low is None or one.ratio.high is None or one.ratio.low <= 0:
-        return None
-    return math.sqrt(one.ratio.high / one.ratio.low) - 1
 
 
 def difference(one: Comparison, against: str = "") -> str:

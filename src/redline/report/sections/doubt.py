@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from statistics import mean, median, stdev
 
 from redline.findings import RULES
-from redline.model import CellReport, FindingKind, Grade, Metric, Report
+from redline.model import CellReport, FindingKind, Grade, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.document import Prose, Section, line
 from redline.report.sections import dots
@@ -31,7 +31,23 @@ def _limits(report: Report) -> str:
     found = [share for cell in report.cells if (share := scatter(cell)) is not None]
     parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
     parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
-    return "; ".join(parts) or "nothing was found"
+    return "; ".join((*parts, *_undecided(report))) or "nothing was found"
+
+
+def _undecided(report: Report) -> Iterator[str]:
+    """How many comparisons did not decide, and what the finding about the coarsest of them says."""
+    undecided = [one for one in report.comparisons if one.verdict is Verdict.INCONCLUSIVE and one.resolution]
+    judged = sum(one.verdict is not None for one in report.comparisons)
+    if not undecided:
+        return
+    coarsest = max(undecided, key=lambda one: one.resolution or 0.0)
+    said = (
+        finding.message
+        for cell in report.cells
+        for finding in cell.findings
+        if cell.cell_id == coarsest.cell_id and finding.kind is FindingKind.RESOLUTION
+    )
+    yield f"{len(undecided):,} of {fmt.count(judged, 'comparison')} undecided. {next(said, '')}".rstrip(" .")
 
 
 def scatter(cell: CellReport) -> float | None:

@@ -1,0 +1,57 @@
+"""What difference each undecided comparison could have shown, and what it takes to show less. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from redline.analysis.judged import JudgedCell
+from redline.findings import undecided
+from redline.model import Comparison, Finding, Plan, Verdict
+from redline.quantities import duration
+from redline.stats.power import rounds_for, scatter_of
+from redline.suite import expected_length_ns
+
+WORTH_SHOWING = 0.05
+"""A difference for whose sake people run a lab."""
+_MINUTE_NS = 60_000_000_000
+
+
+def resolutions(
+    judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan
+) -> dict[str, tuple[Finding, ...]]:
+    """A finding for each cell that has undecided comparisons, by the cell's id."""
+    found: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        if one.verdict is Verdict.INCONCLUSIVE and one.resolution is not None:
+            found.setdefault(one.cell_id, []).append(one)
+    return {
+        cell_id: undecided(
+            judged[cell_id].cell, [(one.metric, one.resolution or 0.0) for one in alike], takes(alike, plan)
+        )
+        for cell_id, alike in found.items()
+    }
+
+
+def takes(comparisons: Sequence[Comparison], plan: Plan) -> str:
+    """`for 5% take ...`: what would show a difference of 5% in all of these."""
+    needed = list(_needed(comparisons))
+    by_duet = all(one.duet for one in comparisons)
+    offers = [] if by_duet or plan.duets else ["`design: duet`, which shows more in the same time"]
+    rounds = 1 + max((step.round for step in plan.steps), default=0)
+    if None not in needed and plan.suite.auto is None:
+        trials = max(rounds + 1, *(each for each in needed if each is not None))
+        more_ns = expected_length_ns(plan) // rounds * (trials - rounds)
+        offers.append(f"`redline run --resume DIR --trials {trials}` (about {_in_minutes(more_ns)} more)")
+    return (
+        f"for {WORTH_SHOWING:.0%} take {', or '.join(offers)}"
+        if offers
+        else f"more rounds will hardly show {WORTH_SHOWING:.0%}"
+    )
+
+
+def _in_minutes(ns: int) -> str:
+    return duration(max(1, round(ns / _MINUTE_NS)) * _MINUTE_NS)
+
+
+def _needed(comparisons: Sequence[Comparison]) -> Iterator[int | None]:
+    for one in comparisons:
+        scatter = scatter_of(one.ratio) if one.ratio else None
+        yield rounds_for(scatter, WORTH_SHOWING) if scatter is not None else None
