@@ -69,6 +69,7 @@ def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) 
         ("elsewhere", "it listens on port"),
         ("taken", "B found its port in use"),
         ("dying", "B "),
+        ("turns", "requests to B failed: unexpected status"),
         ("tires", "B exited with code 1 while it was under test; its last words: out of patience"),
     ],
 )

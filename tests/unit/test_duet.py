@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.ab import judge
-from redline.model import DuetRecording, Metric, Verdict
+from redline.analysis.ab import failing, judge
+from redline.model import DuetRecording, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
 from redline.stats.duets import over_starts, standard_error, trimmed_mean
 from tests.fakes.duets import simulated_duet
@@ -70,6 +70,35 @@ def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
     found = judge(("a", "b"), Metric.CPU_PER_REQUEST, [same], closed=True, cores=1)
     assert found is not None
     assert "idle-work" not in {each.kind for each in found.findings}
+
+
+def with_outcomes(recording: DuetRecording, *targets: Outcomes) -> DuetRecording:
+    """The same with these outcomes of A, B and A again."""
+    assert recording.traffic is not None
+    counted = [
+        target.model_copy(update={"counts": target.counts.model_copy(update={"outcomes": outcomes})})
+        for target, outcomes in zip(recording.traffic.targets, targets, strict=True)
+    ]
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"targets": tuple(counted)})})
+
+
+@pytest.mark.parametrize(
+    ("targets", "says"),
+    [
+        ((Outcomes(ok=1000),) * 3, None),
+        ((Outcomes(ok=1000), Outcomes(ok=990, timeout=10), Outcomes(ok=1000)), None),
+        (
+            (Outcomes(ok=1000), Outcomes(ok=900, unexpected_status=98, reset=2), Outcomes(ok=1000)),
+            "200 of 2,000 requests to B failed: unexpected status 196, reset 4",
+        ),
+        (
+            (Outcomes(ok=1000), Outcomes(ok=1), Outcomes(refused=1000)),
+            "2,000 of 4,000 requests to A failed: refused 2,000",
+        ),
+    ],
+)
+def test_a_server_that_fails_is_not_compared(targets: tuple[Outcomes, ...], says: str | None) -> None:
+    assert failing([with_outcomes(duet(number, cost=1.0), *targets) for number in range(2)]) == says
 
 
 def warmed_up(recording: DuetRecording, blocks: int) -> DuetRecording:

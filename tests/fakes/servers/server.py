@@ -1,5 +1,6 @@
 """A small HTTP server for tests of the launcher, that behaves or misbehaves as told: `server.py PORT BEHAVIOUR`."""
 
+import itertools
 import os
 import resource
 import signal
@@ -93,6 +94,17 @@ def tires(port: int) -> None:
     """Answers 200 requests, then ends with a message."""
     serve(port, requests=200)
     sys.exit("out of patience")
+
+
+def turns(port: int) -> None:
+    """Answers 20 requests well, and all others with an error."""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        for served in itertools.count():
+            connection, _ = listener.accept()
+            status = b"200 OK" if served < 20 else b"503 Service Unavailable"
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 
 
 def elsewhere(port: int) -> None:

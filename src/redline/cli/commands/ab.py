@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.ab import is_interrupted, judge
+from redline.analysis.ab import failing, is_interrupted, judge
 from redline.cli import exits
 from redline.cli.checkouts import Checkout, read_checkout
 from redline.cli.command_line import AbFlags
@@ -84,6 +84,8 @@ def execute(flags: AbFlags) -> None:
     cores, detects = len(tools.placement.server_cpus), plan.cells[0].warmup_detect
     report = judge(names, metric, recordings, closed=closed, cores=cores, detects=detects)
     interrupted = interrupted or is_interrupted(recordings)
+    if (failed := failing(recordings)) is not None:
+        raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
     if report is None:
         if interrupted:
             raise KeyboardInterrupt
