@@ -108,8 +108,13 @@ class Launcher(Protocol):
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
         """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug."""
 
-    def running(self, variant: Variant, placement: Placement, log: Path) -> AbstractContextManager[RunningServer]:
-        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
+    def running(
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+    ) -> AbstractContextManager[RunningServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`.
+
+        With a `seed` its environment has a random size, which moves the stack.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,13 +54,17 @@ class FakeLauncher:
     events: list[str]
     server: FakeServer = field(default_factory=FakeServer)
     error: LaunchError | None = None
+    seeds: list[int | None] = field(default_factory=list)
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
         return BuildOutcome(hashes={variant.slug: "abc" for variant in variants})
 
     @contextmanager
-    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[FakeServer]:
+    def running(
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+    ) -> Iterator[FakeServer]:
         self.events.append("start")
+        self.seeds.append(seed)
         if self.error:
             raise self.error
         try:

@@ -88,6 +88,20 @@ def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: Proc
         ]
 
 
+def test_the_size_of_the_environment_is_drawn_from_the_seed(launcher: ProcessLauncher, log: Path) -> None:
+    variant = server()
+    launcher.build([variant], lambda _building: None)
+    sizes = []
+    for seed in (1, 2, 1, None):
+        with launcher.running(variant, FREE, log, seed) as running:
+            environment = Path(f"/proc/{running.facts.pid}/environ").read_text()
+            given = dict(each.partition("=")[::2] for each in environment.split("\0"))
+            assert len(given.get("REDLINE_PADDING", "")) == running.facts.padding_bytes
+            sizes.append(running.facts.padding_bytes)
+    assert 0 < sizes[0] != sizes[1] > 0
+    assert sizes[2:] == [sizes[0], 0]
+
+
 def test_a_server_that_exits_at_once_is_told_with_its_code_and_last_words(launcher: ProcessLauncher, log: Path) -> None:
     error = refused(launcher, server("exits"), log)
     assert error.kind == "start"

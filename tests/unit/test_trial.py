@@ -61,6 +61,14 @@ def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
     assert "status 500 instead of 200" in recording.failure.message
 
 
+def test_servers_of_the_same_arrivals_have_environments_of_other_sizes(tmp_path: Path) -> None:
+    launcher = FakeLauncher([])
+    tools = Tools(launcher, FakeDriver([]), tuple, Placement())
+    for position in (0, 1):
+        run_trial(PLANNED.model_copy(update={"position": position}), CELL, tools, tmp_path, print)
+    assert len({*launcher.seeds} - {None}) == 2
+
+
 def test_a_server_that_does_not_start_is_recorded(tmp_path: Path) -> None:
     events: list[str] = []
     launcher = FakeLauncher(events, error=LaunchError("it exited with 1", hint="see its log"))

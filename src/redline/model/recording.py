@@ -84,6 +84,9 @@ class ServerFacts(Frozen):
     runtime_version: str = ""
     cgroup: bool = Field(default=False, description="whether it had a cgroup of its own")
     ready_ns: int = Field(description="from its start to its first right answer")
+    padding_bytes: int = omitted_if_default(
+        0, ge=0, description="what made its environment larger, drawn from the trial's seed: it moves the stack"
+    )
 
 
 class Failure(Frozen):

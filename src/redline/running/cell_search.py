@@ -127,9 +127,10 @@ class CellSearch:
         logs = self.store.folder / "logs" / self.cell.slug / f"start-{number}"
         with as_store_error(logs):
             logs.mkdir(parents=True, exist_ok=True)
-        launcher, placement = self.tools.launcher, self.tools.placement
+        log, seed = logs / "server.log", self._seed + number
         try:
-            server = self._stack.enter_context(launcher.running(self.cell.variant, placement, logs / "server.log"))
+            running = self.tools.launcher.running(self.cell.variant, self.tools.placement, log, seed)
+            server = self._stack.enter_context(running)
         except LaunchError as error:
             self._store(self._not_loaded(number, failure_of("launch", error.kind, error, error.log_tail)))
             raise

@@ -118,7 +118,8 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     servers: list[RunningServer] = []
     for place, (cell, launcher) in enumerate(zip(cells, launchers, strict=True)):
         try:
-            started = launcher.running(cell.variant, tools.placement, start.logs / f"server-{place}.log")
+            log, seed = start.logs / f"server-{place}.log", start.planned.seed * len(cells) + place
+            started = launcher.running(cell.variant, tools.placement, log, seed)
             server = running.enter_context(started)
         except LaunchError as error:
             return {"failure": failure_of("launch", error.kind, error, error.log_tail)}

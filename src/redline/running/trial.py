@@ -71,7 +71,8 @@ def run_trial(
     with ExitStack() as running:
         try:
             with timed("launch"):
-                server = running.enter_context(tools.launcher.running(cell.variant, tools.placement, log))
+                seed = planned.seed + planned.position  # servers that are compared have the same arrivals
+                server = running.enter_context(tools.launcher.running(cell.variant, tools.placement, log, seed))
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
             return empty.model_copy(update={"failure": failure, "stages_ns": stages_ns})

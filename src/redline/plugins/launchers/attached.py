@@ -69,9 +69,11 @@ class AttachedLauncher:
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
-    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[RunningElsewhere]:
+    def running(
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+    ) -> Iterator[RunningElsewhere]:
         """The server at its address; nobody has asked yet whether it answers. Raises LaunchError for another kind."""
-        del placement, log
+        del placement, log, seed
         if not isinstance(variant.entry, AttachedServer):
             raise LaunchError(
                 f"{variant.slug} is of the catalogue, and not running", hint="this is an error in Redline"

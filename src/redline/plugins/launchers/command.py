@@ -21,10 +21,12 @@ class CommandLauncher:
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
-    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
+    def running(
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+    ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         folder = Path(variant.catalogued.family_folder)
         built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
         scratch = Path(tempfile.gettempdir(), f"redline-scratch-{os.getuid()}")
-        with started(variant, Prepared(built, None, scratch), placement, log) as server:
+        with started(variant, Prepared(built, None, scratch), placement, log, seed) as server:
             yield server

@@ -30,6 +30,11 @@ _ENOUGH = 1_000
 _TRIES = 200
 HOST = "127.0.0.1"
 _PORTS_TRIED = 4
+PADDING = "REDLINE_PADDING"
+"""The variable that makes a server's environment larger."""
+
+_MOST_PADDING = 4096
+"""A page: from there on, the stack is where it was in its page."""
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
@@ -115,6 +120,7 @@ class _Attempt:
     log: Path
     port: int
     scratch: Path
+    padding_bytes: int
 
     def order(self) -> LaunchOrder:
         entry, cpus = self.variant.catalogued, self.placement.server_cpus
@@ -130,7 +136,11 @@ class _Attempt:
         return LaunchOrder(
             command=tuple(filled(part, values) for part in entry.start.command),
             folder=self.built.folder,
-            env={**os.environ, **{name: filled(text, values) for name, text in entry.start.env.items()}},
+            env={
+                **os.environ,
+                **{name: filled(text, values) for name, text in entry.start.env.items()},
+                **({PADDING: "x" * self.padding_bytes} if self.padding_bytes else {}),
+            },
             cpus=cpus,
             grace_ns=entry.stop.within_ns,
             cgroup_parent=cgroup.parent_for_servers(),
@@ -172,6 +182,7 @@ class _Attempt:
             runtime_version=_runtime(self.variant, self.jdk, self.built.runtime_version),
             cgroup=started.cgroup,
             ready_ns=ready_at_ns - started.at_ns,
+            padding_bytes=self.padding_bytes,
         )
 
 
@@ -185,13 +196,16 @@ class Prepared:
 
 
 @contextmanager
-def started(variant: Variant, prepared: Prepared, placement: Placement, log: Path) -> Iterator[ProcessServer]:
+def started(
+    variant: Variant, prepared: Prepared, placement: Placement, log: Path, seed: int | None = None
+) -> Iterator[ProcessServer]:
     """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
     built = prepared.built
+    padding_bytes = 0 if seed is None else random.Random(seed).randrange(_MOST_PADDING)  # noqa: S311 - not a secret
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
-            attempt = _Attempt(variant, built, prepared.jdk, placement, log, free_port(), folder)
+            attempt = _Attempt(variant, built, prepared.jdk, placement, log, free_port(), folder, padding_bytes)
             order = attempt.order()
             try:
                 guard = Guard(order)
@@ -240,10 +254,12 @@ class ProcessLauncher:
         return self._builds.availability(entry)
 
     @contextmanager
-    def running(self, variant: Variant, placement: Placement, log: Path) -> Iterator[ProcessServer]:
+    def running(
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+    ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         prepared = Prepared(self._builds.find(variant.catalogued), self._jdk(variant), self._scratch)
-        with started(variant, prepared, placement, log) as server:
+        with started(variant, prepared, placement, log, seed) as server:
             yield server
 
     def _jdk(self, variant: Variant) -> Jdk | None:
