@@ -2,12 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pydantic import Field
+
 from redline.analysis.judged import JudgedCell
 from redline.findings import undecided
-from redline.model import Comparison, Finding, Plan, Verdict
+from redline.model import Comparison, Finding, Frozen, Metric, Plan, Report, Verdict
 from redline.quantities import duration
-from redline.stats.power import rounds_for, scatter_of
+from redline.stats.power import rounds_for, scatter_of, shown_by
 from redline.suite import expected_length_ns
+
+
+class ShownDifference(Frozen):
+    """The smallest relative difference that a plan can show in one comparison, by how earlier rounds differed."""
+
+    cell_id: str
+    baseline_id: str
+    metric: Metric
+    difference: float = Field(description="0.05 is 5%: half the width of the interval of so many rounds")
+
 
 WORTH_SHOWING = 0.05
 """A difference for whose sake people run a lab."""
@@ -55,3 +67,20 @@ def _needed(comparisons: Sequence[Comparison]) -> Iterator[int | None]:
     for one in comparisons:
         scatter = scatter_of(one.ratio) if one.ratio else None
         yield rounds_for(scatter, WORTH_SHOWING) if scatter is not None else None
+
+
+def forecast(plan: Plan, before: Report) -> tuple[ShownDifference, ...]:
+    """What the plan can show in each comparison that an earlier report of the same cells and design made."""
+    known = []
+    for one in before.comparisons:
+        scatter = scatter_of(one.ratio) if one.ratio and one.primary else None
+        alike = one.cell_id in plan.cells and one.baseline_id in plan.cells and bool(one.duet) == bool(plan.duets)
+        if scatter is not None and alike and plan.suite.trials > 1:
+            shown = ShownDifference(
+                cell_id=one.cell_id,
+                baseline_id=one.baseline_id,
+                metric=one.metric,
+                difference=shown_by(scatter, plan.suite.trials),
+            )
+            known.append(shown)
+    return tuple(known)

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.analysis.rejudged import Rejudged, RejudgedAnswer, RejudgedEnding, Turned
+from redline.analysis.resolution import ShownDifference
 from redline.doctor import Advice
 from redline.model import (
     AgreedTls,
@@ -61,6 +62,9 @@ class CheckResult(Frozen):
     trials: int
     duets: int = omitted_if_default(0, description="starts of duets")
     expected_length_ns: int = Field(description="an estimate: warm-up, measurement and server starts; no builds")
+    shows: tuple[ShownDifference, ...] = omitted_if_default(
+        (), description="what the plan can show, by the last run of these cells on this machine; absent if unknown"
+    )
 
 
 class LoadResult(Frozen):
@@ -204,7 +208,9 @@ PUBLISHED = (
 )
 
 
-def check_result(plan: Plan, expected_length_ns: int, first: Plan | None = None) -> CheckResult:
+def check_result(
+    plan: Plan, expected_length_ns: int, first: Plan | None = None, shows: tuple[ShownDifference, ...] = ()
+) -> CheckResult:
     """The published view of a plan, and of the plan of capacities before it."""
     before = first if first and first.cells else None
     return CheckResult(
@@ -216,6 +222,7 @@ def check_result(plan: Plan, expected_length_ns: int, first: Plan | None = None)
         trials=len(plan.trials) + (len(before.trials) if before else 0),
         duets=len(plan.duets) + (len(before.duets) if before else 0),
         expected_length_ns=expected_length_ns,
+        shows=shows,
     )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from redline.errors import UsageError
 
+RUNS = Path("runs")
+"""Where runs go that are not told where, in the current folder; their names begin with the date."""
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
@@ -44,7 +46,7 @@ def cache(near: Path | None = None) -> Path:
 
 def new_run(suite: str) -> Path:
     """`runs/20261121-014501-quickstart`, in the current folder; local time."""
-    return Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{suite}"
+    return RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{suite}"
 
 
 def own_name() -> str:

@@ -1,19 +1,24 @@
 """`redline check`: validate a suite and show what it would do."""
 
+import socket
 import sys
 from collections import Counter
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
+from pathlib import Path
 
+from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from redline.analysis.resolution import ShownDifference, forecast
+from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
-from redline.model import Cell, Plan
+from redline.model import Cell, Plan, Report
 from redline.quantities import percent
-from redline.report.format import count
+from redline.report.format import count, label
 from redline.report.format import duration as shown
 from redline.suite import (
     capacity_loads,
@@ -23,17 +28,49 @@ from redline.suite import (
 )
 
 _MOST_LINES = 60
+_MOST_RUNS = 20
+"""So many of the newest runs are looked at."""
 
 
 def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
     validated, _ = read_suite_file(flags.suite, flags)
     first, plan = make_capacity_plan(validated), make_plan(validated)
+    folder, shows = last_run(plan)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
-        sys.stdout.write(check_result(plan, length_ns, first).model_dump_json(indent=2) + "\n")
+        sys.stdout.write(check_result(plan, length_ns, first, shows).model_dump_json(indent=2) + "\n")
     else:
         show_plans(first, plan, Console())
+        if text := power_text(plan, folder, shows):
+            Console().print(text, highlight=False, markup=False)
+
+
+def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
+    """The newest run below `runs/` that compared any of these cells on this machine, and what it forecasts."""
+    newest = sorted(places.RUNS.glob("*/results.json"), reverse=True)[:_MOST_RUNS]
+    for file in newest:
+        try:
+            report = Report.model_validate_json(file.read_bytes())
+        except (OSError, ValidationError):
+            continue  # `redline report` says what is wrong with it
+        if report.environment.hostname == socket.gethostname() and (shows := forecast(plan, report)):
+            return file.parent, shows
+    return places.RUNS, ()
+
+
+def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> str:
+    """What difference the plan can show; empty where it compares nothing, or goes on until it shows enough."""
+    if plan.suite.auto is not None or not any(map(plan.suite.baseline_of, (one.slug for one in plan.suite.variants))):
+        return ""
+    if not shows:
+        return f"what difference it can show is not known: {folder}/ has no run of these cells on this machine yet"
+    parts = []
+    for metric in dict.fromkeys(one.metric for one in shows):
+        found = sorted(one.difference for one in shows if one.metric is metric)
+        ends = dict.fromkeys(percent(round(end, 3)) for end in (found[0], found[-1]))
+        parts.append(f"{' to '.join(ends)} in {label(metric)}")
+    return f"{count(plan.suite.trials, 'round')} can show differences of {', '.join(parts)}, by {folder}"
 
 
 def show_plans(first: Plan, plan: Plan, console: Console) -> None:
