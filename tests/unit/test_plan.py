@@ -1,10 +1,12 @@
 """A plan is complete, interleaved, repeatable, and changes only where the suite changes."""
 
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from redline.model import Plan, Suite
 from redline.suite import (
@@ -98,15 +100,43 @@ def test_orders_differ_between_rounds_and_seeds(catalogue: Catalogue) -> None:
     assert not found[0] & found[1]
 
 
-def test_every_cell_comes_first_about_equally_often(catalogue: Catalogue) -> None:
-    """No cell is favoured by the order: firsts over 1000 rounds are uniform (chi-squared, p = 0.001, 13 degrees)."""
+def test_no_cell_is_favoured_by_the_order(catalogue: Catalogue) -> None:
+    """Over 1000 rounds each scenario and load comes first equally often, and each cell before its baseline every other
+    time (chi-squared and binomial, p = 0.001)."""
     plan = make_plan(suite_of(catalogue, trials=1000))
-    cells = len(plan.cells)
-    assert cells == 14
-    firsts = [trial.cell_id for trial in plan.trials if trial.position % cells == 0]
-    expected = 1000 / cells
-    chi_squared = sum((firsts.count(cell_id) - expected) ** 2 / expected for cell_id in plan.cells)
-    assert chi_squared < 34.53
+    cells = [plan.cells[trial.cell_id] for trial in plan.trials]
+    rounds = [cells[at : at + len(plan.cells)] for at in range(0, len(cells), len(plan.cells))]
+    firsts = [(found[0].role, found[0].scenario.name, found[0].load.name) for found in rounds]
+    chi_squared = sum((firsts.count(block) - 1000 / 6) ** 2 / (1000 / 6) for block in set(firsts))
+    assert len(set(firsts)) == 6
+    assert chi_squared < stats.chi2.ppf(0.999, 5)
+    for cell in plan.cells.values():
+        if cell.role == "subject" and cell.variant.slug != "fam.plain":
+            baseline = f"fam.plain.{cell.scenario.name}.{cell.load.name}"
+            slugs = [[each.slug for each in found] for found in rounds]
+            before = sum(each.index(cell.slug) < each.index(baseline) for each in slugs)
+            assert stats.binom.ppf(0.0005, 1000, 0.5) <= before <= stats.binom.ppf(0.9995, 1000, 0.5)
+
+
+@given(seed=seeds)
+def test_what_is_compared_is_close_together(catalogue: Catalogue, seed: int) -> None:
+    """Nothing comes between the servers of one scenario and load; ceilings stand alone."""
+    plan = make_plan(suite_of(catalogue, seed=seed))
+    for index in range(plan.suite.trials):
+        cells = [plan.cells[trial.cell_id] for trial in plan.trials if trial.round == index]
+        blocks = [key for key, _ in groupby(cells, key=lambda one: (one.role, one.scenario.name, one.load.name))]
+        assert len(blocks) == len(set(blocks)) == 6
+
+
+def test_of_two_servers_one_runs_next_to_the_other(catalogue: Catalogue) -> None:
+    two = TEXT.replace("{use: fam.layered, with: {log: [off, server-log]}}", "fam.layered").replace(
+        "ceiling: top.null\n", ""
+    )
+    plan = make_plan(suite_of(catalogue, two, trials=20))
+    slugs = [plan.cells[trial.cell_id].slug for trial in plan.trials]
+    for one, other in zip(slugs[::2], slugs[1::2], strict=True):
+        assert one.split(".")[2:] == other.split(".")[2:]
+    assert len({tuple(slugs[at : at + 2]) for at in range(0, len(slugs), 2)}) == 8, "AB and BA"
 
 
 def test_the_ceiling_has_a_cell_for_each_scenario_and_closed_load(catalogue: Catalogue) -> None:

@@ -24,6 +24,9 @@ _ADD = "add one such as `probe: {open: {rate: 1000, connections: 256}, for: 5s}`
 MOST_COMPARED = 3
 """With one baseline in one duet: all of them are alive at once, and share memory and caches."""
 
+_CLOSE = 1e-3
+"""How near to its baseline a cell is, where the places of all baselines are spread over 1."""
+
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
 
@@ -51,9 +54,10 @@ def make_plan(
     """The trials of a suite in seeded, interleaved order.
 
     A round holds every cell once (a complete block), in an order that the seed decides; so a drift of the machine falls
-    on all cells alike. All cells of a round share the load's seed, which depends on the suite's seed and the round
-    alone: compared cells get the same arrivals. Each cell's place in a round comes from a hash of seed, round and cell,
-    so taking a server out changes neither the seeds nor the relative order of the others.
+    on all cells alike. What is compared is close together: all cells of a scenario and load, and among them each one
+    before or after its baseline. All cells of a round share the load's seed, which depends on the suite's seed and the
+    round alone: compared cells get the same arrivals. Each cell's place in a round comes from hashes of seed, round and
+    names, so taking a server out changes neither the seeds nor the relative order of the others.
 
     In `design: duet` a round also holds each baseline with those that are compared with it, all alive at once.
 
@@ -87,7 +91,7 @@ def _plan(
         else:
             skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
     wanted = [(cell_id,) for cell_id in cells] + (_duets(suite, cells) if suite.design == "duet" else [])
-    trials, duets = _rounds(wanted, suite.seed, range(suite.trials), first_position=0)
+    trials, duets = _rounds(suite, cells, wanted, range(suite.trials), first_position=0)
     return Plan(suite=suite, cells=cells, trials=trials, duets=duets, skipped=tuple(skipped))
 
 
@@ -96,29 +100,44 @@ def with_rounds(plan: Plan, trials: int) -> Plan:
     rounds = 1 + max((step.round for step in plan.steps), default=-1)
     alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
     wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
-    more = _rounds(wanted, plan.suite.seed, range(rounds, trials), first_position=len(plan.steps))
+    more = _rounds(plan.suite, plan.cells, wanted, range(rounds, trials), first_position=len(plan.steps))
     suite = plan.suite.model_copy(update={"trials": max(trials, plan.suite.trials)})
     update = {"suite": suite, "trials": (*plan.trials, *more[0]), "duets": (*plan.duets, *more[1])}
     return plan.model_copy(update=update)
 
 
 def _rounds(
-    wanted: Sequence[tuple[str, ...]], suite_seed: int, rounds: range, first_position: int
+    suite: Suite, cells: Mapping[str, Cell], wanted: Sequence[tuple[str, ...]], rounds: range, first_position: int
 ) -> tuple[tuple[PlannedTrial, ...], tuple[PlannedDuet, ...]]:
     """Each of these cells and duets once in each of these rounds, in the order that the seed gives the round."""
     order = [
         (round_index, cell_ids)
         for round_index in rounds
-        for cell_ids in sorted(wanted, key=lambda names: _draw(suite_seed, round_index, "/".join(names)))
+        for cell_ids in sorted(wanted, key=lambda names: _place(suite, cells, names, round_index))
     ]
     trials, duets = list[PlannedTrial](), list[PlannedDuet]()
     for position, (round_index, cell_ids) in enumerate(order, first_position):
-        seed = _draw(suite_seed, round_index, "load")
+        seed = _draw(suite.seed, round_index, "load")
         if len(cell_ids) == 1:
             trials.append(PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed))
         else:
             duets.append(PlannedDuet(cell_ids=cell_ids, round=round_index, position=position, seed=seed))
     return tuple(trials), tuple(duets)
+
+
+def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], round_index: int) -> tuple[float, ...]:
+    """Where in a round cells come, or a duet: a scenario and load together, and there each cell around its baseline.
+
+    A cell is before its baseline as often as after it. What disturbs a machine is over in seconds, so only what runs
+    close together is disturbed alike.
+    """
+    cell = cells[cell_ids[0]]
+    if len(cell_ids) > 1 or cell.role == "ceiling":
+        return (_draw(suite.seed, round_index, "/".join(cell_ids)),)
+    where, chain = f"{cell.scenario.name}.{cell.load.name}", suite.chain_of(cell.variant.slug)
+    draws = (_draw(suite.seed, round_index, f"{slug}.{where}") / 2**_SEED_BITS for slug in chain)
+    around = sum((draw - 0.5) * _CLOSE**depth for depth, draw in enumerate(draws))
+    return _draw(suite.seed, round_index, where), around
 
 
 def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
