@@ -1,9 +1,18 @@
 """What a command has left behind: processes and temporary files."""
 
 import contextlib
+import time
 from pathlib import Path
 
 from tests.e2e.conftest import Redline
+
+
+def wait_for_the_second_start(redline: Redline) -> None:
+    """Until the first start of a duet has been measured: each has a folder for its logs."""
+    deadline = time.monotonic() + 120
+    while not any(Path(redline.environment["TMPDIR"]).rglob("0001")):
+        assert time.monotonic() < deadline, "no second start"
+        time.sleep(0.1)
 
 
 def left_of(redline: Redline) -> list[str]:

@@ -3,7 +3,6 @@
 import shlex
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from redline.model import Metric, Verdict
 from redline.model.duet import AbReport
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SERVER
-from tests.e2e.leftovers import left_of
+from tests.e2e.leftovers import left_of, wait_for_the_second_start
 from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
@@ -96,7 +95,7 @@ def test_servers_that_answer_differently_are_refused_on_request(redline: Redline
 def test_an_interrupt_prints_what_is_known(redline: Redline, oracle: Path) -> None:
     same = command(oracle, "null")
     running = redline.start("ab", same, same, "--for", "600s", "--load", "closed:4")
-    time.sleep(8)
+    wait_for_the_second_start(redline)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err

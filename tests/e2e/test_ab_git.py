@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import jsonschema
@@ -13,7 +12,7 @@ import pytest
 from redline.model import Metric, Verdict
 from redline.model.duet import AbReport
 from tests.e2e.conftest import CHECKOUT, Redline
-from tests.e2e.leftovers import left_of
+from tests.e2e.leftovers import left_of, wait_for_the_second_start
 
 pytestmark = pytest.mark.e2e
 
@@ -64,6 +63,11 @@ def project(redline: Redline, tmp_path: Path, oracle: Path) -> Project:
     made = Project(tmp_path / "project", oracle)
     redline.folder = made.folder
     return made
+
+
+def wait_for_a_build(running: "subprocess.Popen[str]") -> None:
+    assert running.stderr is not None
+    assert any(line.startswith("building v1") for line in running.stderr)
 
 
 def nothing_is_left(redline: Redline, project: Project) -> bool:
@@ -124,12 +128,28 @@ def test_where_there_is_nothing_to_build(redline: Redline, project: Project) -> 
     redline("ab", "--git", "v1..v2").refused(2, "is not in a git repository")
 
 
+def test_a_project_below_the_repository_is_built_there(redline: Redline, project: Project) -> None:
+    below = project.folder / "services" / "items"
+    below.mkdir(parents=True)
+    (below / "redline.yaml").write_text("build: pwd >&2; exit 1\nstart: ./server {port}\n")
+    redline.folder = below
+    redline("ab", "--git", "v1..v2").refused(1, "v1 (", "has no folder services/items")
+    project.git("add", "--all")
+    done = redline("ab", "--git", "v2")
+    done.refused(1, "v2 (", "has no folder services/items")
+    project.git("commit", "--quiet", "--message", "a service")
+    redline("ab", "--git", "HEAD..v2").refused(1, "does not build: `build` ended with code 1", "/services/items")
+    assert nothing_is_left(redline, project)
+
+
 @pytest.mark.parametrize("while_", ["building", "measuring"])
 def test_an_interrupt_leaves_nothing(redline: Redline, project: Project, while_: str) -> None:
     if while_ == "building":
         (project.folder / "redline.yaml").write_text(f"{PROJECT}".replace('sh "make it.sh"', "sleep 300"))
     running = redline.start("ab", "--git", "v1..v2", "--for", "300s", "--load", "closed:2")
-    time.sleep(3 if while_ == "building" else 8)
+    wait_for_a_build(running)
+    if while_ == "measuring":
+        wait_for_the_second_start(redline)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
@@ -150,7 +170,7 @@ def test_a_virtual_machine_is_measured_when_it_is_warm(redline: Redline, project
 def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, project: Project) -> None:
     (project.folder / "redline.yaml").write_text("build: exec sleep 300\nstart: sh run.sh {port}\n")
     killed = redline.start("ab", "--git", "v1..v2")
-    time.sleep(3)
+    wait_for_a_build(killed)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
     assert len(project.git("worktree", "list").splitlines()) > 1

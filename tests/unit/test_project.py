@@ -51,7 +51,13 @@ def test_it_is_ready_when_it_answers(more: str, path: str, status: int) -> None:
     ],
 )
 def test_what_runs_it_is_seen_or_said(text: str, runtime: str) -> None:
-    assert project(text).entry.runtime == runtime
+    entry = project(text).entry
+    assert entry.runtime == runtime
+    assert entry.ready.within_ns == (60 if runtime == "jvm" else 10) * 1_000_000_000
+
+
+def test_how_long_a_jvm_may_take_can_be_said() -> None:
+    assert project(START + "runtime: jvm\nready: {within: 5s}\n").entry.ready.within_ns == 5_000_000_000
 
 
 @pytest.mark.parametrize(

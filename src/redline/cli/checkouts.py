@@ -1,7 +1,7 @@
 """Two revisions of the user's repository, read from `--git` and `redline.yaml`, and built."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,17 +36,23 @@ class Checkout:
     @contextmanager
     def built(self) -> Iterator[tuple[Path, ...]]:
         """The folders to start them in. Raises BuildError; nothing is left when the block is left."""
-        console = Console(stderr=True)
-        try:
-            with self.repository.checked_out(self.revisions) as folders:
-                if self.project.build is not None:
-                    with BuildView(console) as view:
-                        for folder, name in zip(folders, self.names, strict=True):
-                            build(self.project.build, folder / self.below, name, folder.with_suffix(".log"), view)
-                yield tuple(folder / self.below for folder in folders)
-        except OSError as error:
-            hint = "make room for temporary files; TMPDIR names their folder"
-            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
+        with ExitStack() as stack:
+            try:
+                folders = stack.enter_context(self.repository.checked_out(self.revisions))
+                with BuildView(Console(stderr=True)) as view:
+                    for folder, name in zip(folders, self.names, strict=True):
+                        self._build(folder, name, view)
+            except OSError as error:
+                hint = "make room for temporary files; TMPDIR names their folder"
+                raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
+            yield tuple(folder / self.below for folder in folders)
+
+    def _build(self, folder: Path, name: str, view: BuildView) -> None:
+        if not (folder / self.below).is_dir():
+            hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
+            raise BuildError(f"{name} has no folder {self.below}, in which {PROJECT_FILE} lies", hint=hint)
+        if self.project.build is not None:
+            build(self.project.build, folder / self.below, name, folder.with_suffix(".log"), view)
 
 
 def read_checkout(written: str) -> Checkout:

@@ -10,6 +10,7 @@ from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import Files, no_files, picks_of
 
 PROJECT_FILE = "redline.yaml"
+JVM_READY_NS = 60_000_000_000
 _REFERENCE = "docs/guide/ab.md"
 _NOTHING_BUILT = Build(run=("true",), inputs=("*",), outputs=(".",))
 
@@ -31,9 +32,8 @@ def read_project(text: str, file: str, files: Files = no_files) -> Project:
     sheet.raise_problems()
     assert written is not None, "what is wrong was raised"
     scenario = Scenario(name="check", request=request, picks=picks or {})
-    entry = command_entry("server", written.start, ready_of(scenario))
+    entry = command_entry("server", written.start, ready_of(scenario), runtime=written.runtime)
     given = {
-        "runtime": written.runtime,
         "ready": written.ready and entry.ready.model_copy(update=written.ready.model_dump(exclude_none=True)),
         "stop": written.stop and Stop.model_validate(written.stop.model_dump(exclude_none=True)),
     }
@@ -49,15 +49,21 @@ def ready_of(scenario: Scenario) -> Ready:
     return Ready(path=first_of(request.path, scenario.picks), status=request.expect.status)
 
 
-def command_entry(name: str, command: str, ready: Ready, folder: str = ".") -> ServerEntry:
-    """A command as a server that needs no build; it runs in the folder. Raises WrongValueError."""
+def command_entry(
+    name: str, command: str, ready: Ready, folder: str = ".", *, runtime: str | None = None
+) -> ServerEntry:
+    """A command as a server that needs no build; it runs in the folder. Raises WrongValueError.
+
+    A virtual machine gets more time to become ready.
+    """
     parts = read_command(command)
+    runtime = runtime or ("jvm" if PurePath(parts[0]).name == "java" else "native")
     return ServerEntry(
         name=name,
         about=command,
-        runtime="jvm" if PurePath(parts[0]).name == "java" else "native",
+        runtime=runtime,
         family_folder=folder,
         build=_NOTHING_BUILT,
         start=Start(command=parts),
-        ready=ready,
+        ready=ready.model_copy(update={"within_ns": JVM_READY_NS}) if runtime == "jvm" else ready,
     )
