@@ -74,7 +74,12 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
     let host = given.take("--host", given::address)?.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let port = given.take("--port", number)?.unwrap_or(0);
     let options = Options {
-        behaviour: Behaviour { discipline, content: content(given)?, faults },
+        behaviour: Behaviour {
+            discipline,
+            content: content(given)?,
+            faults,
+            work: given.take("--work", number)?.unwrap_or(0),
+        },
         address: SocketAddr::new(host, port),
         threads: given.take("--threads", given::count)?.unwrap_or(1),
         processes: given.take("--processes", given::count)?.unwrap_or(1),

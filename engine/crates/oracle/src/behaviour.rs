@@ -1,5 +1,6 @@
 //! What the server does with each request: when it is answered, with what, and which faults the answer has.
 
+use std::hint;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,6 +19,8 @@ pub struct Behaviour {
     pub content: Content,
     /// How they leave.
     pub faults: Faults,
+    /// How many steps of arithmetic each takes.
+    pub work: u64,
 }
 
 impl Behaviour {
@@ -61,6 +64,7 @@ impl Respondent for Exchange<'_> {
 
     #[inline]
     fn release(&mut self, head: usize, body: usize) -> Release {
+        work(self.behaviour.work);
         let Behaviour { discipline, faults, .. } = &mut *self.behaviour;
         let ready_ns = discipline.completion_ns(self.arrival_ns);
         if ready_ns <= self.arrival_ns && self.agenda.is_empty() && !faults.delay() {
@@ -73,6 +77,16 @@ impl Respondent for Exchange<'_> {
             self.agenda.add(Due { at_ns: piece.at_ns, token: self.token, length: piece.length, last: piece.last });
         }
         Release::Later
+    }
+}
+
+/// Takes CPU time: so many steps, each of which needs the one before.
+#[inline]
+fn work(steps: u64) {
+    let mut state = 1_u64;
+    for _ in 0..steps {
+        // Knuth's multiplier of a linear congruential generator; the hint keeps the loop.
+        state = hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
     }
 }
 
@@ -113,7 +127,7 @@ mod tests {
 
     fn behaviour(discipline: Discipline, first_byte_after_ns: u64, body_over_ns: u64) -> Behaviour {
         let faults = Faults { first_byte_after_ns, body_over_ns, bytewise: false, resets: Resets::new(0.0, 1) };
-        Behaviour { discipline, content: Content::Name, faults }
+        Behaviour { discipline, content: Content::Name, faults, work: 0 }
     }
 
     /// When each of `count` answers with a body of one byte is complete, all requested at once on one connection.

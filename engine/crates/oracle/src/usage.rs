@@ -29,6 +29,7 @@ Listening:
 
 Answers: GET /X is answered with X, POST /X with X and the length of the body that came
   --body-bytes N        N times the letter x instead, at most 1 GiB
+  --work STEPS          each costs so many dependent multiplications of CPU time too
   --tell-time UNIT      the wall clock at the request's arrival instead, in whole s, ms, us or ns since 1970
   --skew D              how far that clock is ahead; negative when it is behind (0s)
   --tell-time-json      the same as {\"now\":N}

@@ -44,6 +44,8 @@ fn reads_faults_and_answers() {
     assert!(matches!(options("null --body-bytes 10").behaviour.content, Content::Bytes(bytes) if bytes.len() == 10));
     let told = options("null --tell-time ms --skew -5ms --tell-time-json").behaviour.content;
     assert!(matches!(told, Content::Time(_)));
+    assert_eq!(options("null --work 100").behaviour.work, 100);
+    assert_eq!(options("null").behaviour.work, 0);
     assert_eq!(options("null --connections-at-most 0").connections_at_most, Some(0));
     assert_eq!(options("null --processes 3 --threads 2").processes, 3);
     assert!(options("null --pause-every 1s --pause-for 100ms --pause-after 0s").pauses.is_some());
