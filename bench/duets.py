@@ -1,0 +1,116 @@
+"""What `redline ab` finds of a known difference: `python -m bench.duets [--runs N] [--for 60s] [PERCENT...]`.
+
+A is the oracle with some work for each answer, and B the same with more: by so many percent of A's CPU time per
+request. The truth comes from loads of one server at a time, by the kernel's account of it: what an answer of A costs,
+and what much more work costs. 0 is A against itself. The runs of all differences take turns, in random order.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from bench.rig import build_oracle, drive, engine_version, machine, running
+from redline.model import Closed, Load
+
+REDLINE = Path(sys.executable).with_name("redline")
+SERVER_CPU, ENGINE_CPU = 0, 1
+BASE = 8_000
+"""Steps of work in A, so that the server is what limits the load, as a real one would."""
+MUCH = 40_000
+"""Further steps, which cost several times what an answer of A does: they are timed to some percent."""
+PAIRS = 5
+LOAD = Load(name="saturate", shape=Closed(users=64), duration_ns=2_000_000_000)
+
+
+@dataclass
+class Found:
+    """The ratios that the runs of one difference found: value, low and high."""
+
+    steps: int
+    ratios: list[tuple[float, float, float]] = field(default_factory=list)
+    failed: int = 0
+
+    def row(self, truth: float) -> str:
+        """A line of the table."""
+        widths = [(high - low) / 2 for _, low, high in self.ratios]
+        excluded = sum(not low <= 1 <= high for _, low, high in self.ratios)
+        held = sum(low <= truth <= high for _, low, high in self.ratios)
+        mean = statistics.mean(value for value, _, _ in self.ratios) - 1
+        return (
+            f"{truth - 1:8.2%} {len(self.ratios):5} {mean:9.2%} {statistics.median(widths):11.2%}"
+            f" {excluded:8} {held:11} {self.failed:7}"
+        )
+
+
+def cpu_per_request_ns(oracle: Path, steps: int) -> float:
+    """Of one server alone, over a load that it has to itself, the warm-up included."""
+    with running(oracle, "null", "--work", str(steps), cpu=SERVER_CPU) as server:
+        before = psutil.Process(server.pid).cpu_times()
+        traffic = drive(server, LOAD, warmup_ns=0, cpu=ENGINE_CPU)
+        after = psutil.Process(server.pid).cpu_times()
+    used_s = after.user + after.system - before.user - before.system
+    return used_s * 1e9 / sum(each.counts.completed for each in traffic.intervals)
+
+
+def calibrate(oracle: Path) -> tuple[float, float]:
+    """CPU time of an answer of A, and of one step of work, in nanoseconds: medians over pairs of loads."""
+    pairs = [(cpu_per_request_ns(oracle, BASE), cpu_per_request_ns(oracle, BASE + MUCH)) for _ in range(PAIRS)]
+    return statistics.median(a for a, _ in pairs), statistics.median((b - a) / MUCH for a, b in pairs)
+
+
+def ask(oracle: Path, steps: int, lasts: str, seed: int) -> tuple[float, float, float] | None:
+    """One run of `redline ab`."""
+    a, b = (f"{oracle} null --port {{port}} --work {work}" for work in (BASE, BASE + steps))
+    command = [str(REDLINE), "ab", a, b, "--for", lasts, "--seed", str(seed), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+        return None
+    ratio = json.loads(done.stdout)["ratio"]
+    return ratio["value"], ratio["low"], ratio["high"]
+
+
+def stolen() -> tuple[float, float]:
+    """CPU time that the hypervisor took since boot, and all of it."""
+    times = psutil.cpu_times()
+    return times.steal, sum(times) - times.guest - times.guest_nice
+
+
+def main() -> None:
+    """Calibrate, run, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("percent", nargs="*", type=float, default=[0.0, 2.0, 5.0], help="differences to plant")
+    parser.add_argument("--runs", type=int, default=10, help="of each difference")
+    parser.add_argument("--for", dest="lasts", default="60s", help="of each run")
+    given = parser.parse_args()
+    oracle = build_oracle()
+    base_ns, step_ns = calibrate(oracle)
+    print(f"{machine()}; {engine_version()}\nan answer takes {base_ns:.0f} ns of CPU, a step of work {step_ns:.3f} ns")
+    found = {percent: Found(round(percent / 100 * base_ns / step_ns)) for percent in given.percent}
+    plan = [percent for percent in given.percent for _ in range(given.runs)]
+    random.Random(1).shuffle(plan)
+    began = stolen()
+    for number, percent in enumerate(plan):
+        ratio = ask(oracle, found[percent].steps, given.lasts, seed=number)
+        if ratio is None:
+            found[percent].failed += 1
+        else:
+            found[percent].ratios.append(ratio)
+        print(f"{number + 1}/{len(plan)}  planted {percent}%: {ratio}", file=sys.stderr)
+    steal, total = (after - before for after, before in zip(stolen(), began, strict=True))
+    print(f"{given.lasts} each, {steal / total:.1%} steal")
+    print(f"{'truth':>8} {'runs':>5} {'mean':>9} {'half width':>11} {'not 1':>8} {'holds truth':>11} {'failed':>7}")
+    for each in found.values():
+        if each.ratios:
+            print(each.row(1 + each.steps * step_ns / base_ns))
+
+
+if __name__ == "__main__":
+    main()
