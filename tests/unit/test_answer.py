@@ -73,6 +73,15 @@ def test_a_pair_has_one_sentence_and_what_is_not_decided_stands_at_its_end() -> 
     assert third == f"{first}; its p99 (resolution 6.6%) cannot be distinguished"
 
 
+def test_what_many_comparisons_leave_open_has_its_size() -> None:
+    report = reports.healthy()
+    one = next(each for each in report.comparisons if each.verdict is Verdict.SLOWER)
+    held = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "p": 0.01, "p_adjusted": 0.057, "family": 5})
+    assert said(report.model_copy(update={"comparisons": (held,)}))[0].endswith(
+        ": throughput reads \u22126.6% [\u22127.6, \u22125.6], which may be chance (p 0.057 among 5)"
+    )
+
+
 def test_a_pair_that_is_not_compared_says_why() -> None:
     assert "PostBytes · steady: rust.axum and rust.hyper are not compared: this cell is invalid" in said(
         reports.doubtful()
@@ -81,14 +90,19 @@ def test_a_pair_that_is_not_compared_says_why() -> None:
 
 def test_without_a_difference_both_are_named() -> None:
     report = reports.healthy()
-    alike = [
+    wide = [
         one.model_copy(
-            update={"verdict": Verdict.INCONCLUSIVE if one.verdict is not Verdict.EQUIVALENT else one.verdict}
+            update={
+                "ratio": one.ratio.model_copy(update={"low": 1 / 1.12, "high": 1.12}),
+                "verdict": Verdict.INCONCLUSIVE,
+            }
         )
         for one in report.comparisons
+        if one.ratio and one.primary
     ]
-    assert said(report.model_copy(update={"comparisons": tuple(alike)}))[0].startswith(
-        "SimpleGet · saturate: rust.axum and rust.hyper: CPU per request (resolution 1.2%), throughput ("
+    assert said(report.model_copy(update={"comparisons": tuple(wide)}))[0] == (
+        "SimpleGet · saturate: rust.axum and rust.hyper: CPU per request (resolution 12%) and throughput "
+        "(resolution 12%) cannot be distinguished"
     )
 
 

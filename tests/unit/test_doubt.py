@@ -2,14 +2,18 @@
 
 from redline.findings import RULES
 from redline.model import FindingKind, Grade, Report, Verdict
-from redline.report.document import Prose
-from redline.report.sections.doubt import doubt_section
-from tests.fakes import reports
+from redline.report.document import Prose, Section
+from redline.report.sections.doubt import doubt_section, limit_doubt
+from tests.fakes import limits, reports
 from tests.fakes.report_cells import finding
 
 
 def said(report: Report) -> list[str]:
-    (block,) = doubt_section(report).blocks
+    return lines_of(doubt_section(report))
+
+
+def lines_of(section: Section) -> list[str]:
+    (block,) = section.blocks
     assert isinstance(block, Prose)
     return ["".join(span.text for span in each) for each in block.lines]
 
@@ -80,3 +84,10 @@ def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_t
         FindingKind.SERVER_LIMITED,
         FindingKind.PORT_PRESSURE,
     }
+
+
+def test_a_search_has_the_three_lines_too() -> None:
+    limits_, biases, left_out = lines_of(limit_doubt(limits.by_hand()))
+    assert limits_.startswith("What limits precision: ")
+    assert biases.startswith("What biases, and which way: ")
+    assert " of 5 probes, of which nothing is known of the server" in left_out

@@ -136,18 +136,26 @@ def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterat
 
 
 def _undecided(found: Sequence[Comparison]) -> str:
-    """`throughput is the same within 2%, p50 (resolution 9.1%) and p99 (resolution 28%) cannot be distinguished`."""
+    """`throughput is the same within 2%, p50 (resolution 9.1%) and p99 (resolution 28%) cannot be distinguished`.
+
+    What many comparisons leave open has its size: `CPU per request reads +26.5% [+11.9, +43.0], which may be chance`.
+    """
     same = [one for one in found if one.verdict is Verdict.EQUIVALENT]
     parts = [f"{fmt.label(one.metric)} is the same within {fmt.percent(one.threshold)}" for one in same]
-    if open_ := [f"{fmt.label(one.metric)} ({_why(one)})" for one in found if one not in same]:
+    parts += [
+        f"{fmt.label(one.metric)} reads {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}, which may be chance "
+        f"{fmt.held_back(one)}".rstrip()
+        for one in found
+        if one.held_back and one.ratio
+    ]
+    open_ = [f"{fmt.label(one.metric)} ({_why(one)})" for one in found if one not in same and not one.held_back]
+    if open_:
         parts.append(f"{' and '.join(filter(None, (', '.join(open_[:-1]), open_[-1])))} cannot be distinguished")
     return ", ".join(parts)
 
 
 def _why(one: Comparison) -> str:
-    finest = one.resolution
-    shown = "resolution not known" if finest is None else f"resolution {_percent(finest)}"
-    return f"{shown}, {fmt.held_back(one).strip('()')}" if one.held_back and fmt.held_back(one) else shown
+    return "resolution not known" if one.resolution is None else f"resolution {_percent(one.resolution)}"
 
 
 def difference(one: Comparison, against: str = "") -> str:

@@ -6,6 +6,7 @@ from statistics import mean, median, stdev
 
 from redline.findings import RULES
 from redline.model import CellReport, FindingKind, Grade, Metric, Report, Verdict
+from redline.model.limits import LimitReport
 from redline.report import format as fmt
 from redline.report.document import Prose, Section, line
 from redline.report.sections import dots
@@ -18,10 +19,41 @@ _FEWEST = 3
 
 def doubt_section(report: Report) -> Section:
     """The three lines of a run."""
+    return _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report))
+
+
+def limit_doubt(report: LimitReport) -> Section:
+    """The three lines of a search."""
+    kinds = [
+        kind
+        for cell in report.cells
+        for kind in dict.fromkeys(one.kind for one in cell.findings if one.grade is not Grade.NOTE)
+    ]
+    answers = [answer for cell in report.cells for answer in cell.limits]
+    wide = sum(not answer.decided for answer in answers)
+    precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
+    precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
+    return _section("; ".join(precision) or "nothing was found", _ways(kinds, len(report.cells)), _spoilt(report))
+
+
+def _spoilt(report: LimitReport) -> str:
+    probes = [probe for cell in report.cells for probe in cell.probes]
+    spoilt = sum(bool(probe.client) for probe in probes)
+    parts = (
+        [f"{spoilt:,} of {fmt.count(len(probes), 'probe')}, of which nothing is known of the server"] if spoilt else []
+    )
+    if ended := [cell.server for cell in report.cells if cell.ended != "converged"]:
+        parts.append(f"no answer of {', '.join(dict.fromkeys(ended))}")
+    if report.skipped:
+        parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    return "; ".join(parts) or f"nothing: all of {fmt.count(len(probes), 'probe')} count"
+
+
+def _section(limits: str, biases: str, left_out: str) -> Section:
     texts = {
-        "What limits precision": _limits(report),
-        "What biases, and which way": _biases(report),
-        "What was left out": _left_out(report),
+        "What limits precision": limits,
+        "What biases, and which way": biases,
+        "What was left out": left_out,
     }
     lines = (line((f"{name}:", "strong"), f" {text}") for name, text in texts.items())
     return Section("How far to trust it", (Prose(tuple(lines), listed=True),), anchor="trust")
@@ -57,15 +89,13 @@ def scatter(cell: CellReport) -> float | None:
     return stdev(values) / mean(values) if cell.valid and len(values) >= _FEWEST else None
 
 
-def _biases(report: Report) -> str:
+def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
+    """Which way these kinds of findings, one for each cell that has it, move numbers."""
     ways: dict[str, list[FindingKind]] = {}
-    for kind in _grave(report):
+    for kind in kinds:
         if RULES[kind].biases:
             ways.setdefault(RULES[kind].biases, []).append(kind)
-    return (
-        "; ".join(f"{way} ({', '.join(_kinds(kinds, len(report.cells)))})" for way, kinds in ways.items())
-        or "nothing was found"
-    )
+    return "; ".join(f"{way} ({', '.join(_kinds(alike, cells))})" for way, alike in ways.items()) or "nothing was found"
 
 
 def _grave(report: Report) -> Iterator[FindingKind]:

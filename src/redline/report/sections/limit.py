@@ -30,6 +30,7 @@ from redline.report.document import (
 )
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
+from redline.report.sections.doubt import limit_doubt
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 
@@ -45,7 +46,7 @@ def limit_summary(report: LimitReport) -> tuple[Section, ...]:
     """For a terminal: the probes of each cell by ascending rate, what was skipped, and last the answers."""
     skipped = Prose.of((f"skipped: {each.slug}: {each.reason}" for each in report.skipped), Grade.WARN)
     cells = (_cell_summary(cell, cell.slug if report.suite else "") for cell in report.cells)
-    return (*cells, *((Section("", (skipped,)),) if report.skipped else ()), *limit_answer(report))
+    return (*cells, *((Section("", (skipped,)),) if report.skipped else ()), limit_doubt(report), *limit_answer(report))
 
 
 def limit_comment(report: LimitReport) -> tuple[Section, ...]:
@@ -68,6 +69,7 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
     ]
     sections = (
         Section(title(report), tuple(filled(*_in_words(report), head, answers_table(report))), level=1),
+        limit_doubt(report),
         Section("Around the limit", tuple(filled(*around))),
         *skipped_section(report.skipped),
         repeat_section(report.environment, report.command),
@@ -154,6 +156,7 @@ def limit_page(report: LimitReport) -> Page:
         facts=page_facts(machine, report.started_unix_ns, probes, report.seed),
         sections=(
             answers,
+            limit_doubt(report),
             _curves(report),
             *skipped_section(report.skipped),
             repeat_page("search", report.command, {"seed": str(report.seed)}, machine, report.suite_text),
