@@ -128,6 +128,13 @@ def test_where_there_is_nothing_to_build(redline: Redline, project: Project) -> 
     redline("ab", "--git", "v1..v2").refused(2, "is not in a git repository")
 
 
+def test_a_revision_that_does_not_start_is_named(redline: Redline, project: Project) -> None:
+    (project.folder / "run.sh").write_text("echo no configuration; exit 4\n")
+    done = redline("ab", "--git", "v1", *SHORT)
+    done.refused(1, "B exited with code 4", "no configuration", "A is v1 (", "B the work tree (")
+    assert nothing_is_left(redline, project)
+
+
 def test_a_project_below_the_repository_is_built_there(redline: Redline, project: Project) -> None:
     below = project.folder / "services" / "items"
     below.mkdir(parents=True)

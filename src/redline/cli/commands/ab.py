@@ -78,9 +78,10 @@ def execute(flags: AbFlags) -> None:
         recordings, interrupted = _measure(plan, tools, {} if plan.once else _HINTS)
     else:
         names = checkout.names
+        hints = {stage: f"A is {names[0]}, B {names[1]}; {hint}" for stage, hint in _PROJECT_HINTS.items()}
         with checkout.built() as (one, other):
             _wait(flags)
-            recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, _PROJECT_HINTS)
+            recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, hints)
     cores, detects = len(tools.placement.server_cpus), plan.cells[0].warmup_detect
     report = judge(names, metric, recordings, closed=closed, cores=cores, detects=detects)
     interrupted = interrupted or is_interrupted(recordings)
