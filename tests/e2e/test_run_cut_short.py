@@ -57,6 +57,18 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab
     assert stored(redline).recordings[: len(kept)] == kept
 
 
+def test_a_run_that_is_done_gets_further_rounds(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one, good.two", trials=1)
+    assert redline("run", suite, "-o", "out").code == 0
+    kept = stored(redline).recordings[:2]
+    redline("run", "--resume", "out", "--trials", "1").refused(2, "--trials 1 adds nothing", "--trials 2")
+    done = redline("run", "--resume", "out", "--trials", "3", "--json")
+    made = Report.model_validate(done.json)
+    assert made.run.complete
+    assert [len(cell.trials) for cell in made.cells] == [3, 3]
+    assert stored(redline).recordings[:2] == kept
+
+
 def test_kill_9_loses_at_most_the_trial_in_flight(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one, good.two", trials=4)
     process = redline.start("run", suite, "-o", "out")

@@ -359,7 +359,7 @@ def extend(store: RunStore, trials: int) -> None:
             )
         if trials <= plan.suite.trials:
             raise UsageError(
-                f"--trials {trials} adds nothing: {store.folder} has {plan.suite.trials} trials of every cell",
+                f"--trials {trials} adds nothing: so many, or more, are planned of every cell in {store.folder}",
                 hint=f"give more, such as --trials {2 * plan.suite.trials}",
             )
         store.extend(with_rounds(plan, trials))
