@@ -206,5 +206,5 @@ def test_a_plan_survives_its_own_json(catalogue: Catalogue) -> None:
 def test_the_quickstart_fits_its_time() -> None:
     root = Path(__file__).parents[2]
     plan = make_plan(load_suite(root / "suites" / "quickstart.yaml", load_catalogue(root / "catalogue")))
-    assert (len(plan.cells), len(plan.trials)) == (15, 135)
+    assert (len(plan.cells), len(plan.trials), len(plan.duets)) == (10, 60, 24)
     assert expected_length_ns(plan) < 110_000_000_000
