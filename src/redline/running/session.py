@@ -43,7 +43,7 @@ from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
-from redline.storage.runs import RunStore
+from redline.storage.runs import RunStore, capacity_store
 from redline.storage.searches import REPORT, SearchStore
 from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds
 
@@ -388,11 +388,6 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
         if before != now:
             changed = f"another {name.replace('_', ' ')}: {before}, now {now}"
             raise RedlineError(f"this run was begun with {changed}", hint=hint)
-
-
-def capacity_store(folder: Path) -> RunStore:
-    """Where a run in this directory keeps its first part, when it has one."""
-    return RunStore(folder / "capacity")
 
 
 def search_report(store: SearchStore) -> LimitReport | None:

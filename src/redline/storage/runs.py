@@ -193,6 +193,11 @@ class RunStore(Store):
         self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
+def capacity_store(folder: Path) -> RunStore:
+    """Where a run in this directory keeps its first part, when it has one."""
+    return RunStore(folder / "capacity")
+
+
 def _stem(position: int, slug: str) -> str:
     return f"{position:04d}-{slug}"
 

@@ -12,8 +12,7 @@ from redline.model import Run
 from redline.report.render import LIMIT_RENDERERS, RENDERERS
 from redline.report.sections.limit import limit_summary
 from redline.report.sections.run import run_summary
-from redline.running.session import capacity_store, search_report
-from redline.storage.runs import RunStore
+from redline.storage.runs import RunStore, capacity_store
 from redline.storage.searches import SearchStore
 
 
@@ -33,6 +32,8 @@ def execute(flags: ReportFlags) -> None:
 
 def _show_search(store: SearchStore, form: str | None) -> None:
     """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
+    from redline.running.session import search_report  # noqa: PLC0415 - imports all that runs a search
+
     found = search_report(store)
     if found is None:
         hint = f"resume it with: {places.own_name()} limit --resume {store.folder}"
