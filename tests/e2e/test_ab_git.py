@@ -35,7 +35,7 @@ class Project:
         folder.mkdir()
         self.git("init", "--quiet", "--initial-branch", "main")
         (folder / "redline.yaml").write_text(PROJECT)
-        for tag, delay in (("v1", "2ms"), ("v2", "4ms"), ("broken", "")):
+        for tag, delay in (("v1", "1ms"), ("v2", "6ms"), ("broken", "")):
             self.write(delay)
             self.git("add", "--all")
             self.git("commit", "--quiet", "--message", tag)
@@ -88,7 +88,7 @@ def test_two_revisions_are_built_and_compared(redline: Redline, project: Project
 
 
 def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline, project: Project) -> None:
-    project.write("8ms")
+    project.write("30ms")
     before = project.git("status", "--porcelain")
     done = redline("ab", "--git", "v2", *SHORT, "--metric", "p50", "--json")
     assert done.code == 0, done.err
