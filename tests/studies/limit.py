@@ -7,6 +7,7 @@ holds it; one without a lower or an upper end misses. For comparison a bisection
 generators have it.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -72,6 +73,7 @@ SETTINGS = (
 
 
 _MOST_SEARCHED = 4
+_ASKED = re.compile(r"--probes (\d+)")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Outcome:
     probes: int
     decided: bool
     modelled: bool
+    reason: str = ""
 
     @property
     def hit(self) -> bool:
@@ -97,7 +100,7 @@ def one(setting: Setting, seed: int, *, precision: float = 0.03, probes: int = 1
     (limit,) = search.limits()
     low = -np.inf if limit.low_per_s is None else limit.low_per_s / setting.truth
     high = np.inf if limit.high_per_s is None else limit.high_per_s / setting.truth
-    return Outcome(float(low), float(high), len(search.evidence), limit.decided, limit.modelled)
+    return Outcome(float(low), float(high), len(search.evidence), limit.decided, limit.modelled, limit.reason)
 
 
 def plain(setting: Setting, seed: int) -> Outcome:
@@ -140,6 +143,27 @@ def row(setting: Setting, searches: int) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def scattered_row(sigma: float, searches: int) -> str:
+    """Of servers that differ so much from probe to probe: 12 probes, and then as many as the answer asks for."""
+    setting = Setting("mm1", 2000, "p99 < 20ms", trials=sigma)
+    firsts = [one(setting, seed) for seed in range(searches)]
+    asked = [int(found[1]) if (found := _ASKED.search(each.reason)) else 0 for each in firsts]
+    seconds = [one(setting, 1000 + seed, probes=probes) for seed, probes in enumerate(asked) if probes]
+    halves = [(each.high - each.low) / 2 for each in firsts]
+    cells = (
+        f"{sigma:.0%}",
+        str(searches),
+        f"{np.mean([each.hit for each in firsts]):.0%}",
+        f"{np.median(halves):.1%}",
+        f"{sum(each.decided for each in firsts)} / {sum(map(bool, asked))}",
+        f"{np.median([each for each in asked if each]):.0f}",
+        f"{sum(each.decided for each in seconds)} of {len(seconds)}",
+        f"{np.mean([each.hit for each in seconds]):.0%}",
+        f"{np.median([each.probes for each in seconds]):.0f}",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
 def false_alarms(load: float, searches: int) -> tuple[float, float]:
     """The share of probes at that share of the capacity that are called hopeless, and after how many seconds."""
     queue, rng = Queue(exponential(2000.0)), np.random.default_rng(17)
@@ -161,6 +185,10 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         for line in pool.map(row, SETTINGS, counts):
             print(line, flush=True)
+    columns = "differ by|searches|holds it|half width|decided / asks for more|asks for|then decided|holds it|probes"
+    print(f"\n| {columns.replace('|', ' | ')} |\n{'|---' * 9}|")
+    for sigma in (0.05, 0.15):
+        print(scattered_row(sigma, others), flush=True)
     print("\n| load | called hopeless | after |\n|---|---|---|")
     for load in (0.8, 0.95, 0.99, 1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0):
         share, seconds = false_alarms(load, 10 * searches)

@@ -1,5 +1,6 @@
 """The search's laws: where it goes, when it ends, and that it never says more than it knows."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import cliff, probe
 from tests.fakes.queues import Queue, searched, true_limit
-from tests.studies.limit import SETTINGS, Outcome, one, plain
+from tests.studies.limit import SETTINGS, Outcome, Setting, one, plain
 
 GOOD = parse_objectives("p99 < 20ms, errors < 0.1%")
 ACCEPTABLE = parse_objectives("p99 < 200ms")
@@ -308,6 +309,33 @@ def test_without_a_word_on_errors_a_refusal_counts_and_nothing_is_capped() -> No
     search = Search({"good": GOOD[:1]}, Settings(start_per_s=4000, probes=4))
     walked(search, cliff(18_900))
     assert search.limits()[0].high_per_s == 32_000
+
+
+SCATTERED = Setting("mm1", 2000, "p99 < 20ms", trials=0.15)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 5])
+def test_probes_that_differ_make_a_wide_answer_that_says_what_would_decide_it(seed: int) -> None:
+    found = one(SCATTERED, seed)
+    assert found.hit
+    assert found.modelled
+    assert not found.decided
+    assert re.fullmatch(
+        r"probes differ by \d+%, however long they are: about --probes \d+ would decide it", found.reason
+    )
+
+
+@pytest.mark.long
+def test_as_many_probes_as_it_says_decide_it() -> None:
+    asked = re.search(r"--probes (\d+)", one(SCATTERED, 2).reason)
+    assert asked is not None
+    assert one(SCATTERED, 2, probes=2 * int(asked[1])).decided
+
+
+def test_a_server_that_sags_under_overload_is_not_one_whose_probes_differ() -> None:
+    search = Search({"good": GOOD}, Settings(start_per_s=4000))
+    walked(search, lambda rate: probe(rate, answered=1.0 if rate < 18_900 else 12_000 / rate))
+    assert "probes differ" not in search.limits()[0].reason
 
 
 SEARCHES = 30

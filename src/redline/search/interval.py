@@ -12,6 +12,7 @@ import scipy
 from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded
 from redline.search.queue_model import Aim, Known, ProbePoint, QueueFit, fit, scatter
+from redline.search.scattered import Scattered, scattered
 from redline.search.steps import QUANTILES, TriedRate, Verdict, bounds, steps
 
 FEWEST_STARTS = 3
@@ -79,7 +80,8 @@ class Bounds:
 
     `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it, and
     `starts_differ` that starts of the server did by more than chance, so that the bounds are those of so few draws.
-    `crossing`: the bounds of another condition contradict these, which are therefore the hull of both.
+    `crossing`: the bounds of another condition contradict these, which are therefore the hull of both. `scattered`:
+    probes differ by more than chance, and the bounds are those of the typical one.
     """
 
     low_per_s: float | None
@@ -89,6 +91,7 @@ class Bounds:
     steps: tuple[TriedRate, ...]
     starts_differ: bool = False
     crossing: Crossing | None = None
+    scattered: Scattered | None = None
 
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
@@ -100,6 +103,12 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     usable = sorted((each for each in evidence if _is_usable(each)), key=lambda each: each.rate_per_s)
     points = [ProbePoint.of(each) for each in usable]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
+    # Of several starts, they are what was drawn, and not the probes.
+    one_start = len({each.start for each in evidence}) < FEWEST_STARTS
+    differing = scattered(evidence, aim, (1 + confidence) / 2) if one_start else None
+    if differing is not None and differing.half_per_s < differing.limit_per_s:
+        low, high = differing.limit_per_s - differing.half_per_s, differing.limit_per_s + differing.half_per_s
+        return Bounds(low, high, modelled=True, fit=None, steps=tried, scattered=differing)
     found = _near(points, best_capacity(evidence), aim) if points else None
     if found is None:
         return Bounds(low, high, modelled=False, fit=None, steps=tried)

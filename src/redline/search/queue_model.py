@@ -144,8 +144,8 @@ def _fitted(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | 
     deep = np.array([point.quantile_s(aim.q) for point in points])
     for _ in range(_TURNS):
         # The nearer to the root, and the more of the time is not waiting, the more a probe's tail is left to chance.
-        signal = gaps / _diluted(deep, base_s)
-        stretch = _stretch(points, base_s, gaps, signal, aim.q)
+        signal = gaps / diluted(deep, base_s)
+        stretch = stretch_of(points, base_s, gaps, signal, aim.q)
         base_s = _base_s(known.calmest, aim.q, stretch, line.root_per_s, least_s)
     if aim.below_s <= base_s:
         return None
@@ -186,7 +186,7 @@ def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) 
     root = capacity.per_s if capacity else 1.2 * float(at.max())
     for _ in range(2 * _TURNS):
         gaps = np.maximum(root - at, 0.02 * root)
-        chance = np.sqrt(4 * spread * at / seconds) * _diluted(quantiles, base_s)
+        chance = np.sqrt(4 * spread * at / seconds) * diluted(quantiles, base_s)
         # The inverse of a value that varies is too large on average, by the square of its coefficient of variation.
         inverse = 1 / np.maximum(quantiles - base_s, quantiles * 1e-3) / (1 + np.minimum(chance / gaps, 0.5) ** 2)
         y = np.append(inverse, 0.0) if capacity else inverse
@@ -211,7 +211,7 @@ def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, le
     return max(least_s, calmest.quantile_s(q) - stretch / (root_per_s - calmest.rate_per_s))
 
 
-def _diluted(quantiles_s: Floats, base_s: float) -> Floats:
+def diluted(quantiles_s: Floats, base_s: float) -> Floats:
     """The total time over its part that is waiting: by this factor that part's relative error is larger."""
     return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
 
@@ -224,7 +224,7 @@ def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _
     return float(np.sqrt(factor / (seconds * signal**2 / (2 * line.spread * at)).sum()))
 
 
-def _stretch(points: Sequence[ProbePoint], base_s: float, gaps: Floats, signal: Floats, q: float) -> float:
+def stretch_of(points: Sequence[ProbePoint], base_s: float, gaps: Floats, signal: Floats, q: float) -> float:
     """The quantile of all response times past the base, each times its probe's distance from the root.
 
     Merged with weights, since not all probes determine it equally well.

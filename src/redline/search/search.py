@@ -6,9 +6,11 @@ Pure: no clock, no I/O, nothing random. What it proposes follows from what it sa
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import ceil, floor, inf, log10
 from typing import Literal
 
 from redline.model import Objective
+from redline.quantities import significant
 from redline.search.evidence import Evidence
 from redline.search.interval import (
     NEAR_SHARE,
@@ -34,6 +36,8 @@ from redline.search.steps import verdict as verdict_of
 
 Side = Literal["low", "high"]
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
+_SPREAD = (1.35, 1.35, 0.65)
+"""Of the capacity, in turn: an overloaded probe shows it, and one that keeps up how far the limit is from it."""
 _OVERLOAD = 1.12
 _MOST_OVERLOAD = 2.0
 _AT_EASE = 0.6
@@ -276,6 +280,7 @@ class Search:
         return (
             self._bracket(name)
             or self._crossing(known)
+            or self._spread(known)
             or self._again(known)
             or self._calm(known)
             or self._overload(known)
@@ -320,6 +325,18 @@ class Search:
         found = [step for each in known.values() for step in contradicted(each.steps)]
         again = next((step for step in found if step.probes < self.settings.repeats), None)
         return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
+
+    def _spread(self, known: Mapping[str, Bounds]) -> Proposal | None:
+        """Where probes differ by more than chance: far from the capacity, since near it each is overloaded or not."""
+        found = next((each.scattered for each in known.values() if each.scattered), None)
+        if found is None:
+            return None
+        factor = _SPREAD[self._aimed % len(_SPREAD)]
+        rate = self._within(factor * found.root_per_s)
+        if self.client_limited(rate):
+            return None
+        self._aimed += 1
+        return Proposal(rate, "above and below, since probes differ by more than chance")
 
     def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """One probe far below the limit: what of a response time is not waiting."""
@@ -431,12 +448,35 @@ class Search:
             decided=decided,
             modelled=modelled,
             binding=min(known, key=lambda text: high_of(known[text])),
-            reason="" if decided else self._reasons.get(name) or _contradiction(known),
+            reason="" if decided else self._reasons.get(name) or _contradiction(known) or self._wanting(known, ends),
             starts_differ=any(each.starts_differ for each in ends),
         )
 
+    def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:
+        """What would decide an interval that is wider than wanted, where that follows from how its probes differ.
+
+        Its width is inversely proportional to the root of their number, or to that of the starts'.
+        """
+        times = (width(known) / self.settings.precision) ** 2
+        if times == inf or not all(each.modelled for each in ends):
+            return ""
+        differ = max((each.scattered.spread for each in ends if each.scattered), default=0.0)
+        if any(each.starts_differ for each in ends):
+            starts = len({each.start for each in self.evidence})
+            return f"starts differ: about --trials {_round_up(times * starts)} would decide it"
+        probes = f"about --probes {_round_up(times * len(self.evidence))} would decide it"
+        if differ:
+            return f"probes differ by {differ:.0%}, however long they are: {probes}"
+        return f"{probes}, or probes {significant(times, 2)} times as long"
+
     def _within(self, rate_per_s: float) -> float:
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)
+
+
+def _round_up(number: float) -> int:
+    """To two digits."""
+    step = int(10 ** max(0, floor(log10(number)) - 1))
+    return ceil(number / step) * step
 
 
 def _contradiction(known: Mapping[str, Bounds]) -> str:

@@ -131,7 +131,9 @@ def _answer(limit: LimitAnswer) -> str:
     if limit.passed_per_s is None or limit.failed_per_s is None:
         return text
     text += f", {method_text(limit)}"
-    return text + ("" if limit.decided else "; wider than the goal: more or longer probes would narrow it")
+    if limit.decided:
+        return text
+    return f"{text}; wider than the goal" + ("" if limit.reason else ": more or longer probes would narrow it")
 
 
 def limit_page(report: LimitReport) -> Page:

@@ -1,0 +1,116 @@
+"""The limit of a server whose speed differs from probe to probe by more than a queue does by chance.
+
+Each probe is then a draw of the server's speed, with a capacity of its own, its *root*. An overloaded probe shows it,
+as what it answered per second. Any other shows how far it was from it: 1 / (percentile - base) times a scale (see
+queue_model.py). Slow draws are overloaded more often than fast ones, so all probes count; and the scale is the one by
+which roots do not depend on the rate that was asked, since least squares would flatten the line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from redline.search.evidence import Evidence, Floats, capacity_of, overloaded
+from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, stretch_of
+
+Flags = NDArray[np.bool_]
+
+FEWEST = 6
+"""Probes below which nothing is said of how they differ."""
+FEWEST_SETTLED = 3
+"""Of these, probes that kept up: they show the scale."""
+LEAST = 0.03
+"""Of the capacity: with less the model copes."""
+_NEAR = 0.4
+_CLEARLY = 0.05
+_ERRORS = 3.0
+_FEWEST_SLOW = 2
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """The limit of the typical probe, half the width of its interval, and the capacity; `spread` is relative to it."""
+
+    limit_per_s: float
+    half_per_s: float
+    root_per_s: float
+    spread: float
+
+
+def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered | None:
+    """From all probes not far below the capacity; None where they are few, or differ by chance alone.
+
+    `tail`: the share below the upper end, by the jackknife and Student's t.
+    """
+    usable = [each for each in evidence if not each.client and each.response.count > 0]
+    found = [(each, capacity_of(each) if overloaded(each) else None) for each in usable]
+    roots_per_s = [capacity.per_s for _, capacity in found if capacity]
+    if not roots_per_s:
+        return None
+    least_per_s = _NEAR * float(np.median(roots_per_s))
+    near = [(each, capacity) for each, capacity in found if each.offered_per_s >= least_per_s]
+    found = [(each, capacity) for each, capacity in near if capacity or not overloaded(each)]
+    settled = [ProbePoint.of(each) for each, capacity in found if capacity is None]
+    if len(found) < FEWEST or len(settled) < FEWEST_SETTLED:
+        return None
+    q, calmest = min(aim.q, WELL_KNOWN), ProbePoint.of(min(usable, key=lambda each: each.rate_per_s))
+    over = np.array([capacity is not None for _, capacity in found])
+    at = np.array([each.offered_per_s for each, _ in found])
+    shown = np.array([capacity.per_s if capacity else each.offered_per_s for each, capacity in found])
+    times = np.array([point.quantile_s(q) for point in settled])
+    base_s = calmest.quantile_s(BASE)
+    inverse = np.zeros(len(found))
+    inverse[~over] = 1 / np.maximum(times - base_s, times * 1e-3)
+    scale = _scale(at, shown, inverse)
+    if scale <= 0:
+        return None
+    roots = shown + scale * inverse
+    root = _typical(roots)
+    if aim.below_s <= base_s:
+        return None
+    free = len(found) - 2
+    chance = np.sqrt(4 * at / np.array([each.seconds for each, _ in found]))
+    chance[over] = [capacity.sd_per_s for _, capacity in found if capacity]
+    chance[~over] *= diluted(times, base_s)
+    spread = sqrt(max(float(((roots - roots.mean()) ** 2).sum()) / free - float((chance**2).mean()), 0.0)) / root
+    if spread < LEAST or not _contradict(at, shown, scale * inverse, chance, over):
+        return None
+    gaps = np.maximum((roots - at)[~over], 0.02 * root)
+    signal = gaps / diluted(np.array([point.quantile_s(aim.q) for point in settled]), base_s)
+    gap = stretch_of(settled, base_s, gaps, signal, aim.q) / (aim.below_s - base_s)
+    # Without one probe, the scale is another, and the gap with it.
+    left = []
+    for one in range(len(found)):
+        rest = np.arange(len(found)) != one
+        other = _scale(at[rest], shown[rest], inverse[rest])
+        left.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
+    error = sqrt((len(left) - 1) / len(left) * float(((np.array(left) - np.mean(left)) ** 2).sum()))
+    return Scattered(root - gap, float(scipy.stats.t.ppf(tail, free)) * error, root, spread)
+
+
+def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over: Flags) -> bool:
+    """Whether two probes or more were clearly slower than another one of which no less was asked.
+
+    No queue is the reason then, nor a server without one, nor one that overload makes slower. `scaled` is how far a
+    probe that kept up was from its root, and 0 for one that was overloaded.
+    """
+    faster = scaled[:, None] - scaled + over * (shown[:, None] - shown)
+    clearly = np.maximum(_CLEARLY * shown, _ERRORS * np.hypot(chance[:, None], chance))
+    comparable = (at[:, None] >= at) & (over | ~over[:, None])
+    return int(((faster > clearly) & comparable).any(axis=0).sum()) >= _FEWEST_SLOW
+
+
+def _scale(at: Floats, shown: Floats, inverse: Floats) -> float:
+    """By which `shown + scale * inverse`, the roots, do not depend on the rates that were asked; 0 where none is."""
+    away = at - at.mean()
+    over = float(away @ inverse)
+    return -float(away @ shown) / over if over else 0.0
+
+
+def _typical(roots: Floats) -> float:
+    """Their geometric mean: speeds differ by factors."""
+    return float(np.exp(np.log(np.maximum(roots, 1e-9)).mean()))
