@@ -109,6 +109,14 @@ def warmed_up(recording: DuetRecording, blocks: int) -> DuetRecording:
     return recording.model_copy(update={"traffic": traffic})
 
 
+def test_nothing_is_decided_where_most_starts_were_cold() -> None:
+    cold = [duet(0, cost=1.5), duet(1, cost=1.5), warmed_up(duet(2, cost=1.5), 40)]
+    for detects, expected in ((True, Verdict.INCONCLUSIVE), (False, Verdict.SLOWER)):
+        found = judge(("a", "b"), Metric.CPU_PER_REQUEST, cold, closed=True, cores=1, detects=detects)
+        assert found is not None
+        assert found.verdict is expected
+
+
 @pytest.mark.parametrize(("detects", "cold"), [(True, ["in 1 of 3 starts the servers were not warm"]), (False, [])])
 def test_servers_that_were_never_warm_are_said_to_be_cold(detects: bool, cold: list[str]) -> None:
     starts = [warmed_up(duet(number, cost=1.0), blocks=20 if number == 1 else 50) for number in range(3)]

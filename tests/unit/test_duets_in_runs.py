@@ -19,6 +19,7 @@ from redline.model import (
     Run,
     Verdict,
 )
+from redline.model.traffic import Counts, Outcomes
 from redline.plugins.executors import LocalExecutor
 from redline.ports import Placement
 from redline.report.render import RENDERERS
@@ -148,6 +149,33 @@ def test_two_starts_are_too_few_for_a_verdict() -> None:
     found = [each for each in build_report(run_with_duets(rounds=2)).comparisons if each.duet]
     assert found
     assert all(each.ratio is not None and each.verdict is None and each.p is None for each in found)
+
+
+def test_a_duet_compares_what_trials_alone_cannot() -> None:
+    run = run_with_duets()
+    gone = tuple(each.model_copy(update={"traffic": None}) for each in run.recordings)
+    report = build_report(run.model_copy(update={"recordings": gone}))
+    found = [each for each in report.comparisons if each.metric is Metric.CPU_PER_REQUEST]
+    assert [each.verdict for each in found] == [Verdict.SLOWER, Verdict.SLOWER]
+    assert [each.refused for each in found] == ["", ""]
+    assert not any(cell.valid for cell in report.cells)
+    for render in RENDERERS.values():
+        assert render.render(report)
+
+
+def test_a_server_that_fails_its_requests_is_not_compared() -> None:
+    run = run_with_duets()
+    wrong = Counts(outcomes=Outcomes(ok=50, unexpected_status=50))
+    broken = []
+    for each in run.duets:
+        assert each.traffic is not None
+        base, other, control = each.traffic.targets
+        targets = (base, other.model_copy(update={"counts": wrong}), control)
+        broken.append(each.model_copy(update={"traffic": each.traffic.model_copy(update={"targets": targets})}))
+    report = build_report(run.model_copy(update={"duets": tuple(broken)}))
+    found = next(each for each in report.comparisons if each.metric is Metric.CPU_PER_REQUEST)
+    assert found.ratio is None
+    assert found.refused == "300 of 600 requests to rust.axum failed: unexpected status 300"
 
 
 def test_a_failed_start_is_left_out_and_said() -> None:

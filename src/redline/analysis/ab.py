@@ -1,7 +1,6 @@
 """The answer of `redline ab`: B against A, with A against itself as a control, from the recordings of all starts."""
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from redline.analysis.duet import BASELINE, COMPARED, Duet, is_whole, measured, traffic_of
@@ -13,8 +12,6 @@ from redline.stats.duets import LogRatio
 ALIKE = 0.02
 """An interval within this of 1 says that both are alike."""
 WANTED_STARTS = 5
-FAILING = 0.01
-"""Of a server that fails more of its requests, nobody knows what the others cost."""
 SIZES = 0.01
 """Answers whose sizes differ by more than this share are said to differ; a header with a date or a number does not."""
 
@@ -58,17 +55,8 @@ def judge(  # noqa: PLR0913 - what was measured, and how
 
 def failing(recordings: Sequence[DuetRecording]) -> str | None:
     """Which server failed too many requests for any comparison, and how; None where neither did."""
-    whole = [traffic_of(each) for each in recordings if is_whole(each)]
-    for name, places in (("A", (BASELINE, -1)), ("B", (COMPARED,))):
-        ended: Counter[str] = Counter()
-        for traffic in whole:
-            for place in places:
-                ended.update(dict(traffic.targets[place].counts.outcomes))
-        failed = {kind: number for kind, number in ended.items() if number and kind != "ok"}
-        if sum(failed.values()) > FAILING * ended.total():
-            kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in failed.items())
-            return f"{sum(failed.values()):,} of {ended.total():,} requests to {name} failed: {kinds}"
-    return None
+    starts = tuple(filter(is_whole, recordings))
+    return Duet(starts).failing if starts else None
 
 
 def is_interrupted(recordings: Sequence[DuetRecording]) -> bool:
@@ -80,7 +68,7 @@ def _compare(metric: Metric, duet: Duet) -> AbMetric | None:
     ratio, control = duet.ratio(metric), duet.control(metric)
     if ratio is None:
         return None
-    verdict = _verdict(ratio, metric)
+    verdict = Verdict.INCONCLUSIVE if duet.is_cold else _verdict(ratio, metric)
     return AbMetric(metric=metric, ratio=_shown(ratio), verdict=verdict, self_ratio=control and _shown(control))
 
 

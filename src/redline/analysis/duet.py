@@ -1,8 +1,10 @@
 """What duets say: how a server compares with the baseline over fresh starts, and the reasons to doubt it. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +19,8 @@ BASELINE, COMPARED = 0, 1
 """The places of the first servers in a start; the last one, the control, is the baseline once more."""
 IDLE = 0.01
 """From this share of a core on, a server that is not loaded disturbs the slices of the others."""
+FAILING = 0.01
+"""Of a server that fails more of its requests, nobody knows what the others cost."""
 BUSY = 0.8
 """Under users with zero think time, a server that uses less of its cores than this waits for the client."""
 
@@ -70,13 +74,35 @@ class Duet:
         yield from self._disagreement()
         yield from self._of_slices()
 
-    def _cold(self) -> Iterator[DuetFinding]:
+    @property
+    def is_cold(self) -> bool:
+        """Whether in most starts the servers were not warm when the measurement began: then nothing is decided."""
+        return 2 * self._cold_starts > len(self.starts)
+
+    @cached_property
+    def _cold_starts(self) -> int:
         warm_ups = [[b for b in traffic_of(each).blocks if b.phase == "warmup"] for each in self.starts]
-        cold = sum(not are_warm(blocks) for blocks in warm_ups) if self.detects else 0
-        if cold:
+        return sum(not are_warm(blocks) for blocks in warm_ups) if self.detects else 0
+
+    @cached_property
+    def failing(self) -> str | None:
+        """Which of both servers failed too many requests for any comparison, and how; None where neither did."""
+        for name, places in zip(self.names, ((BASELINE, -1), (self.target,)), strict=True):
+            ended: Counter[str] = Counter()
+            for start in self.starts:
+                for place in places:
+                    ended.update(dict(traffic_of(start).targets[place].counts.outcomes))
+            failed = {kind: number for kind, number in ended.items() if number and kind != "ok"}
+            if sum(failed.values()) > FAILING * ended.total():
+                kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in failed.items())
+                return f"{sum(failed.values()):,} of {ended.total():,} requests to {name} failed: {kinds}"
+        return None
+
+    def _cold(self) -> Iterator[DuetFinding]:
+        if self._cold_starts:
             message = (
-                f"in {cold} of {len(self.starts)} starts the servers were not warm when the measurement began:"
-                " give them more time"
+                f"in {self._cold_starts} of {len(self.starts)} starts the servers were not warm when the measurement"
+                " began: give them more time"
             )
             yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
 
@@ -140,14 +166,17 @@ def duets_of(run: Run) -> Duets:
 def in_duet(alone: Comparison, duets: Duets) -> Comparison:
     """A comparison by trials of each server alone, or in its place that of the duet of both, if this knows the metric.
 
-    What must not be compared is not compared by a duet either.
+    What disturbs trials alone until they are invalid disturbs both servers of a duet, which compares them still.
     """
     duet = duets.get((alone.cell_id, alone.baseline_id))
-    if duet is None or alone.refused or alone.metric not in duet.metrics:
+    if duet is None or alone.metric not in duet.metrics:
         return alone
     ratio, control = duet.ratio(alone.metric), duet.control(alone.metric)
     if ratio is None:
         return alone
+    if (failing := duet.failing) is not None:
+        nothing = dict.fromkeys(("ratio", "verdict", "p", "p_equivalent"))
+        return alone.model_copy(update={**nothing, "refused": failing})
     contrast = ratio.contrast
     about = DuetComparison(
         starts=ratio.starts,
@@ -158,13 +187,14 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
         findings=tuple(duet.findings()),
     )
     judged: dict[str, object] = dict.fromkeys(("verdict", "p", "p_equivalent"))
-    if alone.primary and ratio.starts >= FEWEST_TRIALS:
+    if alone.primary and ratio.starts >= FEWEST_TRIALS and not duet.is_cold:
         judged = {
             "verdict": verdict(contrast.ratio, alone.metric, alone.threshold),
             "p": contrast.p,
             "p_equivalent": contrast.p_equivalent(alone.threshold),
         }
-    return alone.model_copy(update={"ratio": contrast.ratio, "rounds": None, "caveat": "", "duet": about, **judged})
+    known = {"ratio": contrast.ratio, "refused": "", "rounds": None, "caveat": "", "duet": about}
+    return alone.model_copy(update={**known, **judged})
 
 
 def is_whole(recording: DuetRecording) -> bool:

@@ -102,9 +102,11 @@ class _Bearing:
         return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"
 
 
-def _difference(one: JudgedCell, other: JudgedCell) -> Estimate:
-    """In CPU time per request, over the rounds in which both have a trial with it."""
+def _difference(one: JudgedCell, other: JudgedCell) -> Estimate | None:
+    """In CPU time per request, over the rounds in which both have a trial with it; None without a valid one."""
     mine, theirs = same_rounds(one.having(_CPU), other.having(_CPU))
+    if not (one.valid and other.valid and mine):  # a duet may compare what trials alone cannot
+        return None
     return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU)
 
 
