@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.model import Histogram, Metric
-from redline.stats import Quantiles, Ratios, estimate, trials_needed
+from redline.stats import Quantiles, Ratios, estimate
 from redline.stats.samples import DRAWS, resamples
 from tests.fakes.trials import World
 
@@ -114,19 +114,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say(n: int, metric: Metric, q
         held += made.low <= truth <= made.high
     # Too low by chance alone once in 10,000; the plain percentile bootstrap holds the truth in 50 to 85%.
     assert held >= stats.binom.ppf(1e-4, SEEDS, 0.95)
-
-
-@given(st.floats(0.01, 1), st.integers(3, 20), st.floats(0.01, 0.5))
-def test_the_forecast_is_the_fewest_trials_that_are_narrow_enough(half: float, n: int, wanted: float) -> None:
-    """By the law of Student's interval: the half width goes with t(n-1) / sqrt(n)."""
-    found = trials_needed(half, n, wanted)
-    assert found is not None
-    sd = half / float(stats.t.ppf(0.975, n - 1)) * math.sqrt(n)
-    assert sd * float(stats.t.ppf(0.975, found - 1)) / math.sqrt(found) <= wanted * 1.001 or found == n
-    if found > n:
-        assert sd * float(stats.t.ppf(0.975, found - 2)) / math.sqrt(found - 1) > wanted * 0.999
-
-
-def test_of_one_trial_nothing_can_be_forecast() -> None:
-    assert trials_needed(0.1, 1, 0.01) is None
-    assert trials_needed(1.0, 2, 1e-9) is None

@@ -10,7 +10,8 @@ from redline.analysis.duet import duets_of, in_duet
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Metric, Precision, Run
 from redline.model.estimate import DuetComparison
-from redline.stats import QUANTILE_OF, enough_beyond, trials_needed
+from redline.stats import QUANTILE_OF, enough_beyond
+from redline.stats.power import rounds_for, scatter_of
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class _Main:
 
     def forecast(self, wanted: float) -> int | None:
         """About how many trials or starts would make it so narrow; None where that is not known."""
-        half = self.half_width
-        return trials_needed(half, self.known.n, wanted) if self.known and half is not None else None
+        scatter = scatter_of(self.known) if self.known else None
+        needed = None if scatter is None else rounds_for(scatter, wanted)
+        return max(needed, self.known.n + 1) if needed and self.known else None
 
     @property
     def scatter(self) -> Literal["starts", "machine"] | None:

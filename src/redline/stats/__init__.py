@@ -9,7 +9,6 @@ from redline.stats.estimate import (
     paired,
     paired_difference,
     paired_ratio,
-    trials_needed,
     unpaired,
     unpaired_ratio,
     verdict,

@@ -14,7 +14,6 @@ from redline.stats.samples import CONFIDENCE, Floats, Quantiles, Sample, resampl
 ALPHA = 1 - CONFIDENCE
 FEWEST_TRIALS = 3
 """Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
-MOST_FORECAST = 1_000_000
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
 METHOD_WITHIN = "t interval with the standard error of blocks within trials, wider than over trials"
 METHOD_ORDER = "order statistics of all requests, wider than over trials"
@@ -214,29 +213,6 @@ def verdict(ratio: Estimate, metric: Metric, threshold: float, p_adjusted: float
     if ratio.low <= 1 <= ratio.high or (p_adjusted is not None and p_adjusted >= ALPHA):
         return Verdict.INCONCLUSIVE
     return Verdict.FASTER if (ratio.low > 1) == metric.higher_is_better else Verdict.SLOWER
-
-
-def trials_needed(half_width: float, n: int, wanted: float) -> int | None:
-    """About how many trials narrow a 95% interval of n trials to `wanted`, if they scatter as those; n at least.
-
-    Both widths are relative half widths. None for fewer than two trials, and where a million would not do.
-    """
-    if n < 2:
-        return None
-
-    def reach(trials: int) -> float:
-        return t_quantile((1 + CONFIDENCE) / 2, trials - 1) / math.sqrt(trials)
-
-    share = wanted / half_width * reach(n) if half_width > 0 else math.inf
-    few, many = n, n
-    while reach(many) > share:
-        few, many = many, 2 * many
-        if few > MOST_FORECAST:
-            return None
-    while few < many:
-        middle = (few + many) // 2
-        few, many = (few, middle) if reach(middle) <= share else (middle + 1, many)
-    return many
 
 
 def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
