@@ -156,6 +156,17 @@ def test_one_start_without_enough_blocks_has_no_interval() -> None:
     assert found.starts_sd is None
 
 
+def test_scatter_is_split_only_where_the_blocks_are_known() -> None:
+    rng = np.random.default_rng(3)
+    few, many = ([rng.normal(0, 0.02, blocks) for _ in range(6)] for blocks in (5, 200))
+    assert over_starts(few).starts_sd is not None
+    assert over_starts(few).between_sd is None
+    found = over_starts(many)
+    assert found.starts_sd is not None
+    assert found.between_sd is not None
+    assert found.between_sd <= found.starts_sd
+
+
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     rng = np.random.default_rng(7)
     holds = 0

@@ -102,7 +102,9 @@ class DuetComparison(Frozen):
     """How a comparison by duets came about. Standard deviations and errors are of the logarithm of the ratio."""
 
     starts: int = Field(description="fresh starts of all servers")
-    between_sd: float | None = Field(description="how starts differ, beyond the scatter of their blocks")
+    between_sd: float | None = Field(
+        description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
+    )
     blocks_se: float | None = Field(description="the error of one start, because its blocks scatter with the machine")
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
     alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")

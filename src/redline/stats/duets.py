@@ -60,10 +60,13 @@ class LogRatio:
 
     @property
     def between_sd(self) -> float | None:
-        """By how much starts differ beyond what the scatter of their blocks explains; 0 where that explains it all."""
-        if self.starts_sd is None:
+        """By how much starts differ beyond what the scatter of their blocks explains; 0 where that explains it all.
+
+        None for one start, and where too few blocks are known: then nobody can say which of both it is.
+        """
+        if self.starts_sd is None or self.blocks_se is None:
             return None
-        return math.sqrt(max(0.0, self.starts_sd**2 - (self.blocks_se or 0.0) ** 2))
+        return math.sqrt(max(0.0, self.starts_sd**2 - self.blocks_se**2))
 
 
 def trimmed_mean(values: Floats, share: float = TRIMMED) -> float:
