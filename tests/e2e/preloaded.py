@@ -1,0 +1,115 @@
+"""A process that has imported `redline` and forks for each call: importing it costs more CPU time than most calls do.
+
+As with the script, a call is a process of its own, with its own arguments, environment, folder and output, which runs
+`main` and ends as Python does. Tests of signals, and of what happens before and during the imports, run the script.
+"""
+
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LARGEST = 1 << 17
+"""Bytes of a call; one packet holds it."""
+
+
+class Preloaded:
+    """The tests' side. One call at a time."""
+
+    def __init__(self, script: Path) -> None:
+        self.script = script
+        self._calls, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", __file__, script, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a process that has threads must not fork
+        )
+        theirs.close()
+
+    def call(self, args: list[str], folder: Path, environment: dict[str, str], limit_s: float) -> tuple[int, str, str]:
+        """The exit code, as `subprocess` tells it, stdout and stderr. Raises TimeoutError."""
+        out, err, told = pipes = [os.pipe() for _ in range(3)]
+        call = json.dumps([[str(self.script), *args], str(folder), environment]).encode()
+        socket.send_fds(self._calls, [call], [write for _, write in pipes])
+        for _, write in pipes:
+            os.close(write)
+        read = _read_all([end for end, _ in pipes], limit_s, told[0])
+        if not read[told[0]]:
+            raise RuntimeError(self._process.communicate()[1].decode())
+        return int(read[told[0]].split()[1]), read[out[0]].decode(), read[err[0]].decode()
+
+    def end(self) -> None:
+        """There are no more calls."""
+        self._calls.close()
+        self._process.communicate(timeout=60)
+
+
+def _read_all(pipes: list[int], limit_s: float, told: int) -> dict[int, bytes]:
+    """What comes out of each pipe until nobody holds its other end. `told` begins with the id of the process."""
+    read = dict.fromkeys(pipes, b"")
+    deadline = time.monotonic() + limit_s
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for ready, _ in selector.select(1):
+                chunk = os.read(ready.fd, 65536)
+                read[ready.fd] += chunk
+                if not chunk:
+                    selector.unregister(ready.fd)
+                    os.close(ready.fd)
+            if time.monotonic() > deadline:
+                os.kill(int(read[told].split()[0]), signal.SIGKILL)
+                raise TimeoutError(read)
+    return read
+
+
+def _serve(calls: socket.socket) -> None:
+    """Fork for each call. Returns in the process of a call, as the script is after its imports."""
+    assert len(list(Path("/proc/self/task").iterdir())) == 1
+    gc.freeze()
+    while call := (received := socket.recv_fds(calls, LARGEST, 3))[0]:
+        *streams, told = received[1]
+        process = os.fork()
+        if process == 0:
+            for stream, number in zip(streams, (1, 2), strict=True):
+                os.dup2(stream, number)
+            for each in (*streams, told):
+                os.close(each)
+            calls.close()
+            sys.argv, folder, environment = json.loads(call)
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(environment)
+            Path("/proc/self/comm").write_text("redline")
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            return
+        for stream in streams:
+            os.close(stream)
+        os.write(told, f"{process} ".encode())
+        os.write(told, str(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])).encode())
+        os.close(told)
+    sys.exit()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.path.insert(0, str(Path(sys.argv[1]).parent))
+    from redline.cli.command_line import FLAGS
+    from redline.cli.main import main
+
+    for command in FLAGS:
+        importlib.import_module(f"redline.cli.commands.{command}")
+    importlib.import_module("scipy.stats")  # searches import it while they probe
+    _serve(socket.socket(fileno=int(sys.argv[2])))
+    main()
