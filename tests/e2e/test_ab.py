@@ -95,7 +95,7 @@ def test_servers_that_answer_differently_are_refused_on_request(redline: Redline
 def test_an_interrupt_prints_what_is_known(redline: Redline, oracle: Path) -> None:
     same = command(oracle, "null")
     running = redline.start("ab", same, same, "--for", "600s", "--load", "closed:4")
-    wait_for_the_second_start(redline)
+    wait_for_the_second_start(Path(redline.environment["TMPDIR"]))
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err

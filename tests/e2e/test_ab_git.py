@@ -101,6 +101,23 @@ def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline,
     redline("ab", "--git", "v2..broken", *SHORT).refused(1, "changes that are not committed are not measured")
 
 
+def test_a_comparison_is_resumed_with_the_same_commits(redline: Redline, project: Project, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    done = redline("ab", "--git", "v1..v2", "--for", "2s", "--load", "closed:4", "-o", kept)
+    assert done.code == 0, done.err
+    next((kept / "duets").glob("0001-*.json")).unlink()
+    for tag in ("v1", "v2"):
+        project.git("tag", "--force", tag, "broken")
+    redline.folder = tmp_path
+    again = redline("ab", "--resume", kept, "--metric", "p50")
+    again.refused(2, "takes no --metric")
+    again = redline("ab", "--resume", kept)
+    assert again.code == 0, again.err
+    assert again.err.splitlines()[:2] == done.err.splitlines()[:2]
+    assert len(list((kept / "duets").iterdir())) == 3
+    assert nothing_is_left(redline, project)
+
+
 def test_a_revision_that_does_not_build_is_said_with_its_output(redline: Redline, project: Project) -> None:
     done = redline("ab", "--git", "v1..broken", *SHORT)
     done.refused(1, "broken (", "does not build: `build` ended with code 7", "compiling 'all' of it", "undefined")
@@ -156,7 +173,7 @@ def test_an_interrupt_leaves_nothing(redline: Redline, project: Project, while_:
     running = redline.start("ab", "--git", "v1..v2", "--for", "300s", "--load", "closed:2")
     wait_for_a_build(running)
     if while_ == "measuring":
-        wait_for_the_second_start(redline)
+        wait_for_the_second_start(Path(redline.environment["TMPDIR"]))
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err

@@ -68,7 +68,7 @@ def test_the_documentation_shows_every_command() -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
-    """A project with three small runs in it."""
+    """A project with three small runs in it, a search, and a comparison that can be resumed."""
     folder = tmp_path_factory.mktemp("documented")
     lab, redline = Lab(folder, oracle), Redline(folder)
     suite = lab.suite("good.one, good.two", trials=2, more="baseline: good.one")
@@ -79,6 +79,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     searched.write_text(SEARCHED)
     done = redline("limit", searched, "-o", "runs/LIMIT", "--probes", "1", "--no-beyond")
     assert "report:" in done.err, done.err
+    server = f"{oracle} null --port {{port}}"
+    done = redline("ab", server, server, *SHORT_AB, "-o", "runs/AB")
+    assert done.code == 0, done.err
     (folder / "mine.yaml").write_text(_first_suite())
     (folder / "README.md").write_text("a body")
     return folder
@@ -101,8 +104,15 @@ def selftests() -> dict[tuple[str, ...], Done]:
     return {}
 
 
-def short_ab(args: list[str], url: str, oracle: Path) -> list[str]:
-    """The same for a short while, with a server in the place of each that the page names."""
+def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
+    """The same for a short while, with a server in the place of each that the page names.
+
+    What is resumed lacks a start, and the place where something is to be kept is empty.
+    """
+    if "--resume" in args:
+        max((kept / "duets").iterdir()).unlink()
+        return ["ab", "--resume", str(kept)]
+    args = [f"{arg}-again" if args[i - 1] == "-o" else arg for i, arg in enumerate(args)]
     servers = {"./old": str(oracle), "./new": str(oracle)}
     for name, found in servers.items():
         args = [arg.replace(name, f"{found} null") for arg in args]
@@ -164,7 +174,7 @@ def test_a_documented_command_works(
             short = SHORT_LOAD if args[0] == "load" else [] if "--resume" in args else SHORT_LIMIT
             args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + short
         if args[0] == "ab":
-            args = short_ab(args, url, oracle)
+            args = short_ab(args, url, oracle, runs / "runs" / "AB")
             make_revisions(redline.folder, oracle)
         done = selftests.get(tuple(sorted(args))) or redline(*args)
     if args[0] == "selftest":

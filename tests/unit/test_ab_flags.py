@@ -8,7 +8,7 @@ from redline.cli.command_line import AbFlags
 from redline.cli.commands.ab import read_plan
 from redline.errors import UsageError
 from redline.model import AttachedServer, Closed, Open
-from redline.running.duet import DuetPlan
+from redline.model.duet import DuetPlan
 from redline.suite.project import Project, read_project
 
 S = 1_000_000_000
@@ -22,7 +22,7 @@ PROJECT = read_project("start: java -jar app.jar {port}\ncheck: {post: /items, b
 def plan(
     a: str | None = A, b: str | None = B, lasts_ns: int = 60 * S, project: Project | None = None, **given: Any
 ) -> DuetPlan:
-    return read_plan(AbFlags(a=a, b=b, lasts="60s", **given), lasts_ns, project)[0]
+    return read_plan(AbFlags(a=a, b=b, **given), lasts_ns, project)
 
 
 def test_each_command_is_a_server() -> None:

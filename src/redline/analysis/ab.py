@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from redline.analysis.duet import BASELINE, COMPARED, Duet, is_whole, measured, traffic_of
+from redline.analysis.duet import BASELINE, COMPARED, Duet, is_whole, traffic_of
 from redline.model import DuetRecording, Grade, Metric, Verdict
 from redline.model.duet import AbMetric, AbReport, Ratio
 from redline.model.estimate import DuetFinding
@@ -36,8 +36,6 @@ def judge(  # noqa: PLR0913 - what was measured, and how
     chosen = next((each for each in metrics if each.metric is metric), None)
     if chosen is None:
         return None
-    last = traffic_of(duet.starts[-1])
-    ended_ns = last.epoch_unix_ns + max(each.end_ns for block in measured(last) for each in block.slices)
     return AbReport(
         a=names[0],
         b=names[1],
@@ -46,7 +44,7 @@ def judge(  # noqa: PLR0913 - what was measured, and how
         verdict=chosen.verdict,
         self_ratio=chosen.self_ratio,
         starts=len(duet.starts),
-        seconds=(ended_ns - recordings[0].started_unix_ns) / 1e9,
+        seconds=sum(each.took_ns for each in recordings) / 1e9,
         interrupted=is_interrupted(recordings),
         also=tuple(each for each in metrics if each is not chosen),
         findings=(*_few(len(duet.starts)), *duet.findings(), *_answer_sizes(duet)),

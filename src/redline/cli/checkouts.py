@@ -2,61 +2,47 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from redline.cli.build_view import BuildView
 from redline.errors import BuildError, UsageError
-from redline.plugins.revisions import WORK_TREE, Repository, Revision, build
+from redline.model.duet import Checkout
+from redline.plugins.revisions import WORK_TREE, Repository, build
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Project, read_project
 
 
-@dataclass(frozen=True)
-class Checkout:
-    """Two revisions and how to build and start them, in the folder `below` that of the repository."""
-
-    repository: Repository
-    revisions: tuple[Revision, Revision]
-    project: Project
-    below: Path
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """`main (1a2b3c4d5)`."""
-        return str(self.revisions[0]), str(self.revisions[1])
-
-    @property
-    def leaves_out_changes(self) -> bool:
-        """Whether the work tree has changes, and is not one of the two."""
-        return self.repository.has_changes() and self.revisions[1].name != WORK_TREE
-
-    @contextmanager
-    def built(self) -> Iterator[tuple[Path, ...]]:
-        """The folders to start them in. Raises BuildError; nothing is left when the block is left."""
-        with ExitStack() as stack:
-            try:
-                folders = stack.enter_context(self.repository.checked_out(self.revisions))
-                with BuildView(Console(stderr=True)) as view:
-                    for folder, name in zip(folders, self.names, strict=True):
-                        self._build(folder, name, view)
-            except OSError as error:
-                hint = "make room for temporary files; TMPDIR names their folder"
-                raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
-            yield tuple(folder / self.below for folder in folders)
-
-    def _build(self, folder: Path, name: str, view: BuildView) -> None:
-        if not (folder / self.below).is_dir():
-            hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
-            raise BuildError(f"{name} has no folder {self.below}, in which {PROJECT_FILE} lies", hint=hint)
-        if self.project.build is not None:
-            build(self.project.build, folder / self.below, name, folder.with_suffix(".log"), view)
+@contextmanager
+def built(checkout: Checkout) -> Iterator[tuple[Path, ...]]:
+    """The folders to start the servers in. Raises BuildError; nothing is left when the block is left."""
+    repository, names = Repository(Path(checkout.repository)), tuple(map(str, checkout.revisions))
+    with ExitStack() as stack:
+        try:
+            folders = stack.enter_context(repository.checked_out(checkout.revisions))
+            with BuildView(Console(stderr=True)) as view:
+                for folder, name in zip(folders, names, strict=True):
+                    _build(checkout, folder, name, view)
+        except OSError as error:
+            hint = "make room for temporary files; TMPDIR names their folder"
+            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
+        yield tuple(folder / checkout.below for folder in folders)
 
 
-def read_checkout(written: str) -> Checkout:
-    """What `--git` means here. Raises UsageError."""
+def _build(checkout: Checkout, folder: Path, name: str, view: BuildView) -> None:
+    if not (folder / checkout.below).is_dir():
+        hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
+        raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)
+    if checkout.build is not None:
+        build(checkout.build, folder / checkout.below, name, folder.with_suffix(".log"), view)
+
+
+def read_checkout(written: str) -> tuple[Checkout, Project]:
+    """What `--git` means here, and how its servers are started and asked. Raises UsageError.
+
+    Prints a warning where there are changes that are not committed, and are not compared.
+    """
     here = Path.cwd()
     repository = Repository.around(here)
     revisions = repository.range(written)
@@ -68,4 +54,12 @@ def read_checkout(written: str) -> Checkout:
     project = read_project(
         read_text(file), str(file.relative_to(here) if file.parent == here else file), referenced_files(file)
     )
-    return Checkout(repository, revisions, project, file.parent.relative_to(repository.folder))
+    if repository.has_changes() and revisions[1].name != WORK_TREE:
+        start = revisions[0].name
+        message = (
+            f"changes that are not committed are not measured; `--git {start}` compares {start} with the work tree"
+        )
+        Console(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    below = str(file.parent.relative_to(repository.folder))
+    made = Checkout(repository=str(repository.folder), revisions=revisions, build=project.build, below=below)
+    return made, project

@@ -271,7 +271,7 @@ class AbFlags(Flags):
     b: str | None = _argument("B", "What is compared with it: another command, or URL.", None)
     git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
     path: str | None = _flag("--path", "PATH", "Commands: what is requested; /.")
-    lasts: str = _flag("--for", "TIME", "How long to measure in all.", "60s")
+    lasts: str | None = _flag("--for", "TIME", "How long to measure in all; 60s.")
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
     metric: Literal["cpu", "throughput", "p50", "p99"] = _flag(
         "--metric", "cpu|throughput|p50|p99", "What the answer is about.", "cpu"
@@ -280,6 +280,8 @@ class AbFlags(Flags):
     status: int | None = _flag("--status", "N", "The expected status; 200.")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
+    output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
+    resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")

@@ -5,8 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.environment import Environment
 from redline.model.estimate import DuetFinding, Metric, Verdict
 from redline.model.histogram import Histogram
+from redline.model.plan import Cell
 from redline.model.recording import Failure, ServerFacts
 from redline.model.traffic import AgreedTls, Counts, Engine
 
@@ -79,6 +81,60 @@ class DuetRecording(Frozen):
     failure: Failure | None = None
 
 
+class DuetPlan(Frozen):
+    """What is started together, and for how long: cells that differ in their variants alone, the baseline first."""
+
+    cells: tuple[Cell, ...] = Field(min_length=2)
+    seed: int
+    lasts_ns: int = Field(gt=0, description="how long all starts take; there are three of them at least")
+    once: bool = omitted_if_default(
+        default=False, description="the servers run already and cannot be started again: one start takes all the time"
+    )
+    same_answers: bool = omitted_if_default(
+        default=False, description="a start whose servers answer differently fails before its load"
+    )
+
+
+class Revision(Frozen):
+    """A commit, by the name that a user wrote."""
+
+    name: str
+    commit: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.commit[:9]})"
+
+
+class Checkout(Frozen):
+    """Two revisions of a repository, and how to build them in the folder `below` that of the repository."""
+
+    repository: str = Field(description="its topmost folder")
+    revisions: tuple[Revision, Revision]
+    build: str | None = Field(description="commands for `sh`")
+    below: str
+
+
+AB_PLAN_FORMAT: Literal["redline.ab-plan/1"] = "redline.ab-plan/1"
+
+
+class AbPlan(Frozen):
+    """`ab.json`: what `redline ab` compares, and how; written before the first start.
+
+    `a` and `b` are what a report calls them. Servers of a checkout get their folders when they are built.
+    """
+
+    format: Literal["redline.ab-plan/1"] = AB_PLAN_FORMAT
+    created_unix_ns: int
+    command: str
+    a: str
+    b: str
+    metric: Metric
+    duet: DuetPlan
+    checkout: Checkout | None = omitted_if_default(None)
+    files: dict[str, str] = omitted_if_default({}, description="SHA-256 of each file that the commands name, by path")
+    environment: Environment
+
+
 AB_FORMAT: Literal["redline.ab/1"] = "redline.ab/1"
 
 
@@ -102,7 +158,7 @@ class AbMetric(Frozen):
 class AbReport(Frozen):
     """The answer of `redline ab`: the metric that was asked for, and `also` the others.
 
-    `starts` counts the fresh starts of all servers, `seconds` is the time from the first to the end of the last.
+    `starts` counts the fresh starts of all servers, `seconds` is how long these took.
     """
 
     format: Literal["redline.ab/1"] = AB_FORMAT

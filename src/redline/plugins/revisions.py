@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import BuildError, UsageError
+from redline.model.duet import Revision
 from redline.plugins.commands import started
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
@@ -19,17 +20,6 @@ WORK_TREE = "the work tree"
 _SHOWN_LINES = 20
 _READ_AT_MOST = 65_536
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-
-
-@dataclass(frozen=True)
-class Revision:
-    """A commit, by the name that a user wrote."""
-
-    name: str
-    commit: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.commit[:9]})"
 
 
 @dataclass(frozen=True)
@@ -58,14 +48,14 @@ class Repository:
         if not dots:
             # A commit without a name, which git removes some day; the work tree and its index stay as they are.
             stashed = _git(self.folder, "stash", "create", env=_NOBODY).stdout.strip()
-            second = Revision(WORK_TREE, stashed or self._revision("HEAD").commit)
+            second = Revision(name=WORK_TREE, commit=stashed or self._revision("HEAD").commit)
         else:
             second = self._revision(other or "HEAD")
         if dots == "...":
             base = _git(self.folder, "merge-base", first.commit, second.commit).stdout.strip()
             if not base:
                 raise UsageError(f"{first.name} and {second.name} have no common commit", hint=self._shallow_hint())
-            first = Revision(f"merge base of {first.name} and {second.name}", base)
+            first = Revision(name=f"merge base of {first.name} and {second.name}", commit=base)
         if first.commit == second.commit:
             hint = "name two commits, such as main..HEAD; `--git HEAD` measures what is not committed yet"
             raise UsageError(f"{first.name} and {second.name} are the same commit {first.commit[:9]}", hint=hint)
@@ -79,7 +69,7 @@ class Repository:
         found = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if found.returncode != 0 or name.startswith("-"):
             raise UsageError(f"the revision {name} does not exist", hint=self._shallow_hint())
-        return Revision(name, found.stdout.strip())
+        return Revision(name=name, commit=found.stdout.strip())
 
     def _shallow_hint(self) -> str:
         if _git(self.folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":

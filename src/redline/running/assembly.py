@@ -47,5 +47,11 @@ def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
     return DuetTools(launchers, processes_of, EngineDriver(find_engine()), plan_placement())
 
 
+def duet_environment() -> Environment:
+    """This machine and its engine, as a duet finds them. Raises DriveError without an engine."""
+    driver = EngineDriver(find_engine())
+    return read_environment(driver.version(), driver.sha256(), plan_placement())
+
+
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:
     return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))

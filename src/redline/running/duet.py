@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
+from redline.model.duet import DuetPlan
 from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
 from redline.running.record import failure_of, verify
 
@@ -32,26 +34,11 @@ class DuetTools:
 
 
 @dataclass(frozen=True)
-class DuetPlan:
-    """Cells that differ in their variants alone, the baseline first, and for how long their starts follow each other.
-
-    There are `FEWEST_STARTS` at least. `once`: the servers run already, and cannot be started again: the only start
-    takes all of the time. `same_answers`: a start whose servers answer differently fails before its load.
-    """
-
-    cells: tuple[Cell, ...]
-    seed: int
-    lasts_ns: int
-    once: bool = False
-    same_answers: bool = False
-
-
-@dataclass(frozen=True)
 class DuetStart:
     """One start of a duet: its cells, the baseline first, where its logs go, and who sees its blocks.
 
     With `keep_interrupted`, Ctrl-C ends the load early and gives what there is. With `same_answers`, servers that
-    answer differently fail before the load.
+    answer differently fail before the load. `log_is_kept` says whether a user will find the logs afterwards.
     """
 
     planned: PlannedDuet
@@ -60,36 +47,66 @@ class DuetStart:
     on_block: Callable[[DuetBlock], None]
     keep_interrupted: bool = False
     same_answers: bool = False
+    log_is_kept: bool = True
+
+
+@dataclass(frozen=True)
+class DuetLogs:
+    """Where the logs of a duet go, in a folder for each start, and whether a user will find them afterwards."""
+
+    folder: Path
+    are_kept: bool
 
 
 def run_duet(
-    plan: DuetPlan, tools: DuetTools, logs: Path, on_block: Callable[[int, DuetBlock], None]
+    plan: DuetPlan,
+    tools: DuetTools,
+    logs: DuetLogs,
+    on_block: Callable[[int, DuetBlock], None],
+    before: Sequence[DuetRecording] = (),
 ) -> Iterator[DuetRecording]:
-    """The recording of each start. The last one may be of a failure, or of an interrupt: then no more are made.
+    """The recording of each start that `before` lacks, until all have taken the time of the plan.
 
-    Raises StoreError when a log cannot be written.
+    The last one may be of a failure, or of an interrupt: then no more are made. Raises StoreError when a log cannot be
+    written.
     """
-    began = time.monotonic()
+    made = [each for each in before if is_complete(each)]
+    done = {each.position for each in made}
     ids = tuple(cell.id for cell in plan.cells)
-    for number in range(1_000_000):
-        began_start = time.monotonic()
+    for number in count():
+        if is_over(plan, made):
+            return
+        if number in done:
+            continue
         planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number)
         start = DuetStart(
             planned,
             plan.cells,
-            logs / f"{number:04d}",
+            logs.folder / f"{number:04d}",
             partial(on_block, number),
             keep_interrupted=True,
             same_answers=plan.same_answers,
+            log_is_kept=logs.are_kept,
         )
         recording = run_start(start, tools)
         yield recording
-        now = time.monotonic()
-        late = now + (now - began_start) > began + plan.lasts_ns / 1e9
-        over = plan.once or (late and number + 1 >= FEWEST_STARTS)
-        failed = recording.failure is not None
-        if over or failed or recording.traffic is None or recording.traffic.ended != "complete":
+        if not is_complete(recording):
             return
+        made.append(recording)
+
+
+def is_complete(recording: DuetRecording) -> bool:
+    """Whether neither a failure nor an interrupt ended this start."""
+    traffic = recording.traffic
+    return recording.failure is None and traffic is not None and traffic.ended == "complete"
+
+
+def is_over(plan: DuetPlan, recordings: Sequence[DuetRecording]) -> bool:
+    """Whether the starts have taken the time of the plan, or would with one more."""
+    took = [each.took_ns for each in recordings if is_complete(each)]
+    if plan.once:
+        return bool(took)
+    return len(took) >= FEWEST_STARTS and sum(took) + took[-1] > plan.lasts_ns
 
 
 def run_start(start: DuetStart, tools: DuetTools) -> DuetRecording:
@@ -139,7 +156,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         cpus=tools.placement.engine_cpus,
         workers=min(max(1, len(tools.placement.engine_cpus)), load.connections),
         log=start.logs / "engine.log",
-        log_is_kept=not start.keep_interrupted,
+        log_is_kept=start.log_is_kept,
         keep_interrupted=start.keep_interrupted,
         is_warm=DuetWarmth().is_warm if first.warmup_detect else None,
     )

@@ -383,11 +383,17 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
         if now is not None and now != was.runtime_version:
             message = f"{slug} ran on {before}; now it would run on {now or 'nothing known'}"
             raise RedlineError(message, hint=f"put {was.runtime_version or 'what it ran on'} back, or {hint}")
+    refuse_other_machine(run.manifest.environment, environment, "this run")
+
+
+def refuse_other_machine(was: Environment, now: Environment, begun: str) -> None:
+    """Raise RedlineError when what was begun with one engine or machine would go on with another."""
     for name in _MUST_BE_THE_SAME:
-        before, now = getattr(run.manifest.environment, name), getattr(environment, name)
-        if before != now:
-            changed = f"another {name.replace('_', ' ')}: {before}, now {now}"
-            raise RedlineError(f"this run was begun with {changed}", hint=hint)
+        before, after = getattr(was, name), getattr(now, name)
+        if before != after:
+            changed = f"another {name.replace('_', ' ')}: {before}, now {after}"
+            hint = "start a new one: all of it must be measured with one engine on one machine"
+            raise RedlineError(f"{begun} was begun with {changed}", hint=hint)
 
 
 def search_report(store: SearchStore) -> LimitReport | None:

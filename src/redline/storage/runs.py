@@ -41,10 +41,12 @@ from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
+_KINDS = (("run.json", "run", "run"), ("search.json", "search", "limit"), ("ab.json", "comparison", "ab"))
+"""What a directory holds, by its manifest's file, and the command that makes it."""
 
 
 class Store:
-    """A directory of a run or a search. Only one process may hold it for writing at a time; see `locked`."""
+    """The directory of a run, a search or a comparison. One process may hold it for writing at a time: see `locked`."""
 
     manifest_file: ClassVar[str]
 
@@ -53,12 +55,12 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Whether a run, or a search, was begun here."""
+        """Whether something of this kind was begun here."""
         return (self.folder / self.manifest_file).is_file()
 
     def check_free(self) -> None:
         """Make sure, before anything is built, that something can be kept here. Leaves nothing; raises StoreError."""
-        for file, kind, command in (("run.json", "run", "run"), ("search.json", "search", "limit")):
+        for file, kind, command in _KINDS:
             if (self.folder / file).exists():
                 resume = f"resume it with: redline {command} --resume {self.folder}"
                 raise StoreError(
@@ -84,6 +86,22 @@ class Store:
         with as_store_error(file):
             write_atomically(file, content)
         return file
+
+    def duets(self) -> tuple[DuetRecording, ...]:
+        """All recordings of duets so far, by position. Raises StoreError, naming the file, when one cannot be read."""
+        return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
+
+    def save_duet(self, recording: DuetRecording, baseline: Cell) -> None:
+        """Keep the recording of a start: it is there whole or not at all."""
+        self.write(f"duets/{_stem(recording.position, baseline.slug)}.json", stored_json(recording))
+
+    def _files(self, folder: str) -> dict[int, Path]:
+        """The recordings in a folder by their position."""
+        if folder == "duets" and not (self.folder / folder).exists():
+            return {}
+        with as_store_error(self.folder):
+            names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
+        return {int(name.group(1)): file for file, name in names if name}
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -126,15 +144,15 @@ class RunStore(Store):
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
-        return tuple(read_stored(file, Recording) for _, file in sorted(self._files().items()))
+        return tuple(read_stored(file, Recording) for _, file in sorted(self._files("recordings").items()))
 
     def recording(self, position: int) -> Recording:
         """That of one trial. Raises StoreError as `recordings`, and KeyError when there is none."""
-        return read_stored(self._files()[position], Recording)
+        return read_stored(self._files("recordings")[position], Recording)
 
     def set_aside(self, position: int) -> None:
         """Keep a recording apart from those that count, so that its trial is made again."""
-        file = self._files()[position]
+        file = self._files("recordings")[position]
         with as_store_error(self.folder / "repeated"):
             (self.folder / "repeated").mkdir(exist_ok=True)
             number = 1 + sum(each == position for each in self.repeated())
@@ -147,25 +165,13 @@ class RunStore(Store):
             names = [_RECORDING.match(file.name) for file in folder.iterdir()] if folder.exists() else []
         return tuple(sorted(int(name.group(1)) for name in names if name))
 
-    def duets(self) -> tuple[DuetRecording, ...]:
-        """All recordings of duets so far, by position. Raises StoreError as `recordings`."""
-        return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
-
-    def _files(self, folder: str = "recordings") -> dict[int, Path]:
-        """The recordings by their position in the plan."""
-        if folder == "duets" and not (self.folder / folder).exists():
-            return {}
-        with as_store_error(self.folder):
-            names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
-        return {int(name.group(1)): file for file, name in names if name}
-
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
-        return frozenset(self._files()) | frozenset(self._files("duets"))
+        return frozenset(self._files("recordings")) | frozenset(self._files("duets"))
 
     def run(self) -> Run:
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
-        manifest, files = self.manifest(), dict(sorted(self._files().items()))
+        manifest, files = self.manifest(), dict(sorted(self._files("recordings").items()))
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
         return Run(
             manifest=manifest, recordings=recordings, duets=self.duets(), enough=self.enough(), repeated=self.repeated()
@@ -189,8 +195,10 @@ class RunStore(Store):
 
     def save(self, recording: Recording | DuetRecording, cell: Cell) -> None:
         """Keep a recording: it is there whole or not at all. The cell of a duet is that of its baseline."""
-        folder = "recordings" if isinstance(recording, Recording) else "duets"
-        self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
+        if isinstance(recording, DuetRecording):
+            self.save_duet(recording, cell)
+        else:
+            self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
 def capacity_store(folder: Path) -> RunStore:

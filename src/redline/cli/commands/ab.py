@@ -1,41 +1,43 @@
 """`redline ab A B`: which of two servers needs less, with an interval that a noisy machine does not spoil."""
 
 import re
-import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.ab import failing, is_interrupted, judge
-from redline.cli import exits
-from redline.cli.checkouts import Checkout, read_checkout
+from redline.cli import exits, places
+from redline.cli.ab_view import judged, print_report, write_views
+from redline.cli.checkouts import built, read_checkout
 from redline.cli.command_line import AbFlags
-from redline.cli.flags import naming, read_flag, read_schema
+from redline.cli.flags import command_line, naming, read_flag, read_schema, refuse
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.show import OneLine, show
+from redline.cli.show import OneLine
 from redline.errors import DriveError, UsageError
 from redline.model import (
     AttachedServer,
     Cell,
     DuetBlock,
-    DuetRecording,
     Load,
     Metric,
     Scenario,
+    ServerEntry,
     Variant,
     Verdict,
 )
-from redline.quantities import parse_duration
-from redline.report.render import markdown
-from redline.report.sections.ab import ab_sections
-from redline.running.assembly import duet_tools
-from redline.running.duet import FEWEST_STARTS, DuetPlan, DuetTools, run_duet
+from redline.model.duet import AbPlan, DuetPlan
+from redline.plugins.launchers.command import named_files
+from redline.quantities import duration, parse_duration
+from redline.report.format import label
+from redline.running.assembly import duet_environment, duet_tools
+from redline.running.duet import FEWEST_STARTS, DuetLogs, is_over, run_duet
+from redline.running.session import refuse_other_machine
+from redline.storage.comparisons import ComparisonStore
 from redline.suite.project import PROJECT_FILE, Project, command_entry, ready_of
 from redline.suite.schema.load import LoadSchema
 
@@ -47,116 +49,137 @@ _LONGEST_JVM_START_NS, _SHORT_JVM_START_NS, _JVM_STARTS = 60_000_000_000, 30_000
 _SERVERS = 3
 """A, B, and A once more as a control: each has its share of a start's warm-up and load."""
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
-_LOG_LINES = 10
-_HINTS = {
-    "launch": (
-        "try the command by hand, with a port in place of {port}; --path and --status say what is requested;"
-        " start servers that take longer yourself, and compare their URLs"
-    ),
-    "load": "start the command by hand, with a port in place of {port}, and use `redline load` on it",
-}
-_PROJECT_HINTS = {
-    **_HINTS,
-    "launch": f"in {PROJECT_FILE}, `start` is how it is started, and `ready` when it is ready: path, status, within",
-}
-"""By stage: the logs that other hints name are gone with their folder."""
+_FOR = "60s"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
+_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
 
 
 def execute(flags: AbFlags) -> None:
-    """Compare two commands, or two servers that are running."""
-    with naming("--for"):
-        lasts_ns = parse_duration(flags.lasts)
-    checkout = _checkout(flags)
-    plan, tools = read_plan(flags, lasts_ns, checkout.project if checkout else None)
-    metric, closed = _METRICS[flags.metric], plan.cells[0].load.saturates
-    if metric is Metric.THROUGHPUT and not closed:
-        raise UsageError("--metric throughput: an open load has the rate of its schedule", hint="use cpu or p99")
-    if checkout is None:
-        names = flags.a or "", flags.b or ""
-        _wait(flags)
-        recordings, interrupted = _measure(plan, tools, {} if plan.once else _HINTS)
-    else:
-        names = checkout.names
-        hints = {stage: f"A is {names[0]}, B {names[1]}; {hint}" for stage, hint in _PROJECT_HINTS.items()}
-        with checkout.built() as (one, other):
-            _wait(flags)
-            recordings, interrupted = _measure(_in_folders(plan, (one, other)), tools, hints)
-    cores, detects = len(tools.placement.server_cpus), plan.cells[0].warmup_detect
-    report = judge(names, metric, recordings, closed=closed, cores=cores, detects=detects)
-    interrupted = interrupted or is_interrupted(recordings)
-    if (failed := failing(recordings)) is not None:
-        raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
-    if report is None:
-        if interrupted:
-            raise KeyboardInterrupt
+    """Compare two commands, two revisions, or two servers that are running; or resume that."""
+    console, kept = Console(stderr=True), flags.resume or flags.output
+    with tempfile.TemporaryDirectory() as scratch:
+        store = ComparisonStore(kept or Path(scratch) / "ab")
+        plan = _asked(flags, store) if flags.resume is None else _resumed(flags, store)
+        with nullcontext() if plan.checkout is None else built(plan.checkout) as folders:
+            if flags.wait_quiet:
+                wait_until_quiet(console)
+            if flags.resume is None:
+                store.create(plan)
+            interrupted = _measure(store, plan, folders, log_is_kept=kept is not None)
+        report = judged(plan, store.duets())
+        if report is not None:
+            write_views(store, report)
+    if kept is not None:
+        console.print(f"kept in {kept}", soft_wrap=True, highlight=False, markup=False)
+    if report is None and not interrupted:
         raise DriveError(
-            f"nothing can be said of {flags.metric}: too little was measured",
+            f"nothing can be said of {label(plan.metric)}: too little was measured",
             hint="give --for more time; CPU time is known of servers on this machine only",
         )
-    report = report.model_copy(update={"interrupted": interrupted})
-    if flags.json:
-        sys.stdout.write(report.model_dump_json(indent=2) + "\n")
-    elif flags.form is not None:
-        sys.stdout.buffer.write(markdown.render(ab_sections(report)))
-    else:
-        show(ab_sections(report))
-    if interrupted:
+    if report is not None:
+        print_report(report, "json" if flags.json else flags.form)
+    if report is None or interrupted or report.interrupted:
+        if kept is not None:
+            again = f"{places.own_name()} ab --resume {kept}"
+            console.print(f"interrupted; resume with: {again}", soft_wrap=True, highlight=False, markup=False)
         raise typer.Exit(exits.INTERRUPTED)
     if report.verdict in {Verdict(each.value) for each in flags.fail_on}:
         raise typer.Exit(exits.MISSED)
 
 
-def _wait(flags: AbFlags) -> None:
-    if flags.wait_quiet:
-        wait_until_quiet(Console(stderr=True))
+def _asked(flags: AbFlags, store: ComparisonStore) -> AbPlan:
+    """What the flags say. Raises UsageError, StoreError where it cannot be kept, and DriveError without an engine."""
+    lasts_ns = _lasts_ns(flags.lasts or _FOR)
+    checkout, project = (None, None) if flags.git is None else read_checkout(flags.git)
+    duet = read_plan(flags, lasts_ns, project)
+    metric = _METRICS[flags.metric]
+    if metric is Metric.THROUGHPUT and not duet.cells[0].load.saturates:
+        raise UsageError("--metric throughput: an open load has the rate of its schedule", hint="use cpu or p99")
+    store.check_free()
+    a, b = map(str, checkout.revisions) if checkout else (flags.a or "", flags.b or "")
+    return AbPlan(
+        created_unix_ns=time.time_ns(),
+        command=command_line(),
+        a=a,
+        b=b,
+        metric=metric,
+        duet=duet,
+        checkout=checkout,
+        files={} if checkout else _files(duet),
+        environment=duet_environment(),
+    )
 
 
-def _measure(plan: DuetPlan, tools: DuetTools, hints: Mapping[str, str]) -> tuple[list[DuetRecording], bool]:
-    """The recordings of all starts, and whether an interrupt ended them early. Raises DriveError."""
-    made: list[DuetRecording] = []
-    with tempfile.TemporaryDirectory() as scratch, OneLine(Console(stderr=True)) as progress:
+def _resumed(flags: AbFlags, store: ComparisonStore) -> AbPlan:
+    """What is stored, for as long as --for says now. Raises RedlineError where it cannot go on as it began."""
+    refuse(flags.given(but=_WITH_RESUME), "--resume continues a comparison as it was planned, and takes no")
+    if not store.exists:
+        raise UsageError(f"{store.folder} holds no comparison", hint="name a directory that `redline ab -o` made")
+    plan = store.plan()
+    duet = plan.duet
+    if flags.lasts is not None:
+        duet = duet.model_copy(update={"lasts_ns": _lasts_ns(flags.lasts)})
+    if duet.lasts_ns < plan.duet.lasts_ns:
+        message = f"--for {flags.lasts} is less than the {duration(plan.duet.lasts_ns)} that {store.folder} began with"
+        raise UsageError(message, hint="leave out --for, or give more")
+    if duet.once and duet != plan.duet:
+        hint = "leave out --for, or compare them anew"
+        raise UsageError("--for: servers behind URLs have one start, whose length is planned", hint=hint)
+    if is_over(duet, store.duets()):
+        hint = "compare them anew" if duet.once else f"go on for longer: --for {2 * duet.lasts_ns // 10**9}s"
+        raise UsageError(f"{store.folder} was measured for all of its {duration(duet.lasts_ns)}", hint=hint)
+    now = {} if plan.checkout else _files(duet)
+    for file in sorted(plan.files.keys() | now.keys()):
+        if plan.files.get(file) != now.get(file):
+            hint = "start a new comparison: all starts must be of the same servers"
+            raise UsageError(f"{file} is not what it was when this comparison began", hint=hint)
+    refuse_other_machine(plan.environment, duet_environment(), "this comparison")
+    return plan.model_copy(update={"duet": duet})
+
+
+def _lasts_ns(text: str) -> int:
+    with naming("--for"):
+        return parse_duration(text)
+
+
+def _files(duet: DuetPlan) -> dict[str, str]:
+    entries = (cell.variant.entry for cell in duet.cells)
+    return {
+        file: digest
+        for entry in entries
+        if isinstance(entry, ServerEntry)
+        for file, digest in named_files(entry.start.command, Path(entry.family_folder)).items()
+    }
+
+
+def _measure(store: ComparisonStore, plan: AbPlan, folders: tuple[Path, ...] | None, *, log_is_kept: bool) -> bool:
+    """Make the starts that the store lacks, and keep each. Returns whether an interrupt ended them."""
+    duet = plan.duet if folders is None else _in_folders(plan.duet, folders)
+    tools, logs = duet_tools(duet.cells), DuetLogs(store.logs, log_is_kept)
+    with store.locked(), OneLine(Console(stderr=True)) as progress:
+        store.put(plan)
 
         def block_seen(start: int, block: DuetBlock) -> None:
             progress.show(Text(f"start {start + 1} · block {block.index + 1} · {block.phase}"))
 
         try:
-            made.extend(run_duet(plan, tools, Path(scratch), block_seen))
+            for recording in run_duet(duet, tools, logs, block_seen, store.duets()):
+                store.save_duet(recording, duet.cells[0])
         except KeyboardInterrupt:
-            if not made:  # a list takes in what it is extended by one by one
-                raise
-            return made, True
-    if (failure := made[-1].failure) is not None:
-        lines = failure.log_tail.splitlines()[-_LOG_LINES:]
-        said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
-        raise DriveError(failure.message + said, hint=hints.get(failure.stage, failure.hint))
-    return made, False
+            return True
+    return False
 
 
-def _checkout(flags: AbFlags) -> Checkout | None:
-    """The two revisions; None without `--git`. Raises UsageError."""
-    if flags.git is None:
-        return None
-    checkout = read_checkout(flags.git)
-    if checkout.leaves_out_changes:
-        start = checkout.revisions[0].name
-        message = (
-            f"changes that are not committed are not measured; `--git {start}` compares {start} with the work tree"
-        )
-        Console(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    return checkout
-
-
-def _in_folders(plan: DuetPlan, folders: tuple[Path, ...]) -> DuetPlan:
+def _in_folders(duet: DuetPlan, folders: tuple[Path, ...]) -> DuetPlan:
     def moved(cell: Cell, folder: Path) -> Cell:
         entry = cell.variant.catalogued.model_copy(update={"family_folder": str(folder)})
         return cell.model_copy(update={"variant": cell.variant.model_copy(update={"entry": entry})})
 
-    return replace(plan, cells=tuple(map(moved, plan.cells, folders)))
+    return duet.model_copy(update={"cells": tuple(map(moved, duet.cells, folders))})
 
 
-def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> tuple[DuetPlan, DuetTools]:
-    """The servers, of which A runs twice as a control, and what they are made with. Raises UsageError.
+def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> DuetPlan:
+    """The servers, of which A runs twice as a control, and how they are loaded. Raises UsageError.
 
     Those of a project get their folders when they are built.
     """
@@ -186,8 +209,7 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
     seed = read_flag("--seed", flags.seed, "seed")
-    plan = DuetPlan(cells, seed, lasts_ns, once=all(running), same_answers=flags.same_answers)
-    return plan, duet_tools(cells)
+    return DuetPlan(cells=cells, seed=seed, lasts_ns=lasts_ns, once=all(running), same_answers=flags.same_answers)
 
 
 def _load(flags: AbFlags, duration_ns: int) -> Load:
@@ -195,11 +217,11 @@ def _load(flags: AbFlags, duration_ns: int) -> Load:
     if written is None:
         raise UsageError(f"--load {flags.load} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")
     if duration_ns <= 0:
-        raise UsageError(f"--for {flags.lasts} is too short", hint="give 10s at least")
+        raise UsageError(f"--for {flags.lasts or _FOR} is too short", hint="give 10s at least")
     users, rate = written.groups()
     shape = {"closed": {"users": int(users)}} if users else {"open": {"rate": rate}}
     flag = f"--load {flags.load}"
-    given: dict[str | int, str] = {"users": flag, "rate": flag, "for": f"--for {flags.lasts}"}
+    given: dict[str | int, str] = {"users": flag, "rate": flag, "for": f"--for {flags.lasts or _FOR}"}
     lasts = f"{duration_ns // _SERVERS // 1_000_000}ms"
     return read_schema(LoadSchema, given, {**shape, "for": lasts}).load("load", ())
 

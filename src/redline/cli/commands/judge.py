@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
+from rich.console import Console
 
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, turned
+from redline.cli.ab_view import print_report, read_report, write_views
 from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
@@ -17,8 +19,10 @@ from redline.errors import StoreError
 from redline.model import CellReport, Finding, FindingKind, Grade, Report
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
+from redline.report.sections.ab import sentence
 from redline.report.sections.limit import answer_text, limit_summary
 from redline.running.session import search_report, write_run_views, write_search_views
+from redline.storage.comparisons import ComparisonStore
 from redline.storage.runs import RunStore
 from redline.storage.searches import REPORT, SearchStore
 
@@ -29,6 +33,9 @@ def execute(flags: JudgeFlags) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
     if (searched := SearchStore(flags.run)).exists:
         _judge_search(searched, write=flags.write, json=flags.json)
+        return
+    if (compared := ComparisonStore(flags.run)).exists:
+        _judge_comparison(compared, write=flags.write, json=flags.json)
         return
     now = build_report(read_run(flags.run))
     before, reason = _stored_view(flags.run)
@@ -77,6 +84,20 @@ def _judge_search(store: SearchStore, *, write: bool, json: bool) -> None:
         return
     lines = tuple(_search_changes(result))
     show([*limit_summary(now), Section("", (Prose.of(lines, "strong"),))])
+
+
+def _judge_comparison(store: ComparisonStore, *, write: bool, json: bool) -> None:
+    """The same of a comparison: its answer, and on stderr whether that is the one of its stored results."""
+    before, now = store.written_report(), read_report(store)
+    if write:
+        with store.locked():
+            write_views(store, now)
+    print_report(now, "json" if json else None)
+    said = f"not compared with how it was judged: it has no {_VIEW}"
+    if before is not None:
+        said = f"{_VIEW} has the same answer" if before == now else f"{_VIEW} said: {sentence(before)}"
+    for each in (said, *(["results.json and results.md are renewed"] if write else [])):
+        Console(stderr=True).print(each, style="dim", soft_wrap=True, highlight=False, markup=False)
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`redline report`: a stored run or search, shown again."""
+"""`redline report`: a stored run, search or comparison, shown again."""
 
 import sys
 from pathlib import Path
@@ -9,9 +9,10 @@ from redline.cli.command_line import ReportFlags
 from redline.cli.show import show
 from redline.errors import StoreError, UsageError
 from redline.model import Run
-from redline.report.render import LIMIT_RENDERERS, RENDERERS
+from redline.report.render import AB_RENDERERS, LIMIT_RENDERERS, RENDERERS
 from redline.report.sections.limit import limit_summary
 from redline.report.sections.run import run_summary
+from redline.storage.comparisons import ComparisonStore
 from redline.storage.runs import RunStore, capacity_store
 from redline.storage.searches import SearchStore
 
@@ -21,6 +22,9 @@ def execute(flags: ReportFlags) -> None:
     form = "json" if flags.json else flags.form
     if (searched := SearchStore(flags.run)).exists:
         _show_search(searched, form)
+        return
+    if (compared := ComparisonStore(flags.run)).exists:
+        _show_comparison(compared, form)
         return
     made = build_report(read_run(flags.run))
     if form is None:
@@ -47,11 +51,23 @@ def _show_search(store: SearchStore, form: str | None) -> None:
     sys.stdout.flush()
 
 
+def _show_comparison(store: ComparisonStore, form: str | None) -> None:
+    """The answer of `redline ab`, as that of a run. Raises UsageError for html and csv."""
+    from redline.cli.ab_view import print_report, read_report  # noqa: PLC0415 - imports all that runs a duet
+
+    if form is not None and form not in AB_RENDERERS:
+        raise UsageError(f"{store.folder} holds a comparison, which has no {form}", hint="take json or md")
+    print_report(read_report(store), form)
+
+
 def read_run(folder: Path) -> Run:
     """A stored run. Raises StoreError when there is none, and says so where only its capacity was measured."""
     if SearchStore(folder).exists:
         hint = f"see it with: {places.own_name()} report {folder}"
         raise StoreError(f"{folder} holds a search for limits, and no run", hint=hint)
+    if ComparisonStore(folder).exists:
+        hint = f"see it with: {places.own_name()} report {folder}"
+        raise StoreError(f"{folder} holds a comparison of two servers, and no run", hint=hint)
     first = capacity_store(folder)
     if first.exists and not RunStore(folder).exists:
         raise StoreError(

@@ -1,15 +1,29 @@
 """Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
 
+import hashlib
 import os
+import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.model import Variant
 from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
 from redline.ports import Building, BuildOutcome, Placement
+
+
+def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
+    """The SHA-256 of the program that a command starts in a folder, and of each file that it names, by path."""
+    program = command[0] if "/" in command[0] else shutil.which(command[0]) or command[0]
+    found = {}
+    for named in (folder / word for word in (program, *command[1:])):
+        with suppress(OSError, ValueError):
+            if named.is_file():  # no device, which may have no end
+                with named.open("rb") as file:
+                    found[str(named)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 class CommandLauncher:

@@ -1,13 +1,15 @@
-"""Reports -> bytes: the built-in renderers of runs and of searches, by the name of their format."""
+"""Reports -> bytes: the built-in renderers of runs, searches and comparisons, by the name of their format."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from redline.model import Report
+from redline.model.duet import AbReport
 from redline.model.limits import LimitReport
 from redline.ports import Renderer
 from redline.report.render import csvfile, html, markdown
+from redline.report.sections.ab import ab_sections
 from redline.report.sections.limit import limit_comment, limit_page
 from redline.report.sections.run import run_comment, run_page
 
@@ -21,7 +23,7 @@ class Format(Generic[AnyReport]):
     render: Callable[[AnyReport], bytes]
 
 
-def _json(report: Report | LimitReport) -> bytes:
+def _json(report: Report | LimitReport | AbReport) -> bytes:
     """The report itself, indented by two, UTF-8, a newline at the end; docs/reference/ has the schemas."""
     return report.model_dump_json(indent=2).encode() + b"\n"
 
@@ -36,4 +38,8 @@ LIMIT_RENDERERS: Mapping[str, Format[LimitReport]] = {
     "html": Format(lambda report: html.render(limit_page(report))),
     "json": Format(_json),
     "md": Format(lambda report: markdown.render(limit_comment(report))),
+}
+AB_RENDERERS: Mapping[str, Format[AbReport]] = {
+    "json": Format(_json),
+    "md": Format(lambda report: markdown.render(ab_sections(report))),
 }

@@ -1,0 +1,78 @@
+"""The answer of a comparison by `redline ab`, from its recordings, and how it is printed and stored."""
+
+import sys
+from collections.abc import Sequence
+
+from redline.analysis.ab import failing, judge
+from redline.cli import places
+from redline.cli.show import show
+from redline.errors import DriveError, StoreError
+from redline.model import DuetRecording, Failure
+from redline.model.duet import AbPlan, AbReport
+from redline.report.render import AB_RENDERERS
+from redline.report.sections.ab import ab_sections
+from redline.running.duet import is_over
+from redline.storage.comparisons import REPORT, ComparisonStore
+from redline.suite.project import PROJECT_FILE
+
+_LOG_LINES = 10
+_HINTS = {
+    "launch": (
+        "try the command by hand, with a port in place of {port}; --path and --status say what is requested;"
+        " start servers that take longer yourself, and compare their URLs"
+    ),
+    "load": "start the command by hand, with a port in place of {port}, and use `redline load` on it",
+}
+_PROJECT_HINTS = {
+    **_HINTS,
+    "launch": f"in {PROJECT_FILE}, `start` is how it is started, and `ready` when it is ready: path, status, within",
+}
+"""By stage: the hints of launchers are about servers of the catalogue."""
+
+
+def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None:
+    """The answer so far; None where too little was measured. Raises DriveError where a server failed."""
+    if recordings and (failure := recordings[-1].failure) is not None:
+        raise _error_of(failure, plan)
+    if (failed := failing(recordings)) is not None:
+        raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
+    cell, cores = plan.duet.cells[0], len(plan.environment.server_cpus)
+    closed, detects = cell.load.saturates, cell.warmup_detect
+    report = judge((plan.a, plan.b), plan.metric, recordings, closed=closed, cores=cores, detects=detects)
+    return report and report.model_copy(update={"interrupted": not is_over(plan.duet, recordings)})
+
+
+def read_report(store: ComparisonStore) -> AbReport:
+    """The answer of a stored comparison. Raises StoreError where there is none yet, and DriveError as `judged`."""
+    report = judged(store.plan(), store.duets())
+    if report is None:
+        hint = f"resume it with: {places.own_name()} ab --resume {store.folder}"
+        raise StoreError(f"{store.folder} holds a comparison of which too little was measured", hint=hint)
+    return report
+
+
+def _error_of(failure: Failure, plan: AbPlan) -> DriveError:
+    """With the last lines of a log, for whose file nobody needs to look then."""
+    lines = failure.log_tail.splitlines()[-_LOG_LINES:]
+    said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
+    hint = failure.hint
+    if plan.checkout is not None and failure.stage in _PROJECT_HINTS:
+        hint = f"A is {plan.a}, B {plan.b}; {_PROJECT_HINTS[failure.stage]}"
+    elif not plan.duet.once:
+        hint = _HINTS.get(failure.stage, hint)
+    return DriveError(failure.message + said, hint=hint)
+
+
+def print_report(report: AbReport, form: str | None) -> None:
+    """Print it on stdout: in one of the formats of `AB_RENDERERS`, or for people."""
+    if form is None:
+        show(ab_sections(report))
+        return
+    sys.stdout.buffer.write(AB_RENDERERS[form].render(report))
+    sys.stdout.flush()
+
+
+def write_views(store: ComparisonStore, report: AbReport) -> None:
+    """Write what can be looked at. Raises StoreError."""
+    store.write(REPORT, AB_RENDERERS["json"].render(report))
+    store.write("results.md", AB_RENDERERS["md"].render(report))

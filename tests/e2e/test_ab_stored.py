@@ -1,0 +1,88 @@
+"""`redline ab -o`: what is measured is kept, judged again, and resumed, whatever ended the command."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from redline.model.duet import AbReport
+from redline.storage.comparisons import ComparisonStore
+from tests.e2e.conftest import Redline
+from tests.e2e.leftovers import left_of, wait_for_the_second_start
+
+pytestmark = pytest.mark.e2e
+
+SHORT = ("--for", "6s", "--load", "closed:2")
+
+
+@pytest.fixture
+def servers(redline: Redline, tmp_path: Path, oracle: Path) -> tuple[str, str]:
+    """Two commands, of which the first starts a copy of the oracle."""
+    (tmp_path / "tmp").mkdir()
+    redline.environment["TMPDIR"] = str(tmp_path / "tmp")
+    shutil.copy(oracle, tmp_path / "old")
+    return "./old null --port {port}", shlex.join([str(oracle), "null", "--port", "{port}"])
+
+
+def started(redline: Redline, servers: tuple[str, str]) -> "subprocess.Popen[str]":
+    """A comparison that is kept, in its second start."""
+    running = redline.start("ab", *servers, *SHORT, "-o", "kept")
+    wait_for_the_second_start(redline.folder / "kept")
+    return running
+
+
+def recordings(redline: Redline) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (redline.folder / "kept" / "duets").iterdir()}
+
+
+def test_what_is_kept_is_judged_as_it_was(redline: Redline, servers: tuple[str, str]) -> None:
+    done = redline("ab", *servers, *SHORT, "-o", "kept")
+    assert done.code == 0, done.err
+    assert "kept in kept" in done.err
+    store = ComparisonStore(redline.folder / "kept")
+    report = store.written_report()
+    assert report is not None
+    assert (report.a, report.b, report.interrupted) == (*servers, False)
+    assert [each.round for each in store.duets()] == list(range(report.starts))
+    assert store.plan().duet.cells[1].variant.catalogued.start.command == tuple(shlex.split(servers[1]))
+    assert {file.name for file in store.logs.iterdir()} == {f"{number:04d}" for number in range(report.starts)}
+    assert redline("report", "kept").out == done.out
+    assert AbReport.model_validate(redline("judge", "kept", "--json").json) == report
+    assert redline("report", "kept", "--format", "md").out == (redline.folder / "kept" / "results.md").read_text()
+    assert not left_of(redline)
+
+
+def test_a_killed_comparison_keeps_its_starts_and_goes_on(redline: Redline, servers: tuple[str, str]) -> None:
+    killed = started(redline, servers)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    kept = recordings(redline)
+    assert kept
+    assert "interrupted" in redline("report", "kept").out
+    done = redline("ab", "--resume", "kept", "--json")
+    assert done.code == 0, done.err
+    assert not done.json["interrupted"]
+    now = recordings(redline)
+    assert now.items() >= kept.items()
+    assert len(now) == done.json["starts"] > len(kept)
+
+
+def test_an_interrupted_comparison_goes_on_for_longer(redline: Redline, servers: tuple[str, str]) -> None:
+    running = started(redline, servers)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "interrupted" in out
+    assert "ab --resume kept" in err.splitlines()[-1]
+    assert redline("report", "kept").out == out
+    done = redline("ab", "--resume", "kept", "--for", "8s", "--json")
+    assert done.code == 0, done.err
+    plan, found = ComparisonStore(redline.folder / "kept").plan(), AbReport.model_validate(done.json)
+    assert plan.duet.lasts_ns == 8_000_000_000
+    assert not found.interrupted
+    assert found.seconds > 0
+    assert not left_of(redline)
