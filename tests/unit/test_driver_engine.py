@@ -34,6 +34,21 @@ def test_an_engine_that_was_built_anew_is_another_one(tmp_path: Path) -> None:
     assert "make build" in caught.value.hint
 
 
+def test_it_reads_what_fixed_work_took_on_each_core(tmp_path: Path) -> None:
+    engine = tmp_path / "engine"
+    engine.write_text("""#!/bin/sh\n[ "$*" = "fixed-work 0,3" ] && echo '{"0": 5832332, "3": 9014800}'\n""")
+    engine.chmod(0o755)
+    assert EngineDriver(engine).fixed_work_ns((0, 3)) == {0: 5_832_332, 3: 9_014_800}
+
+
+@pytest.mark.parametrize("says", ["exit 1", "echo nothing", "echo '{\"0\": null}'", "echo 7"])
+def test_an_engine_that_cannot_do_fixed_work_ends_no_trial(tmp_path: Path, says: str) -> None:
+    engine = tmp_path / "engine"
+    engine.write_text(f"#!/bin/sh\n{says}\n")
+    engine.chmod(0o755)
+    assert EngineDriver(engine).fixed_work_ns((0,)) == {}
+
+
 def drive(log: Path) -> Drive:
     return Drive(cell=CELL, endpoint=Endpoint("127.0.0.1", 1), seed=1, cpus=(), workers=1, log=log)
 

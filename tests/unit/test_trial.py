@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import Interval, PlannedTrial, Recording
+from redline.model import FixedWork, Interval, PlannedTrial, Recording
 from redline.ports import Placement
 from redline.running.record import Tools
 from redline.running.trial import run_trial
@@ -40,6 +40,34 @@ def test_a_trial_starts_verifies_loads_and_stops_in_that_order(tmp_path: Path) -
     assert list(recording.traffic.intervals) == intervals
     assert recording.find("cpu_ns", "server") is not None
     assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
+
+
+def test_the_speed_of_the_cores_is_measured_before_and_after_the_load(tmp_path: Path) -> None:
+    events: list[str] = []
+    work_ns = iter([{0: 100, 1: 200}, {0: 150, 1: 201}])
+
+    def fixed_work_ns(cpus: tuple[int, ...]) -> dict[int, int]:
+        events.append(f"fixed work on {cpus}")
+        return next(work_ns)
+
+    launcher, placement = FakeLauncher(events), Placement((0,), (1,))
+    tools = Tools(launcher, FakeDriver(events), tuple, placement, fixed_work_ns=fixed_work_ns)
+    recording = run_trial(PLANNED, CELL, tools, tmp_path, print)
+    assert events == ["start", "verify", "fixed work on (0, 1)", "drive", "fixed work on (0, 1)", "stop"]
+    assert recording.fixed_work == (
+        FixedWork(cpu=0, before_ns=100, after_ns=150),
+        FixedWork(cpu=1, before_ns=200, after_ns=201),
+    )
+
+
+def test_the_speed_of_cores_that_nothing_is_pinned_to_is_not_measured(tmp_path: Path) -> None:
+    def refuse(cpus: tuple[int, ...]) -> dict[int, int]:
+        raise AssertionError(f"nothing is pinned to {cpus}")
+
+    tools = Tools(FakeLauncher([]), FakeDriver([]), tuple, Placement(), fixed_work_ns=refuse)
+    recording = run_trial(PLANNED, CELL, tools, tmp_path, print)
+    assert recording.fixed_work == ()
+    assert "fixed_work" not in recording.model_dump(mode="json")
 
 
 def test_a_server_is_watched_where_its_warm_up_is_detected(tmp_path: Path) -> None:

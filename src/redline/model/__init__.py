@@ -36,7 +36,17 @@ from redline.model.plan import (
     Suite,
     Variant,
 )
-from redline.model.recording import OTHERS, Failure, FailureKind, Recording, Series, ServerFacts, Stage, Subject
+from redline.model.recording import (
+    OTHERS,
+    Failure,
+    FailureKind,
+    FixedWork,
+    Recording,
+    Series,
+    ServerFacts,
+    Stage,
+    Subject,
+)
 from redline.model.report import (
     CellReport,
     Effect,

@@ -89,6 +89,14 @@ class ServerFacts(Frozen):
     )
 
 
+class FixedWork(Frozen):
+    """CPU time that one core took for a fixed piece of work, just before and just after the load."""
+
+    cpu: int
+    before_ns: int = Field(gt=0)
+    after_ns: int = Field(gt=0)
+
+
 class Failure(Frozen):
     """Why a trial has no usable traffic, or why its server did not survive the load."""
 
@@ -116,6 +124,10 @@ class Recording(Frozen):
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
     log_bytes: int | None = omitted_if_default(
         None, ge=0, description="bytes of server output during the load, as far as they were kept"
+    )
+
+    fixed_work: tuple[FixedWork, ...] = omitted_if_default(
+        (), description="how fast the cores of server and engine were; empty if they were not pinned"
     )
 
     def find(self, name: str, subject: Subject) -> Series | None:

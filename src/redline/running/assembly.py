@@ -27,7 +27,8 @@ class Workbench:
 def workbench(catalogue: Path, cache: Path) -> Workbench:
     """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
     driver, placement = EngineDriver(find_engine()), plan_placement()
-    tools = Tools(ProcessLauncher(catalogue, cache), driver, lambda: (ProcessTreeProbe(),), placement, tree)
+    launcher, probes = ProcessLauncher(catalogue, cache), lambda: (ProcessTreeProbe(),)
+    tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns)
     return _with_environment(tools, driver)
 
 

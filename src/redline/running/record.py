@@ -1,7 +1,7 @@
 """One load on a running server, and the recording of what was seen: every load that is measured goes through here."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,8 @@ DYING_S = 0.5
 class Tools:
     """What loads are made with. `probes` makes new ones for each load.
 
-    `processes` gives a process and all below it; none where it has ended.
+    `processes` gives a process and all below it; none where it has ended. `fixed_work_ns` gives the CPU time in
+    nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
     """
 
     launcher: Launcher
@@ -37,6 +38,7 @@ class Tools:
     probes: Callable[[], tuple[Probe, ...]]
     placement: Placement
     processes: Callable[[int], tuple[int, ...]] = lambda _pid: ()
+    fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""

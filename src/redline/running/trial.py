@@ -1,7 +1,7 @@
 """One trial: start, verify, warm up, measure, stop. One page, because its order is the method."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,7 @@ from redline.model import (
     Cell,
     DuetBlock,
     DuetRecording,
+    FixedWork,
     Interval,
     PlannedDuet,
     PlannedTrial,
@@ -81,9 +82,23 @@ def run_trial(
         if wrong is None:
             with timed("load"):
                 options = LoadOptions(log=logs / "engine.log", server_log=log, on_interval=on_interval)
+                before_ns = _fixed_work_ns(tools)
                 found = record_load(cell, planned, server, tools, options)
+                fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
+                found = found.model_copy(update={"fixed_work": fixed_work})
         else:
             found = empty.model_copy(update={"failure": wrong, "server": server.facts})
         with timed("stop"):
             running.close()
     return found.model_copy(update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns})
+
+
+def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:
+    cpus = tuple(sorted({*tools.placement.server_cpus, *tools.placement.engine_cpus}))
+    return tools.fixed_work_ns(cpus) if cpus else {}
+
+
+def _fixed_work(before_ns: Mapping[int, int], after_ns: Mapping[int, int]) -> tuple[FixedWork, ...]:
+    """Of the cores that were measured both times."""
+    both = [cpu for cpu in before_ns if cpu in after_ns]
+    return tuple(FixedWork(cpu=cpu, before_ns=before_ns[cpu], after_ns=after_ns[cpu]) for cpu in both)

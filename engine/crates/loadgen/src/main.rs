@@ -8,6 +8,7 @@ mod conductor;
 mod demand;
 mod duet;
 mod failure_log;
+mod fixed_work;
 mod ids;
 mod io;
 mod job;
@@ -45,8 +46,10 @@ redline-engine: the load engine of Redline
 
 Reads one job (JSON) from standard input and writes events (one JSON object a line) to standard output.
 
-  --help     this text
-  --version  the version
+  --help           this text
+  --version        the version
+  fixed-work CPUS  instead of a job: the CPU time in nanoseconds that a fixed piece of work takes on each of these cores
+                   (0,1), as a JSON object
 
 Exit codes: 0 complete, 1 could not run, 2 the job is wrong, 124 cut by its deadline, 130 interrupted.
 The formats are described in docs/reference/engine-protocol.md.
@@ -70,9 +73,10 @@ fn main() -> ExitCode {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
+        [command, cpus] if command == "fixed-work" => return fixed_work(&cpus.to_string_lossy()),
         _ => {
             eprintln!(
-                "redline-engine: it takes no arguments but --help and --version\n  hint: the job goes to standard input"
+                "redline-engine: it takes no arguments but --help, --version and fixed-work CPUS\n  hint: the job goes to standard input"
             );
             return ExitCode::from(2);
         }
@@ -85,6 +89,23 @@ fn main() -> ExitCode {
         Err(error) => {
             emit(&Event::Error(&error));
             ExitCode::from(if error.kind == ErrorKind::BadJob { 2 } else { 1 })
+        }
+    }
+}
+
+fn fixed_work(cpus: &str) -> ExitCode {
+    let Ok(cpus) = cpus.split(',').map(str::parse).collect::<Result<Vec<_>, _>>() else {
+        eprintln!("redline-engine: {cpus:?} are not numbers of cores\n  hint: write 0,1");
+        return ExitCode::from(2);
+    };
+    match fixed_work::measure(&cpus) {
+        Ok(cpu_ns) => {
+            println!("{}", serde_json::json!(cpu_ns));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("redline-engine: one of the cores {cpus:?} cannot be used: {error}");
+            ExitCode::FAILURE
         }
     }
 }

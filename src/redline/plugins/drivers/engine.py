@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from pydantic import PositiveInt, TypeAdapter
+
 from redline.errors import DriveError
 from redline.model import Cell, DuetTraffic, Traffic
 from redline.plugins.commands import OUT_OF_RESOURCES
@@ -25,6 +27,7 @@ from redline.storage.runs import as_store_error
 
 ENGINE = "redline-engine"
 MEASURE = json.dumps({"command": "measure"})
+_CPU_NS_BY_CORE = TypeAdapter(dict[int, PositiveInt])
 _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
 
 
@@ -58,6 +61,15 @@ class EngineDriver:
                 return hashlib.file_digest(binary, "sha256").hexdigest()
         except OSError as error:
             raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint="run `make build`") from error
+
+    def fixed_work_ns(self, cpus: tuple[int, ...]) -> dict[int, int]:
+        """CPU time by core that a fixed piece of work takes; empty where that cannot be measured."""
+        command = [str(self._engine), "fixed-work", ",".join(map(str, cpus))]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+            return _CPU_NS_BY_CORE.validate_json(done.stdout)
+        except (OSError, subprocess.SubprocessError, ValueError):
+            return {}
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Ask each request once and compare status and body; over HTTP/2 the engine itself does so."""

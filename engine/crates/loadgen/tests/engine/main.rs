@@ -7,6 +7,7 @@ mod clocks;
 mod commands;
 mod duets;
 mod endings;
+mod fixed_work;
 mod jobs;
 mod loads;
 mod makers;
