@@ -9,10 +9,12 @@ from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
+from redline.analysis.modes import core_speeds
 from redline.analysis.precision import precision
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
-from redline.model import Report, Run, RunReport
+from redline.findings import host_mode
+from redline.model import CellReport, Finding, Report, Run, RunReport
 
 
 def build_report(run: Run) -> Report:
@@ -22,10 +24,8 @@ def build_report(run: Run) -> Report:
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     cells = tuple(found[cell_id][1] for cell_id in plan.cells)
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
-    doubts = resolutions(judged, comparisons, plan)
-    cells = tuple(
-        cell.model_copy(update={"findings": (*cell.findings, *doubts.get(cell.cell_id, ()))}) for cell in cells
-    )
+    doubts, speeds = resolutions(judged, comparisons, plan), core_speeds(judged)
+    cells = tuple(_judged_in_run(cell, judged[cell.cell_id], speeds, doubts.get(cell.cell_id, ())) for cell in cells)
     return Report(
         run=_run_report(run, judged),
         environment=run.manifest.environment,
@@ -36,6 +36,15 @@ def build_report(run: Run) -> Report:
         rankings=rankings(judged, cells, plan.suite),
         skipped=plan.skipped,
     )
+
+
+def _judged_in_run(
+    cell: CellReport, one: JudgedCell, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
+) -> CellReport:
+    """The cell with what is known of it only when the whole run is known."""
+    trials = tuple(trial.model_copy(update={"core_speed": speeds.get(trial.position)}) for trial in cell.trials)
+    modes = host_mode(one.cell, [trial.core_speed for trial in trials if trial.core_speed is not None])
+    return cell.model_copy(update={"trials": trials, "findings": (*cell.findings, *modes, *doubts)})
 
 
 def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redline.findings.rules import AUTOCORRELATION_P, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
+from redline.findings.rules import AUTOCORRELATION_P, RULES, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
 from redline.findings.server import server_limited
 from redline.findings.steadiness import shrinking_between
 from redline.model import Cell, Finding, FindingKind, Grade, Metric, Recording
@@ -99,6 +99,35 @@ def _bimodal(cell: Cell, series: _Series) -> tuple[Finding, ...]:
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
     return graded(FindingKind.BIMODAL, groups.apart, message, cell)
+
+
+def host_mode(cell: Cell, speeds: Sequence[float]) -> tuple[Finding, ...]:
+    """Trials whose server's cores were much faster or slower than in the run's median trial.
+
+    `speeds` are those of the cell's trials: 1.4 is 40% faster, both before and after the load.
+    """
+    most = max((max(speed, 1 / speed) for speed in speeds), default=1.0)
+    return graded(FindingKind.HOST_MODE, most - 1, f"Just before and after the load, {in_modes(speeds)}.", cell)
+
+
+def in_modes(speeds: Sequence[float]) -> str:
+    """`in 12 of 81 trials the server's cores were 31 to 41% faster than in the run's median trial`; empty for none."""
+    note = RULES[FindingKind.HOST_MODE].note or 0.0
+    fast = [speed - 1 for speed in speeds if speed - 1 > note]
+    slow = [1 - speed for speed in speeds if 1 / speed - 1 > note]
+    counts = [f"in {len(fast)} of {len(speeds)} trials the server's cores were {_from_to(fast)} faster"] if fast else []
+    if slow:
+        counts.append(
+            f"in {len(slow)} {_from_to(slow)} slower"
+            if fast
+            else f"in {len(slow)} of {len(speeds)} trials the server's cores were {_from_to(slow)} slower"
+        )
+    return f"{' and '.join(counts)} than in the run's median trial" if counts else ""
+
+
+def _from_to(shares: Sequence[float]) -> str:
+    low, high = (f"{share:.0%}" for share in (min(shares), max(shares)))
+    return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
 def _too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Finding, ...]:

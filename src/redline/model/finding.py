@@ -46,6 +46,7 @@ class FindingKind(StrEnum):
     RUN_DRIFT = "run-drift"
     AUTOCORRELATION = "autocorrelation"
     BIMODAL = "bimodal"
+    HOST_MODE = "host-mode"
     CPU_STEAL = "cpu-steal"
     CPU_PRESSURE = "cpu-pressure"
     TOO_FEW_TRIALS = "too-few-trials"

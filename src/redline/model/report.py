@@ -82,6 +82,11 @@ class TrialReport(Frozen):
     p99_ns: int | None
     cpu_per_request_ns: float | None
     warm_up: WarmUp | None = omitted_if_default(None, description="absent if the trial was too short to classify")
+    core_speed: float | None = omitted_if_default(
+        None,
+        description="of the server's cores, by the fixed work before and after the load: 1.4 if they were 40% faster "
+        "than in the run's median trial; absent if it was not measured",
+    )
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 

@@ -11,6 +11,7 @@ from redline.model import (
     AgreedTls,
     Counts,
     Failure,
+    FixedWork,
     Histogram,
     HistogramTable,
     Interval,
@@ -97,6 +98,7 @@ class Trial:
             traffic=MeasuredTraffic.of(traffic) if traffic else None,
             server_cpu_ns=self.server_cpu_ns if traffic else None,
             most_memory_bytes=max(memory.values) if memory else None,
+            fixed_work=recording.fixed_work,
         )
 
 
@@ -161,6 +163,7 @@ class TrialNumbers:
     traffic: MeasuredTraffic | None
     server_cpu_ns: float | None
     most_memory_bytes: float | None
+    fixed_work: tuple[FixedWork, ...] = ()
 
     def has_metric(self, metric: Metric) -> bool:
         """Whether it says anything about the metric."""

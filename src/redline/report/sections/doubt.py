@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from statistics import mean, median, stdev
 
-from redline.findings import RULES
+from redline.findings import RULES, in_modes
 from redline.model import CellReport, FindingKind, Grade, Metric, Report, Verdict
 from redline.model.limits import LimitReport
 from redline.report import format as fmt
@@ -63,7 +63,13 @@ def _limits(report: Report) -> str:
     found = [share for cell in report.cells if (share := scatter(cell)) is not None]
     parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
     parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
-    return "; ".join((*parts, *_undecided(report))) or "nothing was found"
+    return "; ".join((*parts, *_modes(report), *_undecided(report))) or "nothing was found"
+
+
+def _modes(report: Report) -> Iterator[str]:
+    speeds = [each.core_speed for cell in report.cells for each in cell.trials if each.core_speed is not None]
+    if said := in_modes(speeds):
+        yield f"host mode: {said} (probably another hardware thread of the host was idle, or busy)"
 
 
 def _undecided(report: Report) -> Iterator[str]:
