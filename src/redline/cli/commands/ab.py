@@ -57,8 +57,8 @@ _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
 def execute(flags: AbFlags) -> None:
     """Compare two commands, two revisions, or two servers that are running; or resume that."""
     console, kept = Console(stderr=True), flags.resume or flags.output
-    with tempfile.TemporaryDirectory() as scratch:
-        store = ComparisonStore(kept or Path(scratch) / "ab")
+    with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
+        store = ComparisonStore(Path(folder))
         plan = _asked(flags, store) if flags.resume is None else _resumed(flags, store)
         with nullcontext() if plan.checkout is None else built(plan.checkout) as folders:
             if flags.wait_quiet:
@@ -66,11 +66,11 @@ def execute(flags: AbFlags) -> None:
             if flags.resume is None:
                 store.create(plan)
             interrupted = _measure(store, plan, folders, log_is_kept=kept is not None)
+        if kept is not None:
+            console.print(f"kept in {kept}", soft_wrap=True, highlight=False, markup=False)
         report = judged(plan, store.duets())
         if report is not None:
             write_views(store, report)
-    if kept is not None:
-        console.print(f"kept in {kept}", soft_wrap=True, highlight=False, markup=False)
     if report is None and not interrupted:
         raise DriveError(
             f"nothing can be said of {label(plan.metric)}: too little was measured",
