@@ -117,9 +117,9 @@ def test_what_is_too_little_or_failed_has_no_answer(tmp_path: Path) -> None:
         redline_raises("report", store.folder)
     assert "ab --resume" in caught.value.hint
     store.save_duet(failed(simulated_duet(0)), store.plan().duet.cells[0])
-    with pytest.raises(DriveError, match="B exited") as told:
+    with pytest.raises(DriveError, match="B exited") as ended:
         redline_raises("report", store.folder)
-    assert "try the command by hand" in told.value.hint
+    assert "try the command by hand" in ended.value.hint
 
 
 def redline_raises(*args: str | Path) -> None:
@@ -218,6 +218,15 @@ def test_servers_behind_urls_have_one_start(tmp_path: Path) -> None:
         redline_raises("ab", "--resume", store.folder)
     with pytest.raises(UsageError, match="servers behind URLs have one start"):
         redline_raises("ab", "--resume", store.folder, "--for", "60s")
+
+
+def test_an_interrupted_start_of_servers_behind_urls_is_made_again(tmp_path: Path, fakes: FakeDriver) -> None:
+    store = kept(tmp_path / "kept", planned("http://127.0.0.1:1/", "http://127.0.0.1:2/"), 0)
+    store.save_duet(cut(simulated_duet(0)), store.plan().duet.cells[0])
+    done = redline("ab", "--resume", store.folder, "--json")
+    assert (done.exit_code, json.loads(done.stdout)["interrupted"]) == (0, False)
+    assert [each.traffic is not None and each.traffic.ended for each in store.duets()] == ["complete"]
+    assert len(fakes.duets) == 1
 
 
 def test_a_server_that_changed_is_not_resumed(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def execute(flags: AbFlags) -> None:
     console, kept = Console(stderr=True), flags.resume or flags.output
     with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
         store = ComparisonStore(Path(folder))
-        plan = _asked(flags, store) if flags.resume is None else _resumed(flags, store)
+        plan = _planned(flags, store) if flags.resume is None else _resumed(flags, store)
         with nullcontext() if plan.checkout is None else built(plan.checkout) as folders:
             if flags.wait_quiet:
                 wait_until_quiet(console)
@@ -87,7 +87,7 @@ def execute(flags: AbFlags) -> None:
         raise typer.Exit(exits.MISSED)
 
 
-def _asked(flags: AbFlags, store: ComparisonStore) -> AbPlan:
+def _planned(flags: AbFlags, store: ComparisonStore) -> AbPlan:
     """What the flags say. Raises UsageError, StoreError where it cannot be kept, and DriveError without an engine."""
     lasts_ns = _lasts_ns(flags.lasts or _FOR)
     checkout, project = (None, None) if flags.git is None else read_checkout(flags.git)
