@@ -160,13 +160,14 @@ class DuetDrive:
     """Several servers, loaded in short slices in turn: that of `drive`, and the others, each with its endpoint.
 
     `pids` are the processes of each server, that of `drive` first; empty for one that somebody else runs. A slice takes
-    `slice_ns`, of which the first `guard_ns` are not measured.
+    `slice_ns`, up to `longest_slice_ns` of slow servers; its first `guard_ns` are not measured.
     """
 
     drive: Drive
     others: tuple[tuple[Variant, Endpoint], ...]
     pids: tuple[tuple[int, ...], ...]
     slice_ns: int
+    longest_slice_ns: int
     guard_ns: int
     on_block: Callable[[DuetBlock], None] = field(default=lambda _block: None)
 

@@ -19,14 +19,14 @@ def simulated_duet(
     *,
     cell_ids: Sequence[str] = ("A", "B"),
     position: int | None = None,
-    noise: float = 0.01,
+    noise: float = 0.003,
     idle: float = 0.0,
     failed: int = 0,
     busy: float = 1.0,
 ) -> DuetRecording:
     """One start of servers of which a request costs these multiples of CPU time, the first being the baseline.
 
-    Starts differ by .3%, blocks by `noise`. `idle` is the share of a core that each server uses in the others' slices,
+    Starts differ by .3%, slices by `noise`. `idle` is the share of a core that each server uses in the others' slices,
     `busy` that of its own.
     """
     rng = np.random.default_rng(start)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis.ab import failing, judge
-from redline.model import DuetRecording, Metric, Outcomes, Verdict
+from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
-from redline.stats.duets import over_starts, standard_error, trimmed_mean
+from redline.stats.duets import Slices, StartRatio, over_starts
 from tests.fakes.duets import simulated_duet
 
 
@@ -40,6 +40,32 @@ def test_equal_servers_are_alike() -> None:
     report = judged(cost=1.0)
     assert report.verdict is Verdict.EQUIVALENT
     assert report.findings == ()
+
+
+def with_rare_costs(recording: DuetRecording, share: float, times: float) -> DuetRecording:
+    """The same where B needs this many times its CPU time in a share of its slices."""
+    assert recording.traffic is not None
+    rng = np.random.default_rng(recording.round)
+
+    def costly(each: DuetSlice) -> DuetSlice:
+        if each.target != 1 or rng.random() >= share:
+            return each
+        used = [int((time or 0) * (times if target == 1 else 1)) for target, time in enumerate(each.cpu_ns)]
+        return each.model_copy(update={"cpu_ns": tuple(used)})
+
+    blocks = [
+        block.model_copy(update={"slices": tuple(map(costly, block.slices))}) for block in recording.traffic.blocks
+    ]
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"blocks": tuple(blocks)})})
+
+
+def test_what_a_server_does_in_few_slices_is_said() -> None:
+    starts = [with_rare_costs(duet(number, cost=1.0), 0.2, 2.0) for number in range(8)]
+    found = judge(("./a", "./b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1)
+    assert found is not None
+    assert found.ratio.value < 1.1
+    rare = next(each for each in found.findings if each.kind == "rare-costs")
+    assert rare.message.startswith("by all its CPU time, B takes ")
 
 
 def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
@@ -142,23 +168,68 @@ def test_nothing_measured_is_no_answer() -> None:
     assert judge(("a", "b"), Metric.CPU_PER_REQUEST, [empty], closed=True, cores=1) is None
 
 
-@given(st.floats(-1, 1), st.integers(20, 100), st.integers(1, 9))
-def test_steal_in_a_tenth_of_the_blocks_moves_nothing(value: float, blocks: int, factor: int) -> None:
-    values = np.full(blocks, value)
-    values[: blocks // 10] += factor
-    assert trimmed_mean(values) == pytest.approx(value)
-    assert standard_error(values) == pytest.approx(0, abs=1e-12)
+CONTRAST = np.array([-0.5, 1, -0.5])
 
 
-def test_one_start_without_enough_blocks_has_no_interval() -> None:
-    found = over_starts([np.array([0.1, 0.2])])
+def slices(rng: np.random.Generator, blocks: int, ratio: float, scatter: float = 0.02) -> Slices:
+    """Of A, B and A again, on a core whose speed wanders, and jumps at times."""
+    orders = [rng.permutation(3) for _ in range(blocks)]
+    servers = np.concatenate([(*order, *order[::-1]) for order in orders])
+    speed = np.zeros(len(servers))
+    for at in range(1, len(speed)):
+        speed[at] = 0.8 * speed[at - 1] + 0.04 * rng.standard_t(2)
+    return Slices(servers, np.where(servers == 1, ratio, 0) + speed + rng.normal(0, scatter, len(servers)))
+
+
+@given(st.floats(-1, 1), st.integers(20, 100), st.floats(1, 9), st.integers(0, 2**32))
+def test_steal_in_a_tenth_of_the_slices_moves_little(value: float, blocks: int, factor: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    quiet = slices(rng, blocks, value)
+    stolen = quiet.logs.copy()
+    stolen[rng.choice(len(stolen), len(stolen) // 10, replace=False)] += factor
+    moved = Slices(quiet.servers, stolen).ratio(CONTRAST).value - quiet.ratio(CONTRAST).value
+    assert abs(moved) < 0.1  # the mean of the blocks would move by up to .6 times the factor
+
+
+def test_slices_that_agree_exactly_have_their_ratio() -> None:
+    servers = np.tile([0, 1, 2, 2, 1, 0], 20)
+    found = Slices(servers, np.where(servers == 1, 0.5, 0.0)).ratio(CONTRAST)
+    assert found.value == pytest.approx(0.5)
+    assert found.standard_error == pytest.approx(0, abs=1e-9)
+
+
+def test_neighbours_say_more_than_blocks() -> None:
+    rng = np.random.default_rng(5)
+    fitted, averaged = [], []
+    for _ in range(200):
+        start = slices(rng, 30, 0.0)
+        fitted.append(start.ratio(CONTRAST).value)
+        by_block = start.logs.reshape(30, 6), start.servers.reshape(30, 6)
+        averaged.append(
+            np.mean([logs[of == 1].mean() - logs[of != 1].mean() for logs, of in zip(*by_block, strict=True)])
+        )
+    assert np.std(fitted) < 0.8 * np.std(averaged)
+
+
+def test_the_standard_error_is_that_of_the_ratio() -> None:
+    rng = np.random.default_rng(6)
+    found = [slices(rng, 40, 0.1).ratio(CONTRAST) for _ in range(200)]
+    errors = [each.standard_error for each in found]
+    assert None not in errors
+    assert np.std([each.value for each in found]) == pytest.approx(np.median(errors), rel=0.2)  # type: ignore[arg-type]
+
+
+def test_one_start_without_enough_slices_has_no_interval() -> None:
+    start = slices(np.random.default_rng(1), 8, 0.1).ratio(CONTRAST)
+    assert start.standard_error is None
+    found = over_starts([start])
     assert found.interval == (-math.inf, math.inf)
     assert found.starts_sd is None
 
 
-def test_scatter_is_split_only_where_the_blocks_are_known() -> None:
+def test_scatter_is_split_only_where_that_within_starts_is_known() -> None:
     rng = np.random.default_rng(3)
-    few, many = ([rng.normal(0, 0.02, blocks) for _ in range(6)] for blocks in (5, 200))
+    few, many = ([slices(rng, blocks, 0.0).ratio(CONTRAST) for _ in range(6)] for blocks in (5, 200))
     assert over_starts(few).starts_sd is not None
     assert over_starts(few).between_sd is None
     found = over_starts(many)
@@ -171,7 +242,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     rng = np.random.default_rng(7)
     holds = 0
     for _ in range(400):
-        found = over_starts([rng.normal(0.02 + rng.normal(0, 0.006), 0.014, 16) for _ in range(12)])
+        found = over_starts([StartRatio(0.02 + rng.normal(0, 0.007), 0.0035) for _ in range(12)])
         low, high = found.interval
         holds += low <= 0.02 <= high
     assert 0.92 <= holds / 400 <= 0.98

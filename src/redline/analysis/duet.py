@@ -2,18 +2,18 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from redline.findings.warm_duet import are_warm
-from redline.model import Comparison, DuetBlock, DuetRecording, DuetTraffic, Grade, Metric, Run
+from redline.model import Comparison, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Grade, Metric, Run
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.quantities import percent
 from redline.stats import FEWEST_TRIALS, verdict
-from redline.stats.duets import Floats, LogRatio, over_starts
+from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 BASELINE, COMPARED = 0, 1
 """The places of the first servers in a start; the last one, the control, is the baseline once more."""
@@ -23,6 +23,8 @@ FAILING = 0.01
 """Of a server that fails more of its requests, nobody knows what the others cost."""
 BUSY = 0.8
 """Under users with zero think time, a server that uses less of its cores than this waits for the client."""
+RARE = 0.01
+"""What is in few slices moves the ratio little: from this share of a server's cost on it is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +50,45 @@ class Duet:
         return (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT) if self.saturates else (Metric.CPU_PER_REQUEST,)
 
     def ratio(self, metric: Metric) -> LogRatio | None:
-        """The server over the baseline; None where no start knows the metric."""
-        return self._over_baseline(metric, self.target)
+        """The server over both copies of the baseline; None where no start knows the metric."""
+        return self._contrast(metric, self._against_baseline)
 
     def control(self, metric: Metric) -> LogRatio | None:
         """The baseline over itself, as two servers of it; None where no start knows the metric of both."""
-        last = len(traffic_of(self.starts[0]).targets) - 1
-        return self._over_baseline(metric, last) if last > COMPARED else None
+        contrast = np.zeros(self._servers)
+        contrast[BASELINE] -= 1
+        contrast[-1] += 1
+        return self._contrast(metric, contrast)
 
-    def _over_baseline(self, metric: Metric, target: int) -> LogRatio | None:
-        found = (_log_ratios(metric, traffic_of(each), target) for each in self.starts)
-        known = [each for each in found if each is not None and len(each)]
+    @property
+    def _against_baseline(self) -> Floats:
+        contrast = np.zeros(self._servers)
+        contrast[[BASELINE, -1]] = -0.5
+        contrast[self.target] = 1
+        return contrast
+
+    @property
+    def _servers(self) -> int:
+        return len(traffic_of(self.starts[0]).targets)
+
+    def _contrast(self, metric: Metric, contrast: Floats) -> LogRatio | None:
+        known = [each for each in self._of_starts(metric, contrast) if each is not None]
         return over_starts(known) if known else None
+
+    def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
+        """Of each start, None where a server of it has no value.
+
+        A percentile is that of all requests of a start, because a slice has too few.
+        """
+        if metric in _OF_SLICE:
+            return [each.ratio(contrast) if each else None for each in self._slices[metric]]
+        q = {Metric.P50: 0.5, Metric.P99: 0.99}[metric]
+        times = [[each.response.quantiles_ns([q])[0] for each in traffic_of(start).targets] for start in self.starts]
+        return [StartRatio(float(contrast @ np.log(each)), None) if all(each) else None for each in times]
+
+    @cached_property
+    def _slices(self) -> Mapping[Metric, list[Slices | None]]:
+        return {metric: [_slices(metric, traffic_of(start)) for start in self.starts] for metric in _OF_SLICE}
 
     def findings(self) -> Iterator[DuetFinding]:
         """The reasons to doubt what it says."""
@@ -71,6 +100,7 @@ class Duet:
             message = f"{self.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets"
             yield DuetFinding(kind="control", grade=Grade.WARN, message=message)
         yield from self._cold()
+        yield from self._rare_costs()
         yield from self._disagreement()
         yield from self._of_slices()
 
@@ -106,6 +136,25 @@ class Duet:
             )
             yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
 
+    def _rare_costs(self) -> Iterator[DuetFinding]:
+        """A collector that runs in few slices is a cost like any other, but its slices look like disturbed ones."""
+        contrast, differences = self._against_baseline, []
+        all_usual = self._of_starts(Metric.CPU_PER_REQUEST, contrast)
+        for usual, entire in zip(all_usual, map(_cpu_of_all, map(traffic_of, self.starts)), strict=True):
+            if usual is not None and entire is not None:
+                differences.append(StartRatio(float(contrast @ np.log(entire)) - usual.value, None))
+        if len(differences) < FEWEST_TRIALS:
+            return
+        apart = over_starts(differences)
+        if _excludes_zero(apart) and abs(apart.value) > RARE:
+            more = "more" if apart.value > 0 else "less"
+            one, other = self.names
+            message = (
+                f"by all its CPU time, {other} takes {percent(abs(math.expm1(apart.value)))} {more} than the ratio to"
+                f" {one} says: what it does in few slices, such as collecting garbage, counts too little there"
+            )
+            yield DuetFinding(kind="rare-costs", grade=Grade.WARN, message=message)
+
     def _disagreement(self) -> Iterator[DuetFinding]:
         """With zero think time, CPU per request and rate are one story: more CPU, fewer requests."""
         both = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]
@@ -116,7 +165,7 @@ class Duet:
 
     def _of_slices(self) -> Iterator[DuetFinding]:
         slices = [each for start in self.starts for block in measured(traffic_of(start)) for each in block.slices]
-        last = len(traffic_of(self.starts[0]).targets) - 1
+        last = self._servers - 1
         for name, targets in zip(self.names, ((BASELINE, last), (self.target,)), strict=True):
             mine = [each for each in slices if each.target in targets]
             failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
@@ -218,34 +267,39 @@ def _excludes_zero(ratio: LogRatio) -> bool:
     return low > 0 or high < 0
 
 
-def _log_ratios(metric: Metric, traffic: DuetTraffic, target: int) -> Floats | None:
-    """One value for each block; of a percentile one for the start, because a slice has too few requests."""
-    match metric:
-        case Metric.CPU_PER_REQUEST:
-            return _by_block(traffic, target, _cpu_per_request)
-        case Metric.THROUGHPUT:
-            return _by_block(traffic, target, _throughput)
-        case _:
-            q = {Metric.P50: 0.5, Metric.P99: 0.99}[metric]
-            base, other = (traffic.targets[each].response.quantiles_ns([q])[0] for each in (BASELINE, target))
-            return np.array([math.log(other / base)]) if base and other else None
+def _slices(metric: Metric, traffic: DuetTraffic) -> Slices | None:
+    """Those of one start; None where a server has no value."""
+    known = [
+        (each.target, math.log(value))
+        for block in measured(traffic)
+        for each in block.slices
+        if (value := _OF_SLICE[metric](each))
+    ]
+    if {server for server, _ in known} != set(range(len(traffic.targets))):
+        return None
+    servers, logs = zip(*known, strict=True)
+    return Slices(np.array(servers), np.array(logs))
 
 
-def _by_block(traffic: DuetTraffic, target: int, of: Callable[[DuetBlock, int], float | None]) -> Floats | None:
-    values = [(of(block, BASELINE), of(block, target)) for block in measured(traffic)]
-    logs = [math.log(other / base) for base, other in values if base and other]
-    return np.array(logs) if logs else None
+def _cpu_per_request(of: DuetSlice) -> float | None:
+    used = of.cpu_ns[of.target] if of.cpu_ns else None
+    return used / of.completed if used and of.completed else None
 
 
-def _cpu_per_request(block: DuetBlock, target: int) -> float | None:
-    slices = [each for each in block.slices if each.target == target]
-    used = [each.cpu_ns[target] if each.cpu_ns else None for each in slices]
-    completed = sum(each.completed for each in slices)
-    known = [each for each in used if each is not None]
-    return sum(known) / completed if completed and len(known) == len(used) else None
+def _cpu_of_all(traffic: DuetTraffic) -> Floats | None:
+    """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
+    used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
+    for each in (each for block in measured(traffic) for each in block.slices):
+        time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
+        if time_ns is None:
+            return None
+        used[each.target] += time_ns
+        answered[each.target] += each.completed
+    return used / answered if used.all() and answered.all() else None
 
 
-def _throughput(block: DuetBlock, target: int) -> float | None:
-    slices = [each for each in block.slices if each.target == target]
-    measured_ns = sum(each.measured_ns for each in slices)
-    return sum(each.measured for each in slices) / measured_ns * 1e9 if measured_ns else None
+def _throughput(of: DuetSlice) -> float | None:
+    return of.measured / of.measured_ns if of.measured_ns else None
+
+
+_OF_SLICE = {Metric.CPU_PER_REQUEST: _cpu_per_request, Metric.THROUGHPUT: _throughput}

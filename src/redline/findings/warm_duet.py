@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from redline.model import DuetBlock
-from redline.stats.duets import Floats, trimmed_mean
+from redline.stats.duets import Floats
 
 FEWEST_BLOCKS = 30
 """Of a stretch that is called warm: some 10 s of three servers."""
@@ -22,6 +22,8 @@ FLAT = 0.03
 """The halves of such a stretch have ratios that differ by less, or by less than chance would have it."""
 CHANCE = 1.0
 """In standard errors of the difference."""
+TRIMMED = 0.1
+"""Share of the blocks that is left out at each end of a mean, because steal makes outliers."""
 
 
 class DuetWarmth:
@@ -60,9 +62,14 @@ def warm(ratios: Floats, idle: Floats) -> bool:
 
 def _flat(values: Floats) -> bool:
     halves = np.array_split(values, 2)
-    difference = abs(trimmed_mean(halves[0]) - trimmed_mean(halves[1]))
+    difference = abs(_trimmed_mean(halves[0]) - _trimmed_mean(halves[1]))
     error = math.sqrt(sum(_scatter(half) ** 2 / len(half) for half in halves))
     return difference < max(FLAT, CHANCE * error)
+
+
+def _trimmed_mean(values: Floats) -> float:
+    cut = int(len(values) * TRIMMED)
+    return float(np.sort(values)[cut : len(values) - cut].mean())
 
 
 def _scatter(values: Floats) -> float:

@@ -93,6 +93,7 @@ class DuetFinding(Frozen):
         "answer-sizes",
         "idle-work",
         "client-limited",
+        "rare-costs",
     ]
     grade: Grade
     message: str

@@ -15,10 +15,11 @@ from redline.model.duet import DuetPlan
 from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
 from redline.running.record import failure_of, verify
 
-SLICE_NS = 50_000_000
-GUARD_NS = {"jvm": 10_000_000}
-"""How long a slice's beginning is not measured, by what a server runs on."""
-DEFAULT_GUARD_NS = 2_000_000
+SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
+"""How long a slice is, and how much of its beginning is not measured, by what a server runs on."""
+DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
+LONGEST_SLICE_NS = 50_000_000
+"""That of servers which need longer for some answers on each connection; see docs/decisions/0021-neighbours.md."""
 FEWEST_STARTS = 3
 """However little time there is: the interval is over starts, and of two it is hardly one."""
 
@@ -164,7 +165,8 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         drive=drive,
         others=tuple((each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)),
         pids=tuple(tools.processes(server) for server in servers),
-        slice_ns=SLICE_NS,
+        slice_ns=max(SLICE_NS.get(each.variant.runtime, DEFAULT_SLICE_NS) for each in cells),
+        longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(each.variant.runtime, DEFAULT_GUARD_NS) for each in cells),
         on_block=start.on_block,
     )

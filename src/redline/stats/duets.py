@@ -1,15 +1,16 @@
-"""The ratio of two servers of a duet, from its blocks and its fresh starts.
+"""The ratio of two servers of a duet, from its slices and its fresh starts.
 
-A block gives one log ratio: both servers had two slices in it, placed alike. Blocks of one start are correlated, and
-steal by the hypervisor makes a few of them outliers, so a start's value is a trimmed mean (Tukey and McLaughlin, 1963).
+What disturbs a slice mostly disturbs the next one too: the speed of a core that others share changes within some 50 ms.
+So each slice is compared with its neighbour, and a start's ratios are those that explain the differences best. They
+are fitted by least squares on what is usual and by absolute values beyond (Huber, 1964), since steal makes outliers.
 Starts are independent, and how they differ is part of the answer: the interval is Student's over their values. The
-scatter of the blocks, in batches that are long enough to be independent, is a floor to it, since few starts may agree
-by luck. Of one start there is nothing else.
+scatter within the starts is a floor to it, since few starts may agree by luck. Of one start there is nothing else.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,19 @@ from numpy.typing import NDArray
 from redline.stats.estimate import Contrast, Spread, contrast_of
 
 Floats = NDArray[np.float64]
-TRIMMED = 0.1
-"""The share of blocks that is left out at each end."""
+Ints = NDArray[np.int64]
+USUAL = 1.345
+"""In robust standard deviations: what lies beyond is weighted down. Normal data would lose 5% of their precision."""
+ROUNDS, SAME = 20, 1e-6
+"""The weights and the fit take turns until this changes no more, so many times at most."""
 BATCHES = 10
-"""A start's blocks are averaged in this many batches, whose means scatter as if they were independent."""
+"""A start's slices are fitted in this many batches, whose ratios scatter as if they were independent."""
+FEWEST_IN_BATCH = 2
+"""Slices of each server."""
 
 
-METHOD_STARTS = "t interval over fresh starts, each the trimmed mean of its blocks' log ratios"
-METHOD_BLOCKS = "t interval with the standard error of blocks within starts, wider than over starts"
+METHOD_STARTS = "t interval over fresh starts, each a robust fit to neighbouring slices"
+METHOD_BLOCKS = "t interval with the standard error within starts, wider than over starts"
 
 
 @dataclass(frozen=True)
@@ -69,30 +75,77 @@ class LogRatio:
         return math.sqrt(max(0.0, self.starts_sd**2 - self.blocks_se**2))
 
 
-def trimmed_mean(values: Floats, share: float = TRIMMED) -> float:
-    """The mean without this share of the values at each end."""
-    cut = int(len(values) * share)
-    return float(np.sort(values)[cut : len(values) - cut].mean())
+@dataclass(frozen=True)
+class Slices:
+    """One metric in the slices of one start, in their order: which server was loaded, and the metric's logarithm.
 
-
-def standard_error(values: Floats, share: float = TRIMMED) -> float | None:
-    """The standard error of the trimmed mean of one start's blocks, in their order; None for too few.
-
-    Values beyond the trimmed ends are replaced by these (winsorized), then averaged in batches.
+    Servers are counted from 0, the baseline, to the last one, which is the baseline once more.
     """
-    cut = int(len(values) * share)
-    if len(values) < 2 * BATCHES:
-        return None
-    ordered = np.sort(values)
-    winsorized = np.clip(values, ordered[cut], ordered[len(values) - cut - 1])
-    means = np.array([batch.mean() for batch in np.array_split(winsorized, BATCHES)])
-    return float(means.std(ddof=1) / math.sqrt(BATCHES) / (1 - 2 * share))
+
+    servers: Ints
+    logs: Floats
+
+    @cached_property
+    def _effects(self) -> Floats:
+        """The log ratio of each server and the first one."""
+        return self._effects_of(slice(None))
+
+    @cached_property
+    def _effects_of_batches(self) -> tuple[Floats, ...]:
+        """The same of each batch; empty where one has too few slices of a server."""
+        batches = np.array_split(np.arange(len(self.logs)), BATCHES)
+        counts = [np.bincount(self.servers[batch], minlength=self._count) for batch in batches]
+        return tuple(map(self._effects_of, batches)) if np.min(counts) >= FEWEST_IN_BATCH else ()
+
+    @property
+    def _count(self) -> int:
+        return int(self.servers.max()) + 1
+
+    def _effects_of(self, part: Ints | slice) -> Floats:
+        loaded = self.servers[part, np.newaxis] == np.arange(1, self._count)
+        found = _huber(np.diff(loaded.astype(np.float64), axis=0), np.diff(self.logs[part]))
+        return np.concatenate(([0.0], found))
+
+    def ratio(self, contrast: Floats) -> "StartRatio":
+        """The log ratio of this contrast of the servers; it weights their logarithms, and its sum is 0.
+
+        Each server must have a slice.
+        """
+        value, batches = float(contrast @ self._effects), [float(contrast @ each) for each in self._effects_of_batches]
+        return StartRatio(value, float(np.std(batches, ddof=1)) / math.sqrt(BATCHES) if batches else None)
 
 
-def over_starts(starts: Sequence[Floats]) -> LogRatio:
-    """The ratio over all starts, each given by the log ratios of its blocks in order. There must be one at least."""
-    values = np.array([trimmed_mean(blocks) for blocks in starts])
-    errors = [error for blocks in starts if (error := standard_error(blocks)) is not None]
+@dataclass(frozen=True)
+class StartRatio:
+    """The log ratio of one start, and its standard error; None where it has too few slices."""
+
+    value: float
+    standard_error: float | None
+
+
+def _huber(differences: Floats, values: Floats) -> Floats:
+    """Coefficients of `differences` that fit `values`: those that are usual by least squares, the others robustly."""
+    found = _least_squares(differences, values, np.ones(len(values)))
+    for _ in range(ROUNDS):
+        apart = np.abs(values - differences @ found)
+        usual = max(USUAL * 1.4826 * float(np.median(apart)), np.finfo(float).tiny)  # 0 where most fit exactly
+        before = found
+        found = _least_squares(differences, values, usual / np.maximum(apart, usual))
+        if np.abs(found - before).max() < SAME:
+            break
+    return found
+
+
+def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
+    """By the normal equations: the columns are few, and of the same size."""
+    weighted = columns.T * weights
+    return np.linalg.solve(weighted @ columns, weighted @ values).astype(np.float64)
+
+
+def over_starts(starts: Sequence[StartRatio]) -> LogRatio:
+    """The ratio over all starts. There must be one at least."""
+    values = np.array([each.value for each in starts])
+    errors = [each.standard_error for each in starts if each.standard_error is not None]
     within = math.sqrt(float(np.mean(np.square(errors)))) if errors else None
     between = float(values.std(ddof=1)) if len(values) >= 2 else None
     return LogRatio(float(values.mean()), len(values), between, within)

@@ -34,6 +34,9 @@ const NOTICE_NS: u64 = 300_000;
 /// How long a server has, after its last answer, to stop running, before its clock is read.
 const SETTLE: Duration = Duration::from_micros(200);
 
+/// A slice lasts as long as this many exchanges on a connection, or its ends would weigh too much.
+const EXCHANGES: u64 = 5;
+
 /// The random order of blocks, among other draws of the same seed.
 const ORDER: u64 = 0x6475_6574;
 
@@ -124,6 +127,8 @@ impl Conductor<'_> {
     /// Run blocks until the measurement is over, and emit them and the result.
     fn conduct(&mut self) -> Result<Ended, EngineError> {
         let mut measure_ns = self.epoch_ns + self.job.warmup_ns;
+        // Those of the warm-up are short; how fast the targets answer at its end says how long the others are.
+        let (mut slice_ns, mut needed_ns) = (self.duet.slice_ns, self.duet.longest_slice_ns);
         for index in 0.. {
             let now_ns = now_ns();
             if self.warm.load(Ordering::Relaxed) {
@@ -133,11 +138,14 @@ impl Conductor<'_> {
                 break;
             }
             let phase = if now_ns < measure_ns { Phase::Warmup } else { Phase::Measure };
+            if phase == Phase::Measure {
+                slice_ns = needed_ns;
+            }
             let mut slices = Vec::with_capacity(2 * self.duet.targets);
             for (turn, target) in order(self.job.seed, index, self.duet.targets).into_iter().enumerate() {
                 // The two slices of a target have different arrivals; the targets have the same.
                 let arrivals = 2 * index + (turn / self.duet.targets) as u64;
-                let slice = self.slice(target, arrivals, phase == Phase::Measure)?;
+                let slice = self.slice(target, arrivals, slice_ns, phase == Phase::Measure)?;
                 if self.stop.code().is_some() {
                     break;
                 }
@@ -145,6 +153,9 @@ impl Conductor<'_> {
             }
             // A block that was cut is of no use: its slices do not balance.
             if slices.len() == 2 * self.duet.targets {
+                if phase == Phase::Warmup {
+                    needed_ns = self.needed_ns(&slices);
+                }
                 emit(&Event::Block(DuetBlock { index, phase, slices }));
             }
         }
@@ -165,13 +176,24 @@ impl Conductor<'_> {
         Ok(totals)
     }
 
+    /// How long slices have to be, after these.
+    fn needed_ns(&self, slices: &[DuetSlice]) -> u64 {
+        let in_flight = u64::from(self.job.load.connections()) * u64::from(self.job.load.depth);
+        let exchange_ns = |slice: &DuetSlice| {
+            let answered = slice.completed + slice.failed;
+            (slice.end_ns - slice.start_ns).saturating_mul(in_flight) / answered.max(1)
+        };
+        let slowest_ns = slices.iter().map(exchange_ns).max().unwrap_or(u64::MAX);
+        slowest_ns.saturating_mul(EXCHANGES).clamp(self.duet.slice_ns, self.duet.longest_slice_ns)
+    }
+
     /// Run one slice of one target on all workers.
-    fn slice(&mut self, target: usize, arrivals: u64, counts: bool) -> Result<DuetSlice, EngineError> {
+    fn slice(&mut self, target: usize, arrivals: u64, slice_ns: u64, counts: bool) -> Result<DuetSlice, EngineError> {
         let (cpu_before, steal_before) = (self.cpu_ns(), self.steal.ns());
         let epoch_ns = now_ns() + NOTICE_NS;
         for worker in &self.workers {
             // A worker that has ended has reported why.
-            let _ = worker.send(Turn { target, epoch_ns, counts, arrivals });
+            let _ = worker.send(Turn { target, epoch_ns, slice_ns, counts, arrivals });
         }
         let mut results = Vec::with_capacity(self.workers.len());
         while results.len() < self.workers.len() {

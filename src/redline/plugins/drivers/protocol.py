@@ -67,6 +67,7 @@ def duet_job(duet: DuetDrive) -> dict[str, Any]:
         "duet": {
             "targets": [_target(variant, endpoint) for variant, endpoint in duet.others],
             "slice_ns": duet.slice_ns,
+            "longest_slice_ns": duet.longest_slice_ns,
             "guard_ns": duet.guard_ns,
             "pids": [list(pids) for pids in duet.pids],
         }

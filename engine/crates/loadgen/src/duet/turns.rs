@@ -26,6 +26,7 @@ use crate::worker::{Worker, WorkerLoad};
 pub struct Turn {
     pub target: usize,
     pub epoch_ns: u64,
+    pub slice_ns: u64,
     /// Its distributions are part of the result.
     pub counts: bool,
     /// The number of the arrivals of an open load: slices with the same number have the same due times.
@@ -197,7 +198,7 @@ impl Turns {
         let window = Window {
             epoch_ns: turn.epoch_ns,
             measure_ns: turn.epoch_ns + self.duet.guard_ns,
-            end_ns: turn.epoch_ns + self.duet.slice_ns,
+            end_ns: turn.epoch_ns + turn.slice_ns,
         };
         tally.restart_noticing_end(window);
         let load = WorkerLoad::new(self.demand(job, window, turn.arrivals)?, tally, None, job);

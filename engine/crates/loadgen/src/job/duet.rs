@@ -17,6 +17,7 @@ const MOST_TARGETS: usize = 64;
 pub struct RawDuet {
     targets: Vec<RawTarget>,
     slice_ns: u64,
+    longest_slice_ns: Option<u64>,
     guard_ns: u64,
     #[serde(default)]
     pids: Vec<Vec<u32>>,
@@ -27,8 +28,10 @@ pub struct RawDuet {
 pub struct Duet {
     /// How many targets there are, the job's own among them.
     pub targets: usize,
-    /// The planned length of a slice, with its guard.
+    /// The planned length of a slice, with its guard, where a target answers fast enough.
     pub slice_ns: u64,
+    /// The planned length where none does.
+    pub longest_slice_ns: u64,
     /// How long the beginning of a slice is not measured.
     pub guard_ns: u64,
     /// The processes of each target, whose CPU time is read at both ends of each slice; empty for a target without.
@@ -47,6 +50,11 @@ impl RawDuet {
             let message = format!("{} is not between {SHORTEST_SLICE_NS} and {LONGEST_SLICE_NS}", self.slice_ns);
             return Err(bad("duet.slice_ns", &message, "durations are in nanoseconds"));
         }
+        let longest_slice_ns = self.longest_slice_ns.unwrap_or(self.slice_ns);
+        if !(self.slice_ns..=LONGEST_SLICE_NS).contains(&longest_slice_ns) {
+            let message = format!("{longest_slice_ns} is not between {} and {LONGEST_SLICE_NS}", self.slice_ns);
+            return Err(bad("duet.longest_slice_ns", &message, "give `slice_ns` at least"));
+        }
         if self.guard_ns >= self.slice_ns {
             let message = format!("{} leaves nothing of a slice of {}", self.guard_ns, self.slice_ns);
             return Err(bad("duet.guard_ns", &message, "give less than `slice_ns`"));
@@ -55,6 +63,7 @@ impl RawDuet {
             let message = format!("{} lists for {targets} targets", self.pids.len());
             return Err(bad("duet.pids", &message, "give a list for each target, the job's own first"));
         }
-        Ok((Duet { targets, slice_ns: self.slice_ns, guard_ns: self.guard_ns, pids: self.pids }, self.targets))
+        let Self { targets: others, slice_ns, guard_ns, pids, .. } = self;
+        Ok((Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids }, others))
     }
 }

@@ -74,6 +74,31 @@ fn targets_are_loaded_in_turn_and_counted_apart() {
 }
 
 #[test]
+fn slices_of_slow_targets_are_longer() {
+    let delayed = |delay_ms| {
+        Server::start(move |mut peer, _| {
+            while peer.request()?.is_some() {
+                thread::sleep(Duration::from_millis(delay_ms));
+                peer.say(HELLO)?;
+            }
+            Ok(())
+        })
+    };
+    let (quick, slow) = (delayed(0), delayed(6));
+    for (others, at_least_ns) in [(quick.port, SLICE_NS), (slow.port, 30_000_000)] {
+        let job = with(duet(job(quick.port), &[others]), "/duet/longest_slice_ns", json!(500_000_000));
+        let output = run(&with(job, "/measure_ns", json!(300_000_000)));
+        balanced(&output, 2);
+        let measured: Vec<&Value> = output.of_kind("block").filter(|block| block["phase"] == "measure").collect();
+        assert!(!measured.is_empty());
+        for slice in measured.iter().flat_map(|block| block["slices"].as_array().unwrap()) {
+            let lasts_ns = slice["end_ns"].as_u64().unwrap() - slice["start_ns"].as_u64().unwrap();
+            assert!(lasts_ns >= at_least_ns, "{slice}");
+        }
+    }
+}
+
+#[test]
 fn an_open_load_is_due_at_the_same_times_for_each_target() {
     let servers = [Server::answering(HELLO), Server::answering(HELLO)];
     let poisson = with(open_job(servers[0].port, 2000, 4), "/load/open/arrivals", json!("poisson"));
@@ -159,6 +184,7 @@ fn what_is_wrong_with_it_is_named() {
     let cases = [
         ("/duet/targets", json!([]), "duet.targets"),
         ("/duet/targets/0/port", json!(0), "duet.targets[0].port"),
+        ("/duet/longest_slice_ns", json!(SLICE_NS - 1), "duet.longest_slice_ns"),
         ("/duet/slice_ns", json!(999_999), "duet.slice_ns"),
         ("/duet/guard_ns", json!(SLICE_NS), "duet.guard_ns"),
         ("/duet/pids", json!([[1]]), "duet.pids"),
