@@ -45,14 +45,14 @@ def test_nothing_is_known_without_an_interval() -> None:
     assert scatter_of(ratio(1.0, 1.0, 9).model_copy(update={"low": 0.0})) is None
 
 
-def undecided(low: float, high: float, verdict: Verdict = Verdict.INCONCLUSIVE) -> list[str]:
+def undecided(low: float, high: float, verdict: Verdict = Verdict.INCONCLUSIVE, folder: str = "") -> list[str]:
     run = simulated_run(trials=9)
     baseline, cell, *_ = run.manifest.plan.cells
     one = Comparison(
         metric=Metric.THROUGHPUT, cell_id=cell, baseline_id=baseline, ratio=ratio(low, high, 9), verdict=verdict,
         threshold=0.02,
     )  # fmt: skip
-    found = resolutions(judge_run(run), (one,), run.manifest.plan)
+    found = resolutions(judge_run(run), (one,), run.manifest.plan, folder)
     assert all(each.kind is FindingKind.RESOLUTION for findings in found.values() for each in findings)
     return [each.message for findings in found.values() for each in findings]
 
@@ -63,6 +63,12 @@ def test_an_undecided_comparison_says_what_it_could_show_and_what_shows_less() -
     trials = int(said.partition("--trials ")[2].split("`")[0])
     scatter = scatter_of(ratio(1 / 1.28, 1.28, 9))
     assert trials == rounds_for(scatter or 0.0, 0.05) == 169
+
+
+def test_the_command_that_shows_less_names_the_run() -> None:
+    assert "`redline run --resume DIR --trials " in undecided(1 / 1.28, 1.28)[0]
+    assert "`redline run --resume runs/today --trials " in undecided(1 / 1.28, 1.28, folder="runs/today")[0]
+    assert "`redline run --resume 'my runs/1' --trials " in undecided(1 / 1.28, 1.28, folder="my runs/1")[0]
 
 
 def test_a_fine_or_a_decided_comparison_raises_nothing() -> None:

@@ -1,5 +1,6 @@
 """What difference each undecided comparison could have shown, and what it takes to show less. Pure."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import Field
@@ -27,22 +28,22 @@ _MINUTE_NS = 60_000_000_000
 
 
 def resolutions(
-    judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan
+    judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan, folder: str = ""
 ) -> dict[str, tuple[Finding, ...]]:
-    """A finding for each cell that has undecided comparisons, by the cell's id."""
+    """A finding for each cell that has undecided comparisons, by the cell's id. The run is in `folder`, if known."""
     found: dict[str, list[Comparison]] = {}
     for one in comparisons:
         if one.verdict is Verdict.INCONCLUSIVE and one.resolution is not None:
             found.setdefault(one.cell_id, []).append(one)
     return {
         cell_id: undecided(
-            judged[cell_id].cell, [(one.metric, one.resolution or 0.0) for one in alike], takes(alike, plan)
+            judged[cell_id].cell, [(one.metric, one.resolution or 0.0) for one in alike], takes(alike, plan, folder)
         )
         for cell_id, alike in found.items()
     }
 
 
-def takes(comparisons: Sequence[Comparison], plan: Plan) -> str:
+def takes(comparisons: Sequence[Comparison], plan: Plan, folder: str) -> str:
     """`for 5% take ...`: what would show a difference of 5% in all of these."""
     needed = list(_needed(comparisons))
     by_duet = all(one.duet for one in comparisons)
@@ -51,7 +52,8 @@ def takes(comparisons: Sequence[Comparison], plan: Plan) -> str:
     if None not in needed and plan.suite.auto is None:
         trials = max(rounds + 1, *(each for each in needed if each is not None))
         more_ns = expected_length_ns(plan) // rounds * (trials - rounds)
-        offers.append(f"`redline run --resume DIR --trials {trials}` (about {_in_minutes(more_ns)} more)")
+        where = shlex.quote(folder) if folder else "DIR"
+        offers.append(f"`redline run --resume {where} --trials {trials}` (about {_in_minutes(more_ns)} more)")
     return (
         f"for {WORTH_SHOWING:.0%} take {', or '.join(offers)}"
         if offers

@@ -37,7 +37,7 @@ def execute(flags: JudgeFlags) -> None:
     if (compared := ComparisonStore(flags.run)).exists:
         _judge_comparison(compared, write=flags.write, json=flags.json)
         return
-    now = build_report(read_run(flags.run))
+    now = build_report(read_run(flags.run), str(flags.run))
     before, reason = _stored_view(flags.run)
     if flags.write:
         store = RunStore(flags.run)

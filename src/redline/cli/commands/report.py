@@ -26,7 +26,7 @@ def execute(flags: ReportFlags) -> None:
     if (compared := ComparisonStore(flags.run)).exists:
         _show_comparison(compared, form)
         return
-    made = build_report(read_run(flags.run))
+    made = build_report(read_run(flags.run), str(flags.run))
     if form is None:
         show(run_summary(made))
         return

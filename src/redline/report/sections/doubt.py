@@ -69,7 +69,7 @@ def _limits(report: Report) -> str:
 def _modes(report: Report) -> Iterator[str]:
     speeds = [each.core_speed for cell in report.cells for each in cell.trials if each.core_speed is not None]
     if said := in_modes(speeds):
-        yield f"host mode: {said} (probably another hardware thread of the host was idle, or busy)"
+        yield f"host mode: {said} (probably by what else the host ran on the same cores)"
 
 
 def _undecided(report: Report) -> Iterator[str]:
