@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Metric, Verdict
+from redline.model.ab_limit import AbLimitReport
 from redline.model.duet import AbReport
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SERVER
@@ -90,6 +91,37 @@ def test_servers_that_answer_differently_are_refused_on_request(redline: Redline
     done = redline("ab", small, large, *SHORTEST, "--json")
     assert done.code == 0, done.err
     assert "answer-sizes" in {each.kind for each in AbReport.model_validate(done.json).findings}
+
+
+LIMITS = ("--limit", "--objective", "p99 < 100ms")
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_the_limits_of_two_queues_are_compared(redline: Redline, oracle: Path) -> None:
+    small, large = (command(oracle, "exponential", "--rate", rate) for rate in ("500", "2000"))
+    done = redline("ab", small, large, *LIMITS, "--for", "1m", "--fail-on", "slower", "--json")
+    assert done.code in {0, 1}, done.err  # a busy machine may leave a limit unknown, and never turns B's smaller
+    report = AbLimitReport.model_validate(done.json)
+    assert all(search.probes for search in report.searches)
+    assert report.verdict is not Verdict.SLOWER
+    if report.confidence is not None:
+        assert report.verdict is Verdict.FASTER
+        assert report.ratio is not None
+        assert 2 < report.ratio.value < 8
+
+
+def test_an_interrupt_of_two_searches_prints_what_is_known(redline: Redline, oracle: Path) -> None:
+    same = command(oracle, "null")
+    with redline.start("ab", same, same, *LIMITS, "--for", "1m") as running:
+        assert running.stderr is not None
+        seen = next(line for line in running.stderr if line.startswith("B   1 "))
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, seen + err
+    assert "The ratio of the limits within p99 < 100ms is not known. A: met up to" in " ".join(out.split())
+    assert out.rstrip().endswith("interrupted")
+    assert not left_of(redline)
 
 
 def test_an_interrupt_prints_what_is_known(redline: Redline, oracle: Path) -> None:

@@ -170,6 +170,8 @@ class SearchState:
 
     def curve_left(self) -> tuple[float, ...]:
         """The rates that the curve still needs, once the search has ended: a search stays near the limit."""
+        if self.plan.url or not self.plan.curve:
+            return ()
         if self._curve_wanted is None:
             self._curve_wanted = rates_for_curve(curve(self.probes), self.settings.lowest_per_s)
         return self._curve_wanted[self._curve_made :]
@@ -195,7 +197,7 @@ class SearchState:
         """Whether nothing is left to do for this cell."""
         if self.broken:
             return True
-        if isinstance(self.next(), Proposal) or (not self.plan.url and self.curve_left()):
+        if isinstance(self.next(), Proposal) or self.curve_left():
             return False
         return self._overload is not None or isinstance(self.overload_wanted(), str)
 
@@ -229,7 +231,8 @@ class SearchState:
         request, build, runtime = self.cell.scenario.request, *self._build
         if self.plan.url:
             asked = f"{request.method} {request.path}"
-            return Subject(self.plan.url, self.plan.url, asked, load_text(self.cell))
+            url = self.plan.url if len(self.plan.manifest.plan.cells) == 1 else self.cell.slug
+            return Subject(url, url, asked, load_text(self.cell))
         slug, scenario = self.cell.variant.slug, self.cell.scenario.name
         return Subject(self.cell.slug, slug, scenario, load_text(self.cell), build, runtime)
 
@@ -379,8 +382,10 @@ def limit_report(plan: SearchPlan, made: Mapping[str, Iterable[ProbeRecording]])
 
 def without_recordings(report: LimitReport) -> LimitReport:
     """The same report where nobody will find the recordings."""
-    cells = (
-        cell.model_copy(update={"probes": tuple(each.model_copy(update={"recording": ""}) for each in cell.probes)})
-        for cell in report.cells
-    )
-    return report.model_copy(update={"cells": tuple(cells)})
+    return report.model_copy(update={"cells": tuple(map(without_paths, report.cells))})
+
+
+def without_paths(cell: CellLimit) -> CellLimit:
+    """The same search where nobody will find its recordings."""
+    probes = tuple(each.model_copy(update={"recording": ""}) for each in cell.probes)
+    return cell.model_copy(update={"probes": probes})

@@ -33,7 +33,7 @@ _PROJECT_HINTS = {
 def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None:
     """The answer so far; None where too little was measured. Raises DriveError where a server failed."""
     if recordings and (failure := recordings[-1].failure) is not None:
-        raise _error_of(failure, plan)
+        raise failure_error(failure, (plan.a, plan.b), from_project=plan.checkout is not None, once=plan.duet.once)
     if (failed := failing(recordings)) is not None:
         raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
     cell, cores = plan.duet.cells[0], len(plan.environment.server_cpus)
@@ -51,14 +51,14 @@ def read_report(store: ComparisonStore) -> AbReport:
     return report
 
 
-def _error_of(failure: Failure, plan: AbPlan) -> DriveError:
-    """With the last lines of a log, for whose file nobody needs to look then."""
+def failure_error(failure: Failure, names: tuple[str, str], *, from_project: bool, once: bool) -> DriveError:
+    """With the last lines of a log, for whose file nobody needs to look then. `once`: the servers run already."""
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
     said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
     hint = failure.hint
-    if plan.checkout is not None and failure.stage in _PROJECT_HINTS:
-        hint = f"A is {plan.a}, B {plan.b}; {_PROJECT_HINTS[failure.stage]}"
-    elif not plan.duet.once:
+    if from_project and failure.stage in _PROJECT_HINTS:
+        hint = f"A is {names[0]}, B {names[1]}; {_PROJECT_HINTS[failure.stage]}"
+    elif not once:
         hint = _HINTS.get(failure.stage, hint)
     return DriveError(failure.message + said, hint=hint)
 

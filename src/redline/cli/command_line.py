@@ -271,11 +271,13 @@ class AbFlags(Flags):
     b: str | None = _argument("B", "What is compared with it: another command, or URL.", None)
     git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
     path: str | None = _flag("--path", "PATH", "Commands: what is requested; /.")
-    lasts: str | None = _flag("--for", "TIME", "How long to measure in all; 60s.")
+    lasts: str | None = _flag("--for", "TIME", "How long to measure in all; 60s, with --limit 4m.")
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
     metric: Literal["cpu", "throughput", "p50", "p99"] = _flag(
         "--metric", "cpu|throughput|p50|p99", "What the answer is about.", "cpu"
     )
+    limit: bool = _switch("--limit", "Find the limits of both instead, and their ratio.")
+    objective: str | None = _flag("--objective", "'p99 < 200ms, …'", "With --limit: what has to be met.")
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
     status: int | None = _flag("--status", "N", "The expected status; 200.")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")

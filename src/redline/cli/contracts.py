@@ -24,6 +24,7 @@ from redline.model import (
     Skipped,
     WarmUp,
 )
+from redline.model.ab_limit import AbLimitReport
 from redline.model.base import omitted_if_default
 from redline.model.duet import AbReport
 from redline.model.history import History
@@ -194,6 +195,7 @@ class DoctorResult(Frozen):
 
 PUBLISHED = (
     AbReport,
+    AbLimitReport,
     CheckResult,
     LoadResult,
     LimitReport,

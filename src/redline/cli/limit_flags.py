@@ -49,7 +49,7 @@ def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
     written, text = read_suite_file(file, flags)
     suite, ignored = to_search(written, trials)
     sets = _suite_sets(flags, suite)
-    _within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
+    within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
     request = _request(flags, suite, sets, trials=trials, beyond=not flags.no_beyond)
     return SuiteSearch(request, Source(command_line(), str(file.resolve()), text), ignored)
 
@@ -80,7 +80,7 @@ def read_url_search(url: str, flags: LimitFlags) -> SearchRequest:
     )
     with naming(f"-d {length}"):
         to_search(suite, trials=1)
-    _within_timeout(sets, suite.timeout_ns, f"--timeout {timeout}")
+    within_timeout(sets, suite.timeout_ns, f"--timeout {timeout}")
     workers = read_workers(1 if flags.threads is None else flags.threads, connections)
     return _request(flags, suite, sets, url=url, workers=workers, is_kept=flags.output is not None)
 
@@ -147,7 +147,7 @@ def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, .
     )
 
 
-def _within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
+def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
     """Raises UsageError for a limit of latency that no request can exceed, since it is given up before.
 
     `timeout` is where the timeout is said, with its value.

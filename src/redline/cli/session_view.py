@@ -123,32 +123,33 @@ def wait_line(seconds: float) -> str:
 
 
 class SearchView(OneLine):
-    """A SearchListener that shows the load on a live line, and each probe on a line of its own."""
+    """A SearchListener that shows the load on a live line, and each probe on a line of its own, after the `name`."""
 
-    def __init__(self, cell: Cell, console: Console) -> None:
+    def __init__(self, cell: Cell, console: Console, name: str = "") -> None:
         super().__init__(console)
         self._cell = cell
         self._console = console
+        self._name = name
 
     def started(self, number: int) -> None:
         """Show that a server is being started."""
-        self.show(Text(f"start {number + 1}: starting the server"))
+        self.show(Text(f"{self._name}start {number + 1}: starting the server"))
 
     def seen(self, interval: Interval) -> None:
         """Show how it goes."""
-        self.show(Text(live_line(self._cell, interval)))
+        self.show(Text(self._name + live_line(self._cell, interval)))
 
     def warmed(self, start: LimitStart) -> None:
         """Print how a start was warmed up."""
-        self._console.print(Text(warm_line(start), style="dim"), soft_wrap=True)
+        self._console.print(Text(self._name + warm_line(start), style="dim"), soft_wrap=True)
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         """Print a probe."""
-        self._console.print(Text(probe_line(evidence, why, number)), soft_wrap=True)
+        self._console.print(Text(self._name + probe_line(evidence, why, number)), soft_wrap=True)
 
     def waits(self, seconds: float) -> None:
         """Print that the last probe is made again, and when."""
-        self._console.print(Text(wait_line(seconds), style="dim"), soft_wrap=True)
+        self._console.print(Text(self._name + wait_line(seconds), style="dim"), soft_wrap=True)
 
 
 class TrialsView(OneLine):

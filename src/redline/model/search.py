@@ -19,9 +19,9 @@ class SearchPlan(Frozen):
     """`search.json`: written once, before the first cell. Its manifest's plan has a round for each fresh start.
 
     `start_per_s` is the first rate of every cell, where it is not that of the cell's load. `trials` are the fresh
-    starts at the ends of each answer, `beyond` whether an overload test follows. `url` is what was searched where that
-    is a server that was already running; its manifest has no suite file then. Of format 1 the report was kept, and no
-    recordings.
+    starts at the ends of each answer, `beyond` says whether an overload test follows, and `curve` whether the rates
+    that the curve lacks are probed. `url` is what was searched where that is a server that was already running; its
+    manifest has no suite file then. Of format 1 the report was kept, and no recordings.
     """
 
     format: Literal["redline.search/1", "redline.search/2"] = SEARCH_FORMAT
@@ -33,6 +33,7 @@ class SearchPlan(Frozen):
     precision: float
     trials: int
     beyond: bool
+    curve: bool = omitted_if_default(default=True)
     workers: int | None = omitted_if_default(None, description="of the engine; null for one on each of its cores")
 
     @property

@@ -40,6 +40,13 @@ def attached(variant: Variant) -> Workbench:
     return _with_environment(tools, driver)
 
 
+def commands() -> Workbench:
+    """For commands of the user's. Raises DriveError when there is no engine."""
+    driver = EngineDriver(find_engine())
+    tools = Tools(CommandLauncher(), driver, lambda: (ProcessTreeProbe(),), plan_placement(), tree)
+    return _with_environment(tools, driver)
+
+
 def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
     """For commands, or servers that are running already. Raises DriveError without an engine."""
     launchers = tuple(

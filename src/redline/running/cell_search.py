@@ -4,8 +4,8 @@
 2. Both ends of every answer are probed on further fresh starts, where the search asks for them.
 3. On the last start follow the rates that the curve lacks, and once an overload test.
 
-A server that was already running has one start, and nothing follows its answer. Each start is a turn: between them
-others may be searched, so that what changes with time is in the answers of all.
+A server that was already running has one start, and nothing follows its answer. Each start is a turn, or each probe:
+between them others may be searched, so that what changes with time is in the answers of all.
 """
 
 import contextlib
@@ -52,13 +52,17 @@ class SearchListener(Protocol):
 
 @dataclass
 class CellSearch:
-    """One search, from where its stored recordings leave it. What it has seen is stored before it goes on."""
+    """One search, from where its stored recordings leave it. What it has seen is stored before it goes on.
+
+    With `by_probe` each probe is a turn, and the server stays alive meanwhile: whoever takes turns calls `stop`.
+    """
 
     tools: Tools
     state: SearchState
     store: SearchStore
     listener: SearchListener
     log_is_kept: bool = True
+    by_probe: bool = False
     pause: Callable[[float], None] = time.sleep
     _prober: Prober | None = None
     _cold: bool = True
@@ -75,25 +79,40 @@ class CellSearch:
         return self.state.cell
 
     def turn(self) -> bool:
-        """Search on one start of the server, and stop it. Returns whether another start is to follow.
+        """Search on one start of the server, and stop it; or make one probe. Returns whether another turn is to follow.
 
         Raises LaunchError, DriveError and KeyboardInterrupt.
         """
         try:
-            while isinstance(step := self.state.next(), Proposal):
-                if step.fresh_start not in (0, self._confirmed_on):
-                    self._confirmed_on = step.fresh_start
-                    if self._prober is not None:
-                        return True
-                self._probe(step, "confirm" if step.fresh_start else "search")
-            if not self.state.plan.url:
-                for rate_per_s in self.state.curve_left():
-                    self._probe(Proposal(rate_per_s, "for the curve"), "curve")
-            plan = self.state.overload_wanted()
-            if not isinstance(plan, str) and not self.state.ended:
-                self._keep(self._warm_prober(plan.calm_per_s).overload(plan))
-        finally:
-            self._stop()
+            goes_on = self._search()
+        except BaseException:
+            self.stop()
+            raise
+        if not goes_on or not self.by_probe:
+            self.stop()
+        return goes_on
+
+    def stop(self) -> None:
+        """Stop the server that runs, if any."""
+        self._prober = None
+        self._stack.close()
+
+    def _search(self) -> bool:
+        while isinstance(step := self.state.next(), Proposal):
+            if step.fresh_start not in (0, self._confirmed_on):
+                self._confirmed_on = step.fresh_start
+                if self._prober is not None and not self.by_probe:
+                    return True
+                self.stop()
+            self._probe(step, "confirm" if step.fresh_start else "search")
+            if self.by_probe and self._prober is not None:
+                self._prober.let_drain()  # a backlog would be in the way of the server whose turn is next
+                return True
+        for rate_per_s in self.state.curve_left():
+            self._probe(Proposal(rate_per_s, "for the curve"), "curve")
+        plan = self.state.overload_wanted()
+        if not isinstance(plan, str) and not self.state.ended:
+            self._keep(self._warm_prober(plan.calm_per_s).overload(plan))
         return False
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
@@ -149,11 +168,6 @@ class CellSearch:
             on_interval=self.listener.seen,
             pause=self.pause,
         )
-
-    def _stop(self) -> None:
-        """Stop the server that runs, if any."""
-        self._prober = None
-        self._stack.close()
 
     def _keep(self, made: ProbeRecording) -> Evidence | None:
         """Store a load and hear what it showed. Raises DriveError when the search cannot go on after it."""

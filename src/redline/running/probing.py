@@ -110,7 +110,7 @@ class Prober:
         return self._load("overload", cell, round(plan.slice_s * 1e9))
 
     def _asked_once(self, recording: Recording) -> Recording:
-        self._let_drain()
+        self.let_drain()
         wrong = self.tools.driver.verify(self.cell, self.server.endpoint)
         if not wrong:
             return recording
@@ -118,7 +118,7 @@ class Prober:
         failure = Failure(stage="load", kind="wrong_answer", message=wrong, hint=hint)
         return recording.model_copy(update={"failure": failure})
 
-    def _let_drain(self) -> None:
+    def let_drain(self) -> None:
         """Wait while the server may still be busy with the probe before: its backlog is none of the next one's."""
         if self._unserved_s > 0:
             self.pause(self._unserved_s)
@@ -127,7 +127,7 @@ class Prober:
     def _load(
         self, phase: LoadPhase, cell: Cell, interval_ns: int | None = None, abort: "OverloadAbort | None" = None
     ) -> ProbeRecording:
-        self._let_drain()
+        self.let_drain()
         abort = abort or OverloadAbort(0.0, enabled=False)
         number, self.loads = self.loads, self.loads + 1
         planned = PlannedTrial(cell_id=self.cell.id, round=self.start, position=number, seed=self.seed + number)

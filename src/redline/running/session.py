@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,7 +18,7 @@ from typing import Protocol
 from redline.analysis import build_report, capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough, precision
-from redline.analysis.search_state import limit_report, search_state
+from redline.analysis.search_state import SearchState, limit_report, search_state
 from redline.errors import DriveError, LaunchError, RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
@@ -245,13 +245,17 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
 
 @dataclass(frozen=True)
 class SearchSession:
-    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards."""
+    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards.
+
+    Cells take turns by starts of their servers; with `by_probe` by probes, and their servers are alive at once.
+    """
 
     store: SearchStore
     plan: SearchPlan
     bench: Workbench
     listener: SessionListener
     is_kept: bool = True
+    by_probe: bool = False
 
     @classmethod
     def create(
@@ -293,24 +297,34 @@ class SearchSession:
             return write_search_views(self.store), interrupted
 
     def _search(self) -> bool:
-        """Search all cells in turns, one start of a server each. Returns whether that was interrupted."""
+        """Search all cells in turns. Returns whether that was interrupted."""
         cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
         states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
-        while left:
-            for number, state in tuple(left):
-                try:
-                    with self.listener.cell(state.cell, number, len(cells)) as listener:
-                        search = CellSearch(self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept)
-                        goes_on = search.turn()
-                except KeyboardInterrupt:
-                    return True
-                except (DriveError, LaunchError) as error:
-                    self.listener.broken(error)
-                    goes_on = False
-                if not goes_on:
-                    left.remove((number, state))
+        searches: dict[int, CellSearch] = {}
+        with ExitStack() as running:
+            while left:
+                for number, state in tuple(left):
+                    try:
+                        with self.listener.cell(state.cell, number, len(cells)) as listener:
+                            if number not in searches:
+                                searches[number] = self._search_on(state, listener)
+                                running.callback(searches[number].stop)
+                            searches[number].listener = listener
+                            goes_on = searches[number].turn()
+                    except KeyboardInterrupt:
+                        return True
+                    except (DriveError, LaunchError) as error:
+                        self.listener.broken(error)
+                        goes_on = False
+                    if not goes_on:
+                        left.remove((number, state))
         return False
+
+    def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
+        return CellSearch(
+            self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept, by_probe=self.by_probe
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import re
 import tempfile
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits, places
+from redline.cli.ab_limit import find_limits, read_limits
 from redline.cli.ab_view import judged, print_report, write_views
 from redline.cli.checkouts import built, read_checkout
 from redline.cli.command_line import AbFlags
@@ -56,6 +58,13 @@ _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
 
 def execute(flags: AbFlags) -> None:
     """Compare two commands, two revisions, or two servers that are running; or resume that."""
+    if flags.limit or flags.objective is not None:
+        _find_limits(flags)
+    else:
+        _compare(flags)
+
+
+def _compare(flags: AbFlags) -> None:
     console, kept = Console(stderr=True), flags.resume or flags.output
     with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
         store = ComparisonStore(Path(folder))
@@ -85,6 +94,17 @@ def execute(flags: AbFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if report.verdict in {Verdict(each.value) for each in flags.fail_on}:
         raise typer.Exit(exits.MISSED)
+
+
+def _find_limits(flags: AbFlags) -> None:
+    checkout, project = (None, None) if flags.git is None else read_checkout(flags.git)
+    duet = read_plan(flags, _lasts_ns(_FOR), project)
+    a, b = map(str, checkout.revisions) if checkout else (flags.a or "", flags.b or "")
+    request = read_limits(flags, (a, b), duet.cells, from_project=project is not None)
+    with nullcontext() if checkout is None else built(checkout) as folders:
+        if flags.wait_quiet:
+            wait_until_quiet(Console(stderr=True))
+        find_limits(request if folders is None else replace(request, cells=_in_folders(request.cells, folders)), flags)
 
 
 def _planned(flags: AbFlags, store: ComparisonStore) -> AbPlan:
@@ -154,7 +174,9 @@ def _files(duet: DuetPlan) -> dict[str, str]:
 
 def _measure(store: ComparisonStore, plan: AbPlan, folders: tuple[Path, ...] | None, *, log_is_kept: bool) -> bool:
     """Make the starts that the store lacks, and keep each. Returns whether an interrupt ended them."""
-    duet = plan.duet if folders is None else _in_folders(plan.duet, folders)
+    duet = plan.duet
+    if folders is not None:
+        duet = duet.model_copy(update={"cells": _in_folders(duet.cells, folders)})
     tools, logs = duet_tools(duet.cells), DuetLogs(store.logs, log_is_kept)
     with store.locked(), OneLine(Console(stderr=True)) as progress:
         store.put(plan)
@@ -170,12 +192,12 @@ def _measure(store: ComparisonStore, plan: AbPlan, folders: tuple[Path, ...] | N
     return False
 
 
-def _in_folders(duet: DuetPlan, folders: tuple[Path, ...]) -> DuetPlan:
+def _in_folders(cells: tuple[Cell, ...], folders: tuple[Path, ...]) -> tuple[Cell, ...]:
     def moved(cell: Cell, folder: Path) -> Cell:
         entry = cell.variant.catalogued.model_copy(update={"family_folder": str(folder)})
         return cell.model_copy(update={"variant": cell.variant.model_copy(update={"entry": entry})})
 
-    return duet.model_copy(update={"cells": tuple(map(moved, duet.cells, folders))})
+    return tuple(map(moved, cells, folders))
 
 
 def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> DuetPlan:
