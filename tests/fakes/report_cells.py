@@ -6,6 +6,9 @@ from functools import cache
 from statistics import NormalDist
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from redline.model import (
     CellReport,
     Comparison,
@@ -112,8 +115,8 @@ def cell(
 
 
 @cache
-def _normal_quantiles(count: int) -> tuple[float, ...]:
-    return tuple(NormalDist().inv_cdf((index + 0.5) / count) for index in range(count))
+def _normal_quantiles(count: int) -> NDArray[np.float64]:
+    return np.array([NormalDist().inv_cdf((index + 0.5) / count) for index in range(count)])
 
 
 def _latencies(p50_ns: float, tail: float, *, queued: bool) -> tuple[Histogram, Histogram]:
@@ -125,7 +128,7 @@ def _latencies(p50_ns: float, tail: float, *, queued: bool) -> tuple[Histogram, 
 
 
 def log_normal(p50_ns: float, sigma: float, count: int) -> Histogram:
-    return Histogram.of([p50_ns * math.exp(sigma * z) for z in _normal_quantiles(count)])
+    return Histogram.of(p50_ns * np.exp(sigma * _normal_quantiles(count)))
 
 
 def estimates(rate: float, response: Histogram, cpu_ns: float, trials: int) -> dict[Metric, Estimate]:

@@ -132,6 +132,8 @@ def _cell(server: str, scenario: str, users: int, is_baseline: bool) -> CellRepo
     cost *= random.Random(server.partition(".")[0]).uniform(0.8, 1.3)
     rate = {1: 9_000.0, 3: 21_000.0, 128: 48_000.0}.get(users, 30_000.0) / cost
     latencies = _latencies(int(users / rate * 1e6 * 0.93) // 5 * 5 + 5)
+    quantiles_ns = latencies.quantiles_ns(report_cells.QS)
+    percentiles = tuple(Percentile(q=q, ns=ns) for q, ns in zip(report_cells.QS, quantiles_ns, strict=True))
     done = int(rate * TRIALS)
     invalid = rng.random() < 0.02 and server != "oracle.null"
     cell = CellReport(
@@ -151,8 +153,8 @@ def _cell(server: str, scenario: str, users: int, is_baseline: bool) -> CellRepo
         estimates={} if invalid else report_cells.estimates(rate, latencies, 1.7e9 / rate, TRIALS),
         counts=Counts(due=done, sent=done, completed=done, outcomes=Outcomes(ok=done), status={"2xx": done}),
         response=latencies,
-        response_percentiles=tuple(Percentile(q=q, ns=latencies.quantile_ns(q)) for q in report_cells.QS),
-        service_percentiles=tuple(Percentile(q=q, ns=latencies.quantile_ns(q)) for q in report_cells.QS),
+        response_percentiles=percentiles,
+        service_percentiles=percentiles,
         timeline=tuple(m for round_ in range(TRIALS) for m in report_cells.timeline(rng, round_ * 6, rate, latencies)),
         findings=(),
     )

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from redline.model import Histogram, Metric
 from redline.stats import Quantiles, Ratios, Sample
-from redline.stats.samples import Floats
+from redline.stats.samples import Floats, Merged
 
 USERS = 64
 MEDIAN_NS = 1_000_000.0
@@ -47,13 +47,13 @@ class World:
         seconds = np.array([response.mean() * self.requests / USERS / 1e9 for response in responses])
         requests = np.full(self.trials, float(self.requests))
         cpu = requests * CPU_NS * ratio * np.exp(self.effects(self.trials, rng) + self.drifts())
-        histograms = tuple(Histogram.of(response) for response in responses)
+        merged = Merged([Histogram.of(response) for response in responses])
         return {
             Metric.THROUGHPUT: Ratios(requests, seconds),
-            Metric.P50: Quantiles(histograms, 0.5),
-            Metric.P90: Quantiles(histograms, 0.9),
-            Metric.P99: Quantiles(histograms, 0.99),
-            Metric.P999: Quantiles(histograms, 0.999),
+            Metric.P50: Quantiles(merged, 0.5),
+            Metric.P90: Quantiles(merged, 0.9),
+            Metric.P99: Quantiles(merged, 0.99),
+            Metric.P999: Quantiles(merged, 0.999),
             Metric.CPU_PER_REQUEST: Ratios(cpu, requests),
         }
 

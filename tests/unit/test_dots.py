@@ -5,7 +5,7 @@ import pytest
 from redline.model import Metric
 from redline.report.render import RENDERERS
 from redline.report.sections.dots import ratios, values
-from tests.fakes import reports, studies
+from tests.fakes import reports
 
 
 def test_a_dot_is_the_ratio_of_one_round() -> None:
@@ -32,8 +32,7 @@ def test_what_no_single_trial_has_and_what_is_refused_has_no_dots() -> None:
     assert values(cells, report.cells[0].cell_id, Metric.MEMORY) == ()
 
 
-def test_the_page_draws_them_but_of_a_large_study() -> None:
+def test_the_page_draws_them() -> None:
     report = reports.healthy()
     for small in (report, report.model_copy(update={"comparisons": ()})):
         assert '<g class="dots"' in RENDERERS["html"].render(small).decode()
-    assert 'class="dots"' not in RENDERERS["html"].render(studies.big()).decode()

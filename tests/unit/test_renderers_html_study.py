@@ -131,6 +131,7 @@ def test_rows_say_against_which_of_several_baselines_they_stand() -> None:
 def test_a_large_study_makes_a_page_that_can_be_mailed() -> None:
     html = RENDERERS["html"].render(studies.big())
     assert len(html) < 5_000_000
+    assert b'class="dots"' not in html
     parsed = Page(html.decode())
     assert parsed.open == []
     assert len([1 for tag, a in parsed.tags if tag == "details" and "open" not in a]) > 40

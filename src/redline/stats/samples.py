@@ -180,10 +180,24 @@ class Quantiles(Sample):
             low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
         return values[low]
 
+    @cached_property
+    def by_trial(self) -> Floats:
+        """The quantile of each trial by itself."""
+        values, cumulative = self.merged.table
+        if not cumulative[-1].all():
+            return super().by_trial
+        return values[self._own()]
+
+    def _own(self) -> NDArray[np.int64]:
+        """The bucket of the quantile of each trial; 0 where it has no requests."""
+        cumulative = self.merged.table[1]
+        own: NDArray[np.int64] = np.count_nonzero(cumulative < ranks(np.array(self.q), cumulative[-1]), axis=0)
+        return own
+
     def _bounds(self, weights: Floats, rank: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Between which buckets the quantile of every row lies: no mixture has it outside of its parts' quantiles."""
         cumulative = self.merged.table[1]
-        own = np.count_nonzero(cumulative < ranks(np.array(self.q), cumulative[-1]), axis=0)[cumulative[-1] > 0]
+        own = self._own()[cumulative[-1] > 0]
         low, high = int(own.min(initial=len(cumulative) - 1)), int(own.max(initial=0))
         # By rounding of ranks it may be off by a bucket, so the ends are tried.
         if np.any(weights @ cumulative[high] < rank) or (low > 0 and np.any(weights @ cumulative[low - 1] >= rank)):
