@@ -5,6 +5,9 @@
 //! is not measured it is measured until the worker notices its end, and then waits for the answers that are missing. The CPU
 //! time of the targets' processes is read before it, and when all is answered: while a process runs, its clock lags by up to
 //! a tick of the kernel.
+//!
+//! A parallel duet loads all targets at the same time, each by workers of its own: its slices have one start. They are as many
+//! as otherwise, so that a block is judged alike.
 
 mod turns;
 
@@ -40,22 +43,20 @@ const EXCHANGES: u64 = 5;
 /// The random order of blocks, among other draws of the same seed.
 const ORDER: u64 = 0x6475_6574;
 
-/// One job for each target, and its address.
-pub type Targets = Vec<(Arc<Job>, SocketAddr)>;
+/// A job for one target, and its address.
+pub type Target = (Arc<Job>, SocketAddr);
 
 /// Run a duet and emit its events. Returns how it ended; `None` when it was stopped before it started.
 ///
 /// # Errors
 /// When it could not be done.
-pub fn run(targets: &Targets, duet: &Duet, stop: &Arc<Stop>) -> Result<Option<Ended>, EngineError> {
+pub fn run(targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<Ended>, EngineError> {
     let begun_ns = now_ns();
     let job = &targets[0].0;
-    let (reports, inbox) = channel();
-    let workers = (0..job.workers).map(|number| Turns::start(number, targets, duet, stop, &reports));
-    let workers = workers.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
-    drop(reports);
-    let mut conductor =
-        Conductor { job, duet, stop, workers, inbox, steal: Steal::open(), epoch_ns: 0, warm: Arc::default() };
+    let crews = targets.chunks(if duet.parallel { 1 } else { targets.len() }).enumerate();
+    let crews = crews.map(|(number, targets)| Crew::start(number, targets, duet, stop));
+    let crews = crews.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
+    let mut conductor = Conductor { job, duet, stop, crews, steal: Steal::open(), epoch_ns: 0, warm: Arc::default() };
     let (connected, backend) = conductor.connect(targets)?;
     if stop.code().is_some() {
         return Ok(None);
@@ -67,7 +68,7 @@ pub fn run(targets: &Targets, duet: &Duet, stop: &Arc<Stop>) -> Result<Option<En
             name: "redline-engine".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             backend: backend.to_owned(),
-            workers: job.workers,
+            workers: conductor.crews.iter().map(|crew| crew.workers.len() as u32).sum(),
             cpus: job.cpus.clone(),
             processes: 1,
         },
@@ -83,12 +84,32 @@ pub fn run(targets: &Targets, duet: &Duet, stop: &Arc<Stop>) -> Result<Option<En
     conductor.conduct().map(Some)
 }
 
+/// The workers that load one target, or all of them in turn.
+struct Crew {
+    workers: Vec<Sender<Turn>>,
+    inbox: Receiver<Report>,
+}
+
+impl Crew {
+    /// Start the workers. Crew 0 has the first cores of the job, crew 1 the next ones.
+    fn start(number: usize, targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> std::io::Result<Self> {
+        let (reports, inbox) = channel();
+        let job = &targets[0].0;
+        let worker = |worker| {
+            let place = number * job.workers as usize + worker as usize;
+            let cpu = (!job.cpus.is_empty()).then(|| job.cpus[place % job.cpus.len()]);
+            Turns::start(worker, cpu, targets, duet, stop, &reports)
+        };
+        let workers = (0..job.workers).map(worker).collect::<Result<_, _>>()?;
+        Ok(Self { workers, inbox })
+    }
+}
+
 struct Conductor<'a> {
     job: &'a Job,
     duet: &'a Duet,
     stop: &'a Stop,
-    workers: Vec<Sender<Turn>>,
-    inbox: Receiver<Report>,
+    crews: Vec<Crew>,
     steal: Steal,
     epoch_ns: u64,
     /// Set by the command `measure`.
@@ -97,22 +118,25 @@ struct Conductor<'a> {
 
 impl Conductor<'_> {
     /// Wait until every worker has tried to connect to every target; what was reached, by target, and the backend's name.
-    fn connect(&self, targets: &Targets) -> Result<(Vec<ConnectResult>, &'static str), EngineError> {
+    fn connect(&self, targets: &[Target]) -> Result<(Vec<ConnectResult>, &'static str), EngineError> {
         let mut all: Vec<ConnectResult> = Vec::new();
         let mut name = "";
-        for _ in &self.workers {
-            let Report::Connected(results, backend) = self.receive()? else {
-                continue;
-            };
-            name = backend;
-            if all.is_empty() {
-                all = results;
-                continue;
-            }
-            for (sum, result) in all.iter_mut().zip(results) {
-                sum.open += result.open;
-                sum.error = result.error.or(sum.error.take());
-                sum.tls = sum.tls.take().or(result.tls);
+        for crew in &self.crews {
+            let first = all.len();
+            for _ in &crew.workers {
+                let Report::Connected(results, backend) = self.receive(crew)? else {
+                    continue;
+                };
+                name = backend;
+                if all.len() == first {
+                    all.extend(results);
+                    continue;
+                }
+                for (sum, result) in all[first..].iter_mut().zip(results) {
+                    sum.open += result.open;
+                    sum.error = result.error.or(sum.error.take());
+                    sum.tls = sum.tls.take().or(result.tls);
+                }
             }
         }
         for (result, (job, address)) in all.iter().zip(targets) {
@@ -142,14 +166,15 @@ impl Conductor<'_> {
                 slice_ns = needed_ns;
             }
             let mut slices = Vec::with_capacity(2 * self.duet.targets);
-            for (turn, target) in order(self.job.seed, index, self.duet.targets).into_iter().enumerate() {
+            let order = order(self.job.seed, index, self.duet.targets);
+            for at_once in order.chunks(self.crews.len()) {
                 // The two slices of a target have different arrivals; the targets have the same.
-                let arrivals = 2 * index + (turn / self.duet.targets) as u64;
-                let slice = self.slice(target, arrivals, slice_ns, phase == Phase::Measure)?;
+                let arrivals = 2 * index + (slices.len() / self.duet.targets) as u64;
+                let more = self.slices(at_once, arrivals, slice_ns, phase == Phase::Measure)?;
                 if self.stop.code().is_some() {
                     break;
                 }
-                slices.push(slice);
+                slices.extend(more);
             }
             // A block that was cut is of no use: its slices do not balance.
             if slices.len() == 2 * self.duet.targets {
@@ -167,10 +192,12 @@ impl Conductor<'_> {
     /// End the workers; what all of them measured of each target.
     fn totals(&mut self) -> Result<Vec<Slice>, EngineError> {
         let mut totals: Vec<Slice> = (0..self.duet.targets).map(|_| Slice::default()).collect();
-        let workers = std::mem::take(&mut self.workers).len();
-        for _ in 0..workers {
-            if let Report::Totals(of_worker) = self.receive()? {
-                totals.iter_mut().zip(of_worker).for_each(|(total, slice)| total.add(&slice));
+        for (number, mut crew) in std::mem::take(&mut self.crews).into_iter().enumerate() {
+            let workers = std::mem::take(&mut crew.workers).len();
+            for _ in 0..workers {
+                if let Report::Totals(of_worker) = self.receive(&crew)? {
+                    totals[number..].iter_mut().zip(of_worker).for_each(|(total, slice)| total.add(&slice));
+                }
             }
         }
         Ok(totals)
@@ -187,39 +214,66 @@ impl Conductor<'_> {
         slowest_ns.saturating_mul(EXCHANGES).clamp(self.duet.slice_ns, self.duet.longest_slice_ns)
     }
 
-    /// Run one slice of one target on all workers.
-    fn slice(&mut self, target: usize, arrivals: u64, slice_ns: u64, counts: bool) -> Result<DuetSlice, EngineError> {
+    /// Run one slice of each of these targets, all at the same time: of one where they are loaded in turn.
+    fn slices(
+        &mut self,
+        targets: &[usize],
+        arrivals: u64,
+        slice_ns: u64,
+        counts: bool,
+    ) -> Result<Vec<DuetSlice>, EngineError> {
         let (cpu_before, steal_before) = (self.cpu_ns(), self.steal.ns());
         let epoch_ns = now_ns() + NOTICE_NS;
-        for worker in &self.workers {
-            // A worker that has ended has reported why.
-            let _ = worker.send(Turn { target, epoch_ns, slice_ns, counts, arrivals });
-        }
-        let mut results = Vec::with_capacity(self.workers.len());
-        while results.len() < self.workers.len() {
-            if let Report::Ended(result) = self.receive()? {
-                results.push(result);
+        for &number in targets {
+            let (crew, target) = self.crew_of(number);
+            for worker in &crew.workers {
+                // A worker that has ended has reported why.
+                let _ = worker.send(Turn { target, epoch_ns, slice_ns, counts, arrivals });
             }
+        }
+        let mut results = Vec::with_capacity(targets.len());
+        for &number in targets {
+            let crew = self.crew_of(number).0;
+            let mut of_crew = Vec::with_capacity(crew.workers.len());
+            while of_crew.len() < crew.workers.len() {
+                if let Report::Ended(result) = self.receive(crew)? {
+                    of_crew.push(result);
+                }
+            }
+            results.push(of_crew);
         }
         thread::sleep(SETTLE);
         let (cpu_after, steal_after) = (self.cpu_ns(), self.steal.ns());
-        let sum = |of: fn(&TurnResult) -> u64| results.iter().map(of).sum::<u64>();
-        Ok(DuetSlice {
-            target: target as u32,
-            start_ns: epoch_ns - self.epoch_ns,
-            end_ns: results.iter().map(|result| result.drained_ns).max().unwrap_or(epoch_ns) - self.epoch_ns,
-            measured_ns: sum(|result| result.measured_ns) / results.len() as u64,
-            measured: sum(|result| result.measured),
-            completed: sum(|result| result.completed),
-            failed: sum(|result| result.failed),
-            cpu_ns: cpu_before
-                .iter()
-                .zip(cpu_after)
-                .map(|(before, after)| Some(after?.saturating_sub((*before)?)))
-                .collect(),
-            engine_cpu_ns: sum(|result| result.cpu_ns),
-            steal_ns: steal_before.zip(steal_after).map(|(before, after)| after.saturating_sub(before)),
-        })
+        let used = cpu_before.iter().zip(cpu_after).map(|(before, after)| Some(after?.saturating_sub((*before)?)));
+        let cpu_ns: Vec<Option<u64>> = used.collect();
+        let slice = |(&target, results): (&usize, Vec<TurnResult>)| {
+            let sum = |of: fn(&TurnResult) -> u64| results.iter().map(of).sum::<u64>();
+            let mut cpu_ns = cpu_ns.clone();
+            // What another target used while it was loaded itself is in its own slice.
+            cpu_ns
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| *at != target && targets.contains(at))
+                .for_each(|(_, used)| *used = None);
+            DuetSlice {
+                target: target as u32,
+                start_ns: epoch_ns - self.epoch_ns,
+                end_ns: results.iter().map(|result| result.drained_ns).max().unwrap_or(epoch_ns) - self.epoch_ns,
+                measured_ns: sum(|result| result.measured_ns) / results.len() as u64,
+                measured: sum(|result| result.measured),
+                completed: sum(|result| result.completed),
+                failed: sum(|result| result.failed),
+                cpu_ns,
+                engine_cpu_ns: sum(|result| result.cpu_ns),
+                steal_ns: steal_before.zip(steal_after).map(|(before, after)| after.saturating_sub(before)),
+            }
+        };
+        Ok(targets.iter().zip(results).map(slice).collect())
+    }
+
+    /// Who loads a target, and its number among those that they load.
+    fn crew_of(&self, target: usize) -> (&Crew, usize) {
+        if self.duet.parallel { (&self.crews[target], 0) } else { (&self.crews[0], target) }
     }
 
     /// The CPU time of each target's processes until now; `None` when it has none that can be read.
@@ -227,8 +281,8 @@ impl Conductor<'_> {
         self.duet.pids.iter().map(|pids| processes_cpu_of(pids)).collect()
     }
 
-    fn receive(&self) -> Result<Report, EngineError> {
-        match self.inbox.recv() {
+    fn receive(&self, crew: &Crew) -> Result<Report, EngineError> {
+        match crew.inbox.recv() {
             Ok(Report::Failed(error)) => Err(internal(&error)),
             Ok(Report::Ended(result)) if result.unanswered > 0 && self.stop.code().is_none() => Err(EngineError {
                 kind: ErrorKind::Connect,

@@ -1,4 +1,4 @@
-//! One worker of a duet: its connections to all targets, and the slices that it runs on them in turn.
+//! One worker of a duet: its connections to its targets, and the slices that it runs on them in turn.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::thread;
 use redline_pacing::{Crowd, Schedule};
 use redline_traffic::{Phase, Slice};
 
-use super::Targets;
+use super::Target;
 use crate::client::{Activity, Client, ConnectResult};
 use crate::demand::{Demand, Users};
 use crate::ids::{GlobalWorkerId, WorkerId};
@@ -80,7 +80,8 @@ impl TurnResult {
 /// A worker's thread.
 pub struct Turns {
     worker: WorkerId,
-    targets: Targets,
+    cpu: Option<u32>,
+    targets: Vec<Target>,
     duet: Duet,
     stop: Arc<Stop>,
     orders: Receiver<Turn>,
@@ -88,13 +89,14 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Start the thread, which connects at once; where its slices are ordered.
+    /// Start the thread, pinned to the core if there is one, which connects at once; where its slices are ordered.
     ///
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
         number: u32,
-        targets: &Targets,
+        cpu: Option<u32>,
+        targets: &[Target],
         duet: &Duet,
         stop: &Arc<Stop>,
         reports: &Sender<Report>,
@@ -102,7 +104,8 @@ impl Turns {
         let (sender, orders) = channel();
         let worker = Self {
             worker: WorkerId(number),
-            targets: targets.clone(),
+            cpu,
+            targets: targets.to_vec(),
             duet: duet.clone(),
             stop: Arc::clone(stop),
             orders,
@@ -124,8 +127,8 @@ impl Turns {
         precise_timers();
         shortest_slices();
         let job = self.job();
-        if !job.cpus.is_empty() {
-            pin(&[job.cpus[self.worker.index() % job.cpus.len()]])?;
+        if let Some(cpu) = self.cpu {
+            pin(&[cpu])?;
         }
         if job.backend != Backend::Epoll {
             match self.clients::<Uring>() {

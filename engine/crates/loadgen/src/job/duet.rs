@@ -21,9 +21,11 @@ pub struct RawDuet {
     guard_ns: u64,
     #[serde(default)]
     pids: Vec<Vec<u32>>,
+    #[serde(default)]
+    parallel: bool,
 }
 
-/// Several targets, loaded in short slices in turn.
+/// Several targets, loaded in short slices in turn, or at the same time.
 #[derive(Clone, Debug)]
 pub struct Duet {
     /// How many targets there are, the job's own among them.
@@ -36,6 +38,8 @@ pub struct Duet {
     pub guard_ns: u64,
     /// The processes of each target, whose CPU time is read at both ends of each slice; empty for a target without.
     pub pids: Vec<Vec<u32>>,
+    /// All targets are loaded at the same time, each by workers of its own.
+    pub parallel: bool,
 }
 
 impl RawDuet {
@@ -63,7 +67,7 @@ impl RawDuet {
             let message = format!("{} lists for {targets} targets", self.pids.len());
             return Err(bad("duet.pids", &message, "give a list for each target, the job's own first"));
         }
-        let Self { targets: others, slice_ns, guard_ns, pids, .. } = self;
-        Ok((Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids }, others))
+        let Self { targets: others, slice_ns, guard_ns, pids, parallel, .. } = self;
+        Ok((Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids, parallel }, others))
     }
 }

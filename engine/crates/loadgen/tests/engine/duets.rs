@@ -99,14 +99,60 @@ fn slices_of_slow_targets_are_longer() {
 }
 
 #[test]
+fn targets_of_a_parallel_duet_are_loaded_at_the_same_time() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO), Server::answering(HELLO)];
+    let others = [servers[1].port, servers[2].port];
+    for load in
+        [job(servers[0].port), with(open_job(servers[0].port, 2000, 2), "/load/open/arrivals", json!("poisson"))]
+    {
+        let parallel = with(duet(with(load, "/workers", json!(2)), &others), "/duet/parallel", json!(true));
+        // The servers run in this process.
+        let output = run(&with(parallel, "/duet/pids", json!(vec![[std::process::id()]; 3])));
+        assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+        assert_eq!((&output.events[0]["connections"], &output.events[0]["engine"]["workers"]), (&json!(6), &json!(6)));
+        let mut last_start_ns = 0;
+        for block in output.of_kind("block") {
+            let slices = block["slices"].as_array().unwrap();
+            assert_eq!(slices.len(), 6);
+            for at_once in slices.chunks(3) {
+                let mut targets: Vec<u64> = at_once.iter().map(|slice| slice["target"].as_u64().unwrap()).collect();
+                targets.sort_unstable();
+                assert_eq!(targets, [0, 1, 2]);
+                let start_ns = at_once[0]["start_ns"].as_u64().unwrap();
+                assert!(last_start_ns < start_ns);
+                last_start_ns = start_ns;
+                for slice in at_once {
+                    assert_eq!(slice["start_ns"], start_ns);
+                    // What the others used is in their own slices: this is not the work of a server that is idle.
+                    let target = slice["target"].as_u64().unwrap();
+                    let read: Vec<bool> =
+                        slice["cpu_ns"].as_array().unwrap().iter().map(|each| !each.is_null()).collect();
+                    assert_eq!(read, [target == 0, target == 1, target == 2]);
+                }
+            }
+        }
+        let end = output.events.last().unwrap();
+        let counts = |target: usize| &end["targets"][target]["counts"];
+        for target in 0..3 {
+            assert!(counts(target)["outcomes"]["ok"].as_u64().unwrap() > 0);
+            assert_eq!(counts(target)["outcomes"]["ok"], counts(target)["due"]);
+            assert!(sum(&output, target as u64, "completed") > 0);
+        }
+    }
+}
+
+#[test]
 fn an_open_load_is_due_at_the_same_times_for_each_target() {
     let servers = [Server::answering(HELLO), Server::answering(HELLO)];
     let poisson = with(open_job(servers[0].port, 2000, 4), "/load/open/arrivals", json!("poisson"));
-    let output = run(&duet(poisson, &[servers[1].port]));
-    let end = balanced(&output, 2);
-    let due = |target: usize| end["targets"][target]["counts"]["due"].as_u64().unwrap();
-    assert!(due(0) > 0);
-    assert_eq!(due(0), due(1));
+    let in_turn = duet(poisson, &[servers[1].port]);
+    let parallel = run(&with(in_turn.clone(), "/duet/parallel", json!(true)));
+    let output = run(&in_turn);
+    for end in [balanced(&output, 2), parallel.events.last().unwrap()] {
+        let due = |target: usize| end["targets"][target]["counts"]["due"].as_u64().unwrap();
+        assert!(due(0) > 0);
+        assert_eq!(due(0), due(1));
+    }
 }
 
 #[test]
