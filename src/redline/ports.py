@@ -30,11 +30,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Placement:
-    """The cores given to the server, to the engine and to the lab; empty when there are too few to separate them."""
+    """The CPUs given to the server, to the engine and to the lab; empty when there are too few to separate them.
+
+    `cores` are all physical cores that may be used, each the CPUs (hardware threads) of it.
+    """
 
     server_cpus: tuple[int, ...] = ()
     engine_cpus: tuple[int, ...] = ()
     lab_cpus: tuple[int, ...] = ()
+    cores: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,9 @@ class DuetDrive:
     """Several servers, loaded in short slices in turn: that of `drive`, and the others, each with its endpoint.
 
     `pids` are the processes of each server, that of `drive` first; empty for one that somebody else runs. A slice takes
-    `slice_ns`, up to `longest_slice_ns` of slow servers; its first `guard_ns` are not measured.
+    `slice_ns`, up to `longest_slice_ns` of slow servers; its first `guard_ns` are not measured. If `parallel`, all are
+    loaded at the same time, each by the drive's `workers` on CPUs of its own: the drive's `cpus` are those of each in
+    turn.
     """
 
     drive: Drive
@@ -169,6 +175,7 @@ class DuetDrive:
     slice_ns: int
     longest_slice_ns: int
     guard_ns: int
+    parallel: bool = False
     on_block: Callable[[DuetBlock], None] = field(default=lambda _block: None)
 
 
@@ -185,7 +192,7 @@ class Driver(Protocol):
         """Ask two servers, and say in one line where they first answer differently; None where they do not."""
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
-        """Load several servers in turn. An interrupt ends it early. Raises DriveError when there is no traffic."""
+        """Load several servers in slices. An interrupt ends it early. Raises DriveError when there is no traffic."""
 
 
 class Probe(Protocol):

@@ -103,6 +103,7 @@ class Duet:
         yield from self._rare_costs()
         yield from self._disagreement()
         yield from self._of_slices()
+        yield from self._of_places()
 
     @property
     def is_cold(self) -> bool:
@@ -181,12 +182,30 @@ class Duet:
             message = f"servers that were not loaded used {used} of a core in the slices of others"
             yield DuetFinding(kind="idle-work", grade=Grade.WARN, message=message)
         busy_ns = sum(each.cpu_ns[each.target] or 0 for each in slices if each.cpu_ns)
-        if self.saturates and self.cores and busy_ns and busy_ns / loaded_ns / self.cores < BUSY:
+        first = self.starts[0]
+        cores = len(first.servers[0].cpus) if first.places and first.servers and first.servers[0] else self.cores
+        if self.saturates and cores and busy_ns and busy_ns / loaded_ns / cores < BUSY:
             message = (
-                f"the servers used {percent(busy_ns / loaded_ns / self.cores)} of their cores: the client limits the"
+                f"the servers used {percent(busy_ns / loaded_ns / cores)} of their cores: the client limits the"
                 " rates, so their ratio is closer to 1 than that of the servers"
             )
             yield DuetFinding(kind="client-limited", grade=Grade.NOTE, message=message)
+
+    def _of_places(self) -> Iterator[DuetFinding]:
+        """How the sides were swapped, where servers were loaded at the same time."""
+        places = [each.places for each in self.starts if each.places]
+        if places:
+            sets = [Counter(each[server] for each in places) for server in (BASELINE, self.target)]
+            message = (
+                "servers were loaded at the same time, each on cores of its own, which were drawn for each start:"
+                f" {self.names[0]} had {_often(sets[0])}, {self.names[1]} {_often(sets[1])}"
+            )
+            yield DuetFinding(kind="parallel", grade=Grade.NOTE, message=message)
+
+
+def _often(sets: Counter[int]) -> str:
+    """`set 1 in 4 starts, set 2 in 5`."""
+    return ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(sets.items()))
 
 
 Duets = Mapping[tuple[str, str], Duet]
@@ -229,6 +248,7 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
     contrast = ratio.contrast
     about = DuetComparison(
         starts=ratio.starts,
+        parallel=any(each.places for each in duet.starts),
         between_sd=ratio.between_sd,
         blocks_se=ratio.blocks_se,
         control=control.contrast.ratio if control else None,

@@ -264,7 +264,7 @@ class LimitFlags(Flags):
 class AbFlags(Flags):
     """Is B slower than A? For two commands, two running servers, or two revisions of a git repository.
 
-    Both are alive at once and are loaded in short slices in turn, so that what disturbs the machine disturbs both.
+    Both are alive at once and are loaded in short slices, so that what disturbs the machine disturbs both.
     """
 
     a: str | None = _argument("A", "A command, such as './old --port {port}', or a URL.", None)
@@ -281,6 +281,7 @@ class AbFlags(Flags):
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
     status: int | None = _flag("--status", "N", "The expected status; 200.")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
+    parallel: bool = _switch("--parallel", "Load A and B at the same time, on cores of their own.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")

@@ -8,7 +8,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.estimate import DuetFinding, Metric, Verdict
 from redline.model.histogram import Histogram
-from redline.model.plan import Cell
+from redline.model.plan import PLACES, Cell
 from redline.model.recording import Failure, ServerFacts
 from redline.model.traffic import AgreedTls, Counts, Engine
 
@@ -25,7 +25,10 @@ class DuetSlice(Frozen):
     measured: int = Field(description="right answers in that time")
     completed: int = Field(description="right answers in the entire slice")
     failed: int
-    cpu_ns: tuple[int | None, ...] = Field(description="CPU time of each target's processes; empty if not read")
+    cpu_ns: tuple[int | None, ...] = Field(
+        description="CPU time of each target's processes, null of another "
+        "that is loaded at the same time; empty if not read"
+    )
     engine_cpu_ns: int
     steal_ns: int | None = None
 
@@ -76,6 +79,7 @@ class DuetRecording(Frozen):
     seed: int
     started_unix_ns: int
     took_ns: int = Field(default=0, ge=0, description="from the launch of the first server to the end of the last")
+    places: tuple[int, ...] = omitted_if_default((), description=PLACES)
     servers: tuple[ServerFacts | None, ...] = ()
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
@@ -92,6 +96,10 @@ class DuetPlan(Frozen):
     )
     same_answers: bool = omitted_if_default(
         default=False, description="a start whose servers answer differently fails before its load"
+    )
+    parallel: bool = omitted_if_default(
+        default=False,
+        description="servers are loaded at the same time, each on cores of its own, which are drawn for each start",
     )
 
 

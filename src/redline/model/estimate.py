@@ -94,6 +94,7 @@ class DuetFinding(Frozen):
         "idle-work",
         "client-limited",
         "rare-costs",
+        "parallel",
     ]
     grade: Grade
     message: str
@@ -103,6 +104,7 @@ class DuetComparison(Frozen):
     """How a comparison by duets came about. Standard deviations and errors are of the logarithm of the ratio."""
 
     starts: int = Field(description="fresh starts of all servers")
+    parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
     between_sd: float | None = Field(
         description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
     )

@@ -11,9 +11,13 @@ from redline.model.catalogue import AttachedServer, HttpVersion, OptionValue, Se
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 
-Design = Literal["interleaved", "duet"]
-"""How servers are compared: by trials of their own alone, or by duets beside these."""
+Design = Literal["interleaved", "duet", "parallel-duet"]
+"""How servers are compared: by trials of each alone, or also by duets, whose servers are loaded in turn or at once."""
 
+PLACES = (
+    "of servers that are loaded at the same time: the number of each one's set of cores, the control last; absent if "
+    "they are loaded in turn"
+)
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
 
 
@@ -115,6 +119,11 @@ class Suite(Frozen):
     )
     engine: EngineMode = omitted_if_default(EngineMode())
 
+    @property
+    def has_duets(self) -> bool:
+        """Whether servers are also compared by duets."""
+        return self.design != "interleaved"
+
     def baseline_of(self, slug: str) -> str | None:
         """The slug of the variant that this one is compared with; None at the bottom of a chain."""
         found = self.baselines.get(slug, self.baseline)
@@ -182,7 +191,7 @@ class PlannedTrial(Frozen):
 
 
 class PlannedDuet(Frozen):
-    """A start of several servers that are loaded in turn: a baseline, and what is compared with it.
+    """A start of several servers that are loaded in short slices: a baseline, and what is compared with it.
 
     The cells differ in their variants alone; the baseline's is the first. It runs a second time, as a control, which
     has no cell of its own. `round`, `position` and `seed` are those of a PlannedTrial.
@@ -192,6 +201,7 @@ class PlannedDuet(Frozen):
     round: int
     position: int
     seed: int
+    places: tuple[int, ...] = omitted_if_default((), description=PLACES)
 
 
 class Skipped(Frozen):

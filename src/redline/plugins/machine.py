@@ -6,6 +6,7 @@ import resource
 import socket
 import subprocess
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,7 +21,8 @@ _GIT_WITHIN_S = 10.0
 
 def plan_placement() -> Placement:
     """Which of the cores that this process may use are for the server, which for the engine, which for the lab."""
-    return place(Host().physical_cores(os.sched_getaffinity(0)))
+    cores = Host().physical_cores(os.sched_getaffinity(0))
+    return replace(place(cores), cores=cores)
 
 
 def place(cores: tuple[tuple[int, ...], ...]) -> Placement:

@@ -1,4 +1,4 @@
-"""A duet: several servers started afresh, all alive at once, loaded in short slices in turn; then all over again."""
+"""A duet: several servers started afresh, all alive at once, loaded in short slices; then all over again."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,9 @@ from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.model.duet import DuetPlan
 from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
+from redline.running.parallel import sides
 from redline.running.record import failure_of, verify
+from redline.suite import draw_places
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """How long a slice is, and how much of its beginning is not measured, by what a server runs on."""
@@ -79,7 +81,8 @@ def run_duet(
             return
         if number in done:
             continue
-        planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number)
+        places = draw_places(plan.seed, "ab", number, len(ids) + 1) if plan.parallel else ()
+        planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number, places=places)
         start = DuetStart(
             planned,
             plan.cells,
@@ -111,10 +114,11 @@ def is_over(plan: DuetPlan, recordings: Sequence[DuetRecording]) -> bool:
 
 
 def run_start(start: DuetStart, tools: DuetTools) -> DuetRecording:
-    """Start all servers, the first twice, check their answers, load them in turn, and stop them.
+    """Start all servers, the first twice, check their answers, load them, and stop them.
 
-    Each server has the warm-up and the load's time of its cell. What goes wrong with a server or the load is in the
-    recording. Raises KeyboardInterrupt, unless what there is is kept, and StoreError when a log cannot be written.
+    In turn, each server has the warm-up and the load's time of its cell; at the same time, each has that of all. What
+    goes wrong with a server or the load is in the recording. Raises KeyboardInterrupt, unless what there is is kept,
+    StoreError when a log cannot be written, and UsageError where servers get too few cores of their own.
     """
     planned, began_ns = start.planned, time.monotonic_ns()
     empty = DuetRecording(
@@ -122,6 +126,7 @@ def run_start(start: DuetStart, tools: DuetTools) -> DuetRecording:
         round=planned.round,
         position=planned.position,
         seed=planned.seed,
+        places=planned.places,
         started_unix_ns=time.time_ns(),
     )
     start.logs.mkdir(parents=True, exist_ok=True)
@@ -133,11 +138,12 @@ def run_start(start: DuetStart, tools: DuetTools) -> DuetRecording:
 def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, object]:
     """What is seen of a start, for its recording; `running` stops the servers."""
     cells, launchers = (*start.cells, start.cells[0]), (*tools.launchers, tools.launchers[0])
+    where, cpus = _placements(start.planned, tools.placement, cells[0].load.connections)
     servers: list[RunningServer] = []
     for place, (cell, launcher) in enumerate(zip(cells, launchers, strict=True)):
         try:
             log, seed = start.logs / f"server-{place}.log", start.planned.seed * len(cells) + place
-            started = launcher.running(cell.variant, tools.placement, log, seed)
+            started = launcher.running(cell.variant, where[place], log, seed)
             server = running.enter_context(started)
         except LaunchError as error:
             return {"failure": failure_of("launch", error.kind, error, error.log_tail)}
@@ -154,8 +160,8 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         cell=first.model_copy(update=entire),
         endpoint=servers[0].endpoint,
         seed=start.planned.seed,
-        cpus=tools.placement.engine_cpus,
-        workers=min(max(1, len(tools.placement.engine_cpus)), load.connections),
+        cpus=cpus,
+        workers=min(max(1, len(where[0].engine_cpus)), load.connections),
         log=start.logs / "engine.log",
         log_is_kept=start.log_is_kept,
         keep_interrupted=start.keep_interrupted,
@@ -168,6 +174,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         slice_ns=max(SLICE_NS.get(each.variant.runtime, DEFAULT_SLICE_NS) for each in cells),
         longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(each.variant.runtime, DEFAULT_GUARD_NS) for each in cells),
+        parallel=bool(start.planned.places),
         on_block=start.on_block,
     )
     facts = tuple(server.facts for server in servers)
@@ -178,6 +185,17 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         failure = failure_of("load", "engine", error)
     died = next((found for server in servers if (found := server.death()) is not None), None)
     return {"servers": facts, "traffic": traffic, "failure": died or failure}
+
+
+def _placements(
+    planned: PlannedDuet, alone: Placement, connections: int
+) -> tuple[tuple[Placement, ...], tuple[int, ...]]:
+    """Where each server runs, and the engine's CPUs: of a parallel duet, those of one worker after the other."""
+    if not planned.places:
+        return (alone,) * (len(planned.cell_ids) + 1), alone.engine_cpus
+    found = sides(alone.cores, len(planned.places))
+    where = tuple(found[place] for place in planned.places)
+    return where, tuple(cpu for side in where for cpu in side.engine_cpus[:connections])
 
 
 def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: Driver) -> Failure | None:

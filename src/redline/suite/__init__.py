@@ -7,6 +7,7 @@ from redline.suite.planning import (
     Capacities,
     capacity_loads,
     capacity_slug,
+    draw_places,
     expected_length_ns,
     expected_trial_ns,
     make_capacity_plan,

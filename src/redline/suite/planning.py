@@ -59,7 +59,7 @@ def make_plan(
     round alone: compared cells get the same arrivals. Each cell's place in a round comes from hashes of seed, round and
     names, so taking a server out changes neither the seeds nor the relative order of the others.
 
-    In `design: duet` a round also holds each baseline with those that are compared with it, all alive at once.
+    With duets a round also holds each baseline with those that are compared with it, all alive at once.
 
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
@@ -90,7 +90,7 @@ def _plan(
             cells[cell.id] = cell
         else:
             skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
-    wanted = [(cell_id,) for cell_id in cells] + (_duets(suite, cells) if suite.design == "duet" else [])
+    wanted = [(cell_id,) for cell_id in cells] + (_duets(suite, cells) if suite.has_duets else [])
     trials, duets = _rounds(suite, cells, wanted, range(suite.trials), first_position=0)
     return Plan(suite=suite, cells=cells, trials=trials, duets=duets, skipped=tuple(skipped))
 
@@ -121,8 +121,20 @@ def _rounds(
         if len(cell_ids) == 1:
             trials.append(PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed))
         else:
-            duets.append(PlannedDuet(cell_ids=cell_ids, round=round_index, position=position, seed=seed))
+            drawn_of = (suite.seed, "/".join(cell_ids), round_index, len(cell_ids) + 1)
+            places = draw_places(*drawn_of) if suite.design == "parallel-duet" else ()
+            duets.append(PlannedDuet(cell_ids=cell_ids, round=round_index, position=position, seed=seed, places=places))
     return tuple(trials), tuple(duets)
+
+
+def draw_places(seed: int, name: str, number: int, servers: int) -> tuple[int, ...]:
+    """For each server of the start of this number, the number of its set of cores.
+
+    Of as many starts as there are servers, each server has each set once. The order is drawn anew for the next ones.
+    """
+    group, shift = divmod(number, servers)
+    drawn = sorted(range(servers), key=lambda place: _draw(seed, group, f"{name} on {place}"))
+    return tuple(drawn[(server + shift) % servers] for server in range(servers))
 
 
 def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], round_index: int) -> tuple[float, ...]:
@@ -141,7 +153,7 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
 
 
 def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
-    """The cells that are loaded in turn: a baseline, and at most `MOST_COMPARED` of those that are compared with it.
+    """The cells of each duet: a baseline, and at most `MOST_COMPARED` of those that are compared with it.
 
     A load that changes is measured by trials of each server alone.
     """

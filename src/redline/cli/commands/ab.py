@@ -34,10 +34,12 @@ from redline.model import (
 )
 from redline.model.duet import AbPlan, DuetPlan
 from redline.plugins.launchers.command import named_files
+from redline.plugins.machine import plan_placement
 from redline.quantities import duration, parse_duration
 from redline.report.format import label
 from redline.running.assembly import duet_environment, duet_tools
 from redline.running.duet import FEWEST_STARTS, DuetLogs, is_over, run_duet
+from redline.running.parallel import sides
 from redline.running.session import refuse_other_machine
 from redline.storage.comparisons import ComparisonStore
 from redline.suite.project import PROJECT_FILE, Project, command_entry, ready_of
@@ -231,7 +233,19 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
     seed = read_flag("--seed", flags.seed, "seed")
-    return DuetPlan(cells=cells, seed=seed, lasts_ns=lasts_ns, once=all(running), same_answers=flags.same_answers)
+    if flags.parallel and all(running):
+        hint = "give commands, or leave out --parallel"
+        raise UsageError("--parallel: the servers are running already, so nobody can give them cores", hint=hint)
+    if flags.parallel:
+        sides(plan_placement().cores, _SERVERS)
+    return DuetPlan(
+        cells=cells,
+        seed=seed,
+        lasts_ns=lasts_ns,
+        once=all(running),
+        same_answers=flags.same_answers,
+        parallel=flags.parallel,
+    )
 
 
 def _load(flags: AbFlags, duration_ns: int) -> Load:

@@ -17,9 +17,11 @@ from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
 from redline.model import Cell, Plan, Report
+from redline.plugins.machine import plan_placement
 from redline.quantities import percent
 from redline.report.format import count, label
 from redline.report.format import duration as shown
+from redline.running.parallel import check_cores
 from redline.suite import (
     capacity_loads,
     expected_length_ns,
@@ -36,6 +38,7 @@ def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
     validated, _ = read_suite_file(flags.suite, flags)
     first, plan = make_capacity_plan(validated), make_plan(validated)
+    check_cores(plan, plan_placement().cores)
     folder, shows = last_run(plan)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)

@@ -16,9 +16,11 @@ from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
 from redline.model import CellReport, Report
+from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
 from redline.running.assembly import workbench
+from redline.running.parallel import check_cores
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
@@ -64,7 +66,9 @@ def _create(file: Path, flags: RunFlags, console: Console) -> RunSession:
     suite, text = read_suite_file(file, flags)
     folder = flags.output or places.new_run(suite.name)
     RunStore(folder).check_free()
-    show_plans(make_capacity_plan(suite), make_plan(suite), console)
+    plan = make_plan(suite)
+    check_cores(plan, plan_placement().cores)
+    show_plans(make_capacity_plan(suite), plan, console)
     source = Source(command_line(), str(file.resolve()), text)
     bench = workbench(places.catalogue(file), places.cache(file))
     return RunSession.create(suite, source, folder, bench, SessionView(console))

@@ -70,6 +70,7 @@ def duet_job(duet: DuetDrive) -> dict[str, Any]:
             "longest_slice_ns": duet.longest_slice_ns,
             "guard_ns": duet.guard_ns,
             "pids": [list(pids) for pids in duet.pids],
+            **({"parallel": True} if duet.parallel else {}),
         }
     }
 

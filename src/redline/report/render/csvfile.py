@@ -78,7 +78,9 @@ def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field
         return about
     if ratio := comparison.ratio:
         about |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-    about["design"] = "duet" if comparison.duet else "alone"
+    about["design"] = "alone"
+    if duet := comparison.duet:
+        about["design"] = "parallel-duet" if duet.parallel else "duet"
     return about | {name: getattr(comparison, name) for name in ("verdict", *_JUDGED)}
 
 

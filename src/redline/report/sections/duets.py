@@ -22,11 +22,13 @@ from redline.report.document import (
 )
 
 _INTRO = (
-    "Both servers were alive at once and loaded in turn, 50 ms each, on **fresh starts**: what disturbs the machine "
+    "Both servers were alive at once and loaded {how}, on **fresh starts**: what disturbs the machine "
     "disturbs both. A duet gives ratios; levels are of trials of each server alone. The baseline **against itself** "
     "shows what no difference looks like, and **alone** what trials of each server say by themselves. Under the number "
     "of starts: by how much they differ, and the error that the machine leaves in the value of one."
 )
+_IN_TURN = "in turn, in slices of 10 to 50 ms"
+_PARALLEL = "at the same time, each on cores of its own, which were drawn for each start"
 _COLUMNS = (
     Column("CPU per request", "right"),
     Column("throughput", "right"),
@@ -63,7 +65,9 @@ def duet_sections(report: Report, *, page: bool = False) -> Iterator[Section]:
         # A terminal has no room for one more column.
         named = Column("duet", place="beside" if page else "above")
         items = Items(tuple(_doubt(grade, message, places) for (grade, message), places in doubts.items()))
-        blocks = filled(Prose((key(_INTRO),)), Table((named, *_COLUMNS), tuple(rows)), items)
+        parallel = any(one.duet.parallel for one in found.values() if one.duet)
+        intro = _INTRO.format(how=_PARALLEL if parallel else _IN_TURN)
+        blocks = filled(Prose((key(intro),)), Table((named, *_COLUMNS), tuple(rows)), items)
         yield Section("Duets", tuple(blocks), anchor="duets")
 
 

@@ -238,8 +238,8 @@ class SuiteSchema(Schema):
     design: Design = Field(
         default="interleaved",
         description="how servers are compared: by trials of each alone, or also by duets, in which the servers of a "
-        "comparison are alive at once and loaded in turn",
-        examples=["duet"],
+        "comparison are alive at once and loaded in turn, or at the same time on cores of their own",
+        examples=["duet", "parallel-duet"],
     )
     seed: int = Field(
         default=1, ge=0, le=HIGHEST_SEED, description="determines the order of trials and all arrivals", examples=[1]

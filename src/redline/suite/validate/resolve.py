@@ -34,7 +34,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     replayed = _replayed(sheet, check_loads(sheet), files)
     ceiling = _ceiling(sheet, catalogue, files)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
-    if schema is not None and schema.design == "duet" and schema.baseline is None:
+    if schema is not None and schema.design != "interleaved" and schema.baseline is None:
         sheet.wrong(("design",), "a duet compares servers with a baseline, and there is none", "add `baseline`")
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"

@@ -1,0 +1,142 @@
+"""Parallel duets: who gets which cores, what the engine is asked for, and what is refused, said and stored."""
+
+import dataclasses
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from redline.analysis.ab import judge
+from redline.cli.command_line import AbFlags, CheckFlags, RunFlags
+from redline.cli.commands import check, run
+from redline.cli.commands.ab import read_plan
+from redline.errors import UsageError
+from redline.model import DuetRecording, Metric
+from redline.plugins.drivers.protocol import duet_job
+from redline.plugins.machine import place
+from redline.ports import Placement
+from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.parallel import check_cores, sides
+from redline.suite import draw_places, expected_length_ns, with_rounds
+from tests.fakes.duets import simulated_duet
+from tests.fakes.plugins import FakeDriver, FakeLauncher
+from tests.unit.test_duets_in_runs import TEXT, plan_of
+
+PARALLEL = TEXT.replace("design: duet", "design: parallel-duet")
+SERVERS = 4
+"""Of the only duet of a round: the baseline twice, and what is compared with it."""
+
+
+def cores(number: int) -> tuple[tuple[int, ...], ...]:
+    """Physical cores of two threads each, numbered as Linux often does."""
+    return tuple((cpu, cpu + number) for cpu in range(number))
+
+
+@pytest.mark.parametrize("servers", [3, 4, 5])
+def test_each_server_has_each_set_of_cores_equally_often(servers: int) -> None:
+    starts = [draw_places(7, "ab", number, servers) for number in range(40 * servers)]
+    assert all(sorted(places) == list(range(servers)) for places in starts)
+    for server in range(servers):
+        assert [sum(places[server] == place for places in starts) for place in range(servers)] == [40] * servers
+    # Who is next to whom is drawn too, and each seed draws otherwise.
+    assert len(set(starts)) > servers
+    assert starts != [draw_places(8, "ab", number, servers) for number in range(40 * servers)]
+    assert starts[5] == draw_places(7, "ab", 5, servers)
+
+
+@pytest.mark.parametrize(("number", "each"), [(7, (1, 1)), (9, (1, 1)), (10, (2, 1)), (16, (3, 2))])
+def test_sides_are_disjoint_and_alike(number: int, each: tuple[int, int]) -> None:
+    found = sides(cores(number), 3)
+    used = [cpu for side in found for cpu in (*side.server_cpus, *side.engine_cpus)]
+    assert len(used) == len(set(used))
+    assert {(len(side.server_cpus), len(side.engine_cpus)) for side in found} == {(2 * each[0], 2 * each[1])}
+    assert {side.lab_cpus for side in found} == {(0, number)}
+    assert not {0, number} & set(used)
+
+
+def test_too_few_cores_are_refused_with_the_numbers(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"of 3 servers needs 7 cores.*this machine has 6"):
+        sides(cores(6), 3)
+    plan = plan_of(tmp_path, PARALLEL)
+    with pytest.raises(UsageError, match=r"of 4 servers needs 9 cores.*this machine has 2"):
+        check_cores(plan, cores(2))
+    check_cores(plan, cores(9))
+    check_cores(plan_of(tmp_path), cores(2))
+
+
+@pytest.mark.parametrize(
+    ("module", "flags"),
+    [(check, CheckFlags(suite=Path("mine.yaml"))), (run, RunFlags(suite=Path("mine.yaml"), output=Path("out")))],
+)
+def test_check_and_run_refuse_before_anything_is_started(
+    module: ModuleType, flags: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = plan_of(tmp_path, PARALLEL).suite
+    monkeypatch.setattr(module, "plan_placement", lambda: Placement(cores=cores(2)))
+    monkeypatch.setattr(module, "read_suite_file", lambda *_: (suite, PARALLEL))
+    with pytest.raises(UsageError, match="needs 9 cores"):
+        module.execute(flags)
+
+
+def test_a_plan_says_where_servers_run_and_takes_as_long_as_in_turn(tmp_path: Path) -> None:
+    plan, in_turn = plan_of(tmp_path, PARALLEL), plan_of(tmp_path)
+    assert [sorted(duet.places) for duet in plan.duets] == [list(range(SERVERS))] * 3
+    assert with_rounds(plan, 6) == plan_of(tmp_path, PARALLEL.replace("trials: 3", "trials: 6"))
+    assert expected_length_ns(plan) == expected_length_ns(in_turn)
+    assert [duet.model_copy(update={"places": ()}) for duet in plan.duets] == list(in_turn.duets)
+
+
+class NotingLauncher(FakeLauncher):
+    """Notes where servers are to run."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.placements: list[Placement] = []
+
+    def running(self, variant: Any, placement: Placement, log: Path, seed: int | None = None) -> Any:
+        self.placements.append(placement)
+        return super().running(variant, placement, log, seed)
+
+
+def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, PARALLEL)
+    planned, launcher, driver = plan.duets[0], NotingLauncher(), FakeDriver([])
+    cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
+    placement = dataclasses.replace(place(cores(13)), cores=cores(13))
+    tools = DuetTools((launcher,) * len(cells), lambda _server: (), driver, placement)
+    recording = run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    found = [sides(cores(13), SERVERS)[place] for place in planned.places]
+    assert launcher.placements == found
+    (asked,) = driver.duets
+    assert asked.drive.cpus == tuple(cpu for side in found for cpu in side.engine_cpus)
+    assert asked.drive.workers * SERVERS == len(asked.drive.cpus)
+    assert duet_job(asked)["duet"]["parallel"] is True
+    assert recording.places == planned.places
+    assert DuetRecording.model_validate_json(recording.model_dump_json()) == recording
+
+
+def ab_flags(**given: Any) -> AbFlags:
+    return AbFlags(a="./old --port {port}", b="./new --port {port}", parallel=True, **given)
+
+
+def test_ab_is_parallel_where_cores_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("redline.cli.commands.ab.plan_placement", lambda: Placement(cores=cores(7)))
+    assert read_plan(ab_flags(), 10**10).parallel
+    monkeypatch.setattr("redline.cli.commands.ab.plan_placement", lambda: Placement(cores=cores(4)))
+    with pytest.raises(UsageError, match=r"of 3 servers needs 7 cores.*this machine has 4"):
+        read_plan(ab_flags(), 10**10)
+    urls = AbFlags(a="http://127.0.0.1:1/", b="http://127.0.0.1:2/", parallel=True)
+    with pytest.raises(UsageError, match="nobody can give them cores"):
+        read_plan(urls, 10**10)
+
+
+def test_the_answer_says_how_sides_were_swapped() -> None:
+    starts = [
+        simulated_duet(number, (1.0, 1.0)).model_copy(update={"places": draw_places(1, "ab", number, 3)})
+        for number in range(6)
+    ]
+    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1)
+    assert found is not None
+    (said,) = [each.message for each in found.findings if each.kind == "parallel"]
+    assert "A had set 1 in 2, set 2 in 2, set 3 in 2, B set 1 in 2, set 2 in 2, set 3 in 2" in said
