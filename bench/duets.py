@@ -1,8 +1,9 @@
-"""What `redline ab` finds of a known difference: `python -m bench.duets [--runs N] [--for 60s] [PERCENT...]`.
+"""What `redline ab` finds of a known difference: `python -m bench.duets [--runs N] [--for 60s] [--jvm] [PERCENT...]`.
 
-A is the oracle with some work for each answer, and B the same with more: by so many percent of A's CPU time per
-request. The truth comes from loads of one server at a time, by the kernel's account of it: what an answer of A costs,
-and what much more work costs. 0 is A against itself. The runs of all differences take turns, in random order.
+A is a server with some work for each answer, and B the same with more: by so many percent of A's CPU time per
+request. The server is the oracle, or with `--jvm` that of the JDK, which needs `java` and `javac`. The truth comes from
+loads of one server at a time, by the kernel's account of it: what an answer of A costs, and what much more work costs.
+0 is A against itself, and so is the control of every run. The runs of all differences take turns, in random order.
 """
 
 import argparse
@@ -11,22 +12,32 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from bench.rig import build_oracle, drive, engine_version, machine, running
 from redline.model import Closed, Load
 
+Command = tuple[str, ...]
+"""Of a server, without its port and its work."""
 REDLINE = Path(sys.executable).with_name("redline")
 SERVER_CPU, ENGINE_CPU = 0, 1
 BASE = 8_000
 """Steps of work in A, so that the server is what limits the load, as a real one would."""
 MUCH = 40_000
 """Further steps, which cost several times what an answer of A does: they are timed to some percent."""
-PAIRS = 5
-LOAD = Load(name="saturate", shape=Closed(users=64), duration_ns=2_000_000_000)
+PAIRS = 10
+LOAD = Load(name="saturate", shape=Closed(users=64), duration_ns=1_000_000_000)
+HEADS = "   truth  runs      mean  half width    not 1  holds truth    A/A not 1  failed"
+JVM = ("java", "-Dsun.net.httpserver.nodelay=true", "-XX:+UseSerialGC", "-Xmx256m", "-cp")
+JVM_WARM_NS = 15_000_000_000
+"""Before a server on a JVM costs what it costs from then on; measured, it is loaded for longer."""
 
 
 @dataclass
@@ -35,7 +46,17 @@ class Found:
 
     steps: int
     ratios: list[tuple[float, float, float]] = field(default_factory=list)
+    controls: int = 0
     failed: int = 0
+
+    def add(self, answer: dict[str, Any] | None) -> None:
+        """What one run found; None where it failed."""
+        if answer is None:
+            self.failed += 1
+            return
+        ratio, control = answer["ratio"], answer["self_ratio"]
+        self.ratios.append((ratio["value"], ratio["low"], ratio["high"]))
+        self.controls += not control["low"] <= 1 <= control["high"]
 
     def row(self, truth: float) -> str:
         """A line of the table."""
@@ -45,13 +66,16 @@ class Found:
         mean = statistics.mean(value for value, _, _ in self.ratios) - 1
         return (
             f"{truth - 1:8.2%} {len(self.ratios):5} {mean:9.2%} {statistics.median(widths):11.2%}"
-            f" {excluded:8} {held:11} {self.failed:7}"
+            f" {excluded:8} {held:11} {self.controls:12} {self.failed:7}"
         )
 
 
-def cpu_per_request_ns(oracle: Path, steps: int) -> float:
-    """Of one server alone, over a load that it has to itself, the warm-up included."""
-    with running(oracle, "null", "--work", str(steps), cpu=SERVER_CPU) as server:
+def cpu_per_request_ns(command: Command, steps: int) -> float:
+    """Of one server alone, over a load that it has to itself."""
+    binary, *arguments = command
+    with running(Path(binary), *arguments, "--work", str(steps), cpu=SERVER_CPU) as server:
+        if binary == JVM[0]:
+            drive(server, LOAD, warmup_ns=JVM_WARM_NS, cpu=ENGINE_CPU)
         before = psutil.Process(server.pid).cpu_times()
         traffic = drive(server, LOAD, warmup_ns=0, cpu=ENGINE_CPU)
         after = psutil.Process(server.pid).cpu_times()
@@ -59,22 +83,33 @@ def cpu_per_request_ns(oracle: Path, steps: int) -> float:
     return used_s * 1e9 / sum(each.counts.completed for each in traffic.intervals)
 
 
-def calibrate(oracle: Path) -> tuple[float, float]:
+def calibrate(command: Command) -> tuple[float, float]:
     """CPU time of an answer of A, and of one step of work, in nanoseconds: medians over pairs of loads."""
-    pairs = [(cpu_per_request_ns(oracle, BASE), cpu_per_request_ns(oracle, BASE + MUCH)) for _ in range(PAIRS)]
+    pairs = [(cpu_per_request_ns(command, BASE), cpu_per_request_ns(command, BASE + MUCH)) for _ in range(PAIRS)]
     return statistics.median(a for a, _ in pairs), statistics.median((b - a) / MUCH for a, b in pairs)
 
 
-def ask(oracle: Path, steps: int, lasts: str, seed: int) -> tuple[float, float, float] | None:
-    """One run of `redline ab`."""
-    a, b = (f"{oracle} null --port {{port}} --work {work}" for work in (BASE, BASE + steps))
-    command = [str(REDLINE), "ab", a, b, "--for", lasts, "--seed", str(seed), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+def ask(command: Command, steps: int, lasts: str, seed: int) -> dict[str, Any] | None:
+    """The answer of one run of `redline ab`."""
+    a, b = (f"{' '.join(command)} --port {{port}} --work {work}" for work in (BASE, BASE + steps))
+    asked = [str(REDLINE), "ab", a, b, "--for", lasts, "--seed", str(seed), "--json"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=900)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
         return None
-    ratio = json.loads(done.stdout)["ratio"]
-    return ratio["value"], ratio["low"], ratio["high"]
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@contextmanager
+def server(*, jvm: bool) -> Iterator[Command]:
+    """The command of a server whose work per answer can be set."""
+    if not jvm:
+        yield (str(build_oracle()), "null")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["javac", "-d", folder, Path(__file__).with_name("Worker.java")], check=True)
+        yield (*JVM, folder, "Worker")
 
 
 def stolen() -> tuple[float, float]:
@@ -84,29 +119,33 @@ def stolen() -> tuple[float, float]:
 
 
 def main() -> None:
-    """Calibrate, run, and print a table."""
+    """Read the arguments, and bench."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("percent", nargs="*", type=float, default=[0.0, 2.0, 5.0], help="differences to plant")
     parser.add_argument("--runs", type=int, default=10, help="of each difference")
     parser.add_argument("--for", dest="lasts", default="60s", help="of each run")
+    parser.add_argument("--jvm", action="store_true", help="servers on a JVM; give them `--for 5m`")
     given = parser.parse_args()
-    oracle = build_oracle()
-    base_ns, step_ns = calibrate(oracle)
+    with server(jvm=given.jvm) as command:
+        bench(command, given)
+
+
+def bench(command: Command, given: argparse.Namespace) -> None:
+    """Calibrate, run, and print a table."""
+    base_ns, step_ns = calibrate(command)
     print(f"{machine()}; {engine_version()}\nan answer takes {base_ns:.0f} ns of CPU, a step of work {step_ns:.3f} ns")
     found = {percent: Found(round(percent / 100 * base_ns / step_ns)) for percent in given.percent}
     plan = [percent for percent in given.percent for _ in range(given.runs)]
     random.Random(1).shuffle(plan)
     began = stolen()
     for number, percent in enumerate(plan):
-        ratio = ask(oracle, found[percent].steps, given.lasts, seed=number)
-        if ratio is None:
-            found[percent].failed += 1
-        else:
-            found[percent].ratios.append(ratio)
-        print(f"{number + 1}/{len(plan)}  planted {percent}%: {ratio}", file=sys.stderr)
+        answer = ask(command, found[percent].steps, given.lasts, seed=number)
+        found[percent].add(answer)
+        said = answer and {key: answer[key] for key in ("ratio", "self_ratio", "starts")}
+        print(f"{number + 1}/{len(plan)}  planted {percent}%: {said}", file=sys.stderr)
     steal, total = (after - before for after, before in zip(stolen(), began, strict=True))
     print(f"{given.lasts} each, {steal / total:.1%} steal")
-    print(f"{'truth':>8} {'runs':>5} {'mean':>9} {'half width':>11} {'not 1':>8} {'holds truth':>11} {'failed':>7}")
+    print(HEADS)
     for each in found.values():
         if each.ratios:
             print(each.row(1 + each.steps * step_ns / base_ns))
