@@ -86,6 +86,7 @@ class Outcome:
     decided: bool
     modelled: bool
     reason: str = ""
+    probes_differ: bool = False
 
     @property
     def hit(self) -> bool:
@@ -100,7 +101,8 @@ def one(setting: Setting, seed: int, *, precision: float = 0.03, probes: int = 1
     (limit,) = search.limits()
     low = -np.inf if limit.low_per_s is None else limit.low_per_s / setting.truth
     high = np.inf if limit.high_per_s is None else limit.high_per_s / setting.truth
-    return Outcome(float(low), float(high), len(search.evidence), limit.decided, limit.modelled, limit.reason)
+    said = limit.decided, limit.modelled, limit.reason, limit.probes_differ
+    return Outcome(float(low), float(high), len(search.evidence), *said)
 
 
 def plain(setting: Setting, seed: int) -> Outcome:

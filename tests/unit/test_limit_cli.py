@@ -265,6 +265,7 @@ def test_an_answer_by_single_rates_has_no_confidence() -> None:
     assert "95% interval, by the model of a queue with one worker" in told(confidence=0.95)
     few = "95% interval, by how starts differ: they are few, so it may be too sure"
     assert few in told(confidence=0.95, starts_differ=True)
+    assert "95% interval, by how probes differ: it may be too sure" in told(confidence=0.95, probes_differ=True)
     assert "objectives: p99 < 20ms, errors < 1%" in told()
 
 

@@ -319,6 +319,7 @@ def test_probes_that_differ_make_a_wide_answer_that_says_what_would_decide_it(se
     found = one(SCATTERED, seed)
     assert found.hit
     assert found.modelled
+    assert found.probes_differ
     assert not found.decided
     assert re.fullmatch(
         r"probes differ by \d+%, however long they are: about --probes \d+ would decide it", found.reason
@@ -335,7 +336,7 @@ def test_as_many_probes_as_it_says_decide_it() -> None:
 def test_a_server_that_sags_under_overload_is_not_one_whose_probes_differ() -> None:
     search = Search({"good": GOOD}, Settings(start_per_s=4000))
     walked(search, lambda rate: probe(rate, answered=1.0 if rate < 18_900 else 12_000 / rate))
-    assert "probes differ" not in search.limits()[0].reason
+    assert not search.limits()[0].probes_differ
 
 
 SEARCHES = 30

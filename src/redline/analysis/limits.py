@@ -79,6 +79,7 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         missed_somewhere=any(met is not True for met in seen),
         reason=limit.reason,
         starts_differ=limit.starts_differ,
+        probes_differ=limit.probes_differ,
     )
 
 

@@ -24,7 +24,8 @@ class LimitAnswer(Frozen):
     failed_per_s: float | None
     confidence: float | None = Field(
         description="of the model, studied for a queue with one worker (docs/concepts/limit.md: with several it holds "
-        "a little less often); null for single rates: how often those are right is not known"
+        "a little less often, as where starts or probes differ); null for single rates: how often those are right is "
+        "not known"
     )
     decided: bool = Field(description="whether the interval is as narrow as requested")
     method: Literal["queue", "single rates"] = Field(description="from the queue model, or from rates one by one")
@@ -38,6 +39,11 @@ class LimitAnswer(Frozen):
     starts_differ: bool = omitted_if_default(
         default=False,
         description="the interval rests on how starts of the server differ: they are few, so it may be too narrow",
+    )
+    probes_differ: bool = omitted_if_default(
+        default=False,
+        description="the interval rests on how the server's speed differs from probe to probe; of 24 simulated "
+        "searches it held the limit in 21, so it may be too narrow",
     )
 
 

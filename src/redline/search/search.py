@@ -89,7 +89,7 @@ class Limit:
     `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
     `decided` when it is as narrow as was wanted. `binding` is the condition that fails first. `reason` says why the set
     has no better answer, where more probes would not give one. `starts_differ`: by more than chance; the interval is by
-    how they do, and they are few.
+    how they do, and they are few. `probes_differ`: the same of the probes of one start.
     """
 
     name: str
@@ -101,6 +101,7 @@ class Limit:
     binding: str
     reason: str = ""
     starts_differ: bool = False
+    probes_differ: bool = False
 
 
 @dataclass(frozen=True)
@@ -450,6 +451,7 @@ class Search:
             binding=min(known, key=lambda text: high_of(known[text])),
             reason="" if decided else self._reasons.get(name) or _contradiction(known) or self._wanting(known, ends),
             starts_differ=any(each.starts_differ for each in ends),
+            probes_differ=any(each.scattered for each in ends),
         )
 
     def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:

@@ -334,12 +334,14 @@ def half_width(answer: LimitAnswer) -> str:
 def method_text(answer: LimitAnswer) -> str:
     """How the interval is known, in few words: with several workers it holds the truth less often than it says.
 
-    So it does where starts differ.
+    So it does where starts or probes differ.
     """
     if answer.confidence is None:
         return "by how starts differ, and by single rates" if answer.starts_differ else "by single rates"
     if answer.starts_differ:
         return f"{percent(answer.confidence)} interval, by how starts differ: they are few, so it may be too sure"
+    if answer.probes_differ:
+        return f"{percent(answer.confidence)} interval, by how probes differ: it may be too sure"
     return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
 
 
