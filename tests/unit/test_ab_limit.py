@@ -195,6 +195,7 @@ def test_servers_that_run_have_one_start_and_may_be_one_server() -> None:
         ({"objective": "p99 < 9s"}, "is not below the timeout"),
         ({"load": "closed:8"}, "takes no --load"),
         ({"metric": "p99"}, "takes no --metric"),
+        ({"threshold": "2%"}, "takes no --threshold"),
         ({"same_answers": True}, "takes no --same-answers"),
         ({"lasts": "20s"}, "--for 20s is too short for two limits"),
         ({"lasts": "soon"}, "--for"),

@@ -81,3 +81,13 @@ def test_markdown_says_what_was_compared() -> None:
     assert "A: ./old" in text
     assert "B: ./new" in text
     assert text.splitlines()[-1].startswith("**B takes 3.1% more CPU per request than A")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "beyond"),
+    [(1.021, 1.04, True), (1.01, 1.04, False), (0.9, 0.97, True), (0.95, 0.985, False), (None, None, False)],
+)
+def test_a_ratio_is_beyond_a_threshold_if_all_of_its_interval_is(
+    low: float | None, high: float | None, *, beyond: bool
+) -> None:
+    assert Ratio(value=1.0, low=low, high=high).is_beyond(0.02) is beyond

@@ -277,3 +277,27 @@ def test_nothing_is_kept_unless_a_place_is_named(
     assert done.exit_code == 0
     assert fakes.duets
     assert [file.name for file in tmp_path.rglob("*")] == ["tmp"]
+
+
+@pytest.mark.parametrize(("tolerated", "code"), [((), 3), (("--threshold", "2%"), 3), (("--threshold", "20%"), 0)])
+def test_only_differences_beyond_the_threshold_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tolerated: tuple[str, ...], code: int
+) -> None:
+    store = kept(tmp_path / "kept", planned(), 5)
+
+    def measure(*_args: object, **_kwargs: object) -> bool:
+        store.save_duet(simulated_duet(5, (1.0, 1.05)), store.plan().duet.cells[0])
+        return False
+
+    monkeypatch.setattr(ab, "_measure", measure)
+    done = redline("ab", "--resume", store.folder, "--fail-on", "slower", *tolerated, "--json")
+    assert (json.loads(done.stdout)["verdict"], done.exit_code) == ("slower", code)
+
+
+def test_a_threshold_is_a_share_of_what_fails(tmp_path: Path) -> None:
+    for threshold, verdict, says in (
+        ("2%", "inconclusive", "--threshold is of --fail-on slower"),
+        ("200%", "slower", "--threshold"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            redline_raises("ab", "--resume", tmp_path, "--fail-on", verdict, "--threshold", threshold)

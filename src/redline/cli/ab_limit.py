@@ -48,7 +48,7 @@ _SETTLE_SHARE, _SETTLE_NS = 0.2, 1_000_000_000
 """Of a probe, and at most: loaded before each counts; a start is warmed up for twice as long."""
 _OF_WARM_UPS = 0.5
 """Of the time, where virtual machines are warmed up until they are steady."""
-_MEANINGLESS = {"load", "metric", "same_answers", "output", "resume"}
+_MEANINGLESS = {"threshold", "load", "metric", "same_answers", "output", "resume"}
 
 
 @dataclass(frozen=True)

@@ -286,6 +286,7 @@ class AbFlags(Flags):
     output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    threshold: str | None = _flag("--threshold", "SHARE", "--fail-on slower: only if surely by more than this.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
     json: bool = _switch("--json", _AS_JSON)

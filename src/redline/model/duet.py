@@ -153,6 +153,12 @@ class Ratio(Frozen):
     low: float | None
     high: float | None
 
+    def is_beyond(self, threshold: float) -> bool:
+        """Whether the whole interval is farther from 1 than this relative difference, upwards or downwards."""
+        if self.low is None or self.high is None:
+            return False
+        return self.low > 1 + threshold or self.high < 1 / (1 + threshold)
+
 
 class AbMetric(Frozen):
     """One metric of B over that of A. `self_ratio` is A over A: two servers of A in the same duet."""

@@ -55,7 +55,7 @@ _SERVERS = 3
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
 _FOR = "60s"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
-_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
+_WITH_RESUME = {"resume", "lasts", "fail_on", "threshold", "wait_quiet", "form", "json"}
 
 
 def execute(flags: AbFlags) -> None:
@@ -68,6 +68,7 @@ def execute(flags: AbFlags) -> None:
 
 def _compare(flags: AbFlags) -> None:
     console, kept = Console(stderr=True), flags.resume or flags.output
+    threshold = _threshold(flags)
     with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
         store = ComparisonStore(Path(folder))
         plan = _planned(flags, store) if flags.resume is None else _resumed(flags, store)
@@ -94,7 +95,12 @@ def _compare(flags: AbFlags) -> None:
             again = f"{places.own_name()} ab --resume {kept}"
             console.print(f"interrupted; resume with: {again}", soft_wrap=True, highlight=False, markup=False)
         raise typer.Exit(exits.INTERRUPTED)
-    if report.verdict in {Verdict(each.value) for each in flags.fail_on}:
+    tolerated = threshold is not None and report.verdict is Verdict.SLOWER and not report.ratio.is_beyond(threshold)
+    _gate(report.verdict, flags, tolerated=tolerated)
+
+
+def _gate(verdict: Verdict, flags: AbFlags, *, tolerated: bool) -> None:
+    if verdict in {Verdict(each.value) for each in flags.fail_on} and not tolerated:
         raise typer.Exit(exits.MISSED)
 
 
@@ -107,6 +113,15 @@ def _find_limits(flags: AbFlags) -> None:
         if flags.wait_quiet:
             wait_until_quiet(Console(stderr=True))
         find_limits(request if folders is None else replace(request, cells=_in_folders(request.cells, folders)), flags)
+
+
+def _threshold(flags: AbFlags) -> float | None:
+    """The relative difference that `--fail-on slower` tolerates. Raises UsageError."""
+    if flags.threshold is None:
+        return None
+    if all(verdict.value != Verdict.SLOWER for verdict in flags.fail_on):
+        raise UsageError("--threshold is of --fail-on slower", hint="add --fail-on slower, or leave it out")
+    return float(read_flag("--threshold", flags.threshold, "threshold"))
 
 
 def _planned(flags: AbFlags, store: ComparisonStore) -> AbPlan:
