@@ -35,23 +35,26 @@ def resolutions(
     for one in comparisons:
         if one.verdict is Verdict.INCONCLUSIVE and one.resolution is not None:
             found.setdefault(one.cell_id, []).append(one)
+    rounds = 1 + max((step.round for step in plan.steps), default=0)
+    round_ns = expected_length_ns(plan) // rounds
     return {
         cell_id: undecided(
-            judged[cell_id].cell, [(one.metric, one.resolution or 0.0) for one in alike], takes(alike, plan, folder)
+            judged[cell_id].cell,
+            [(one.metric, one.resolution or 0.0) for one in alike],
+            takes(alike, plan, rounds, round_ns, folder),
         )
         for cell_id, alike in found.items()
     }
 
 
-def takes(comparisons: Sequence[Comparison], plan: Plan, folder: str) -> str:
-    """`for 5% take ...`: what would show a difference of 5% in all of these."""
+def takes(comparisons: Sequence[Comparison], plan: Plan, rounds: int, round_ns: int, folder: str) -> str:
+    """`for 5% take ...`: what would show a difference of 5% in all of these, after so many rounds of such length."""
     needed = list(_needed(comparisons))
     by_duet = all(one.duet for one in comparisons)
     offers = [] if by_duet or plan.duets else ["`design: duet`, which shows more in the same time"]
-    rounds = 1 + max((step.round for step in plan.steps), default=0)
     if None not in needed and plan.suite.auto is None:
         trials = max(rounds + 1, *(each for each in needed if each is not None))
-        more_ns = expected_length_ns(plan) // rounds * (trials - rounds)
+        more_ns = round_ns * (trials - rounds)
         where = shlex.quote(folder) if folder else "DIR"
         offers.append(f"`redline run --resume {where} --trials {trials}` (about {_in_minutes(more_ns)} more)")
     return (
