@@ -14,8 +14,7 @@ from scipy import stats
 from redline.model import Histogram
 from redline.stats import Quantiles, paired
 from redline.stats.distributions import t_quantile
-from redline.stats.estimate import over_trials
-from redline.stats.middle import middle, middle_variance
+from redline.stats.estimate import middle, middle_variance, over_trials
 from redline.stats.samples import Floats
 
 SCATTER, STOLEN = 0.12, 1 / 9

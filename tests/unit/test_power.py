@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from redline.analysis.judged import judge_run
 from redline.analysis.resolution import resolutions
 from redline.model import Comparison, Estimate, FindingKind, Metric, Verdict
+from redline.stats import rounds_for, scatter_of, shown_by
 from redline.stats.distributions import t_quantile
-from redline.stats.power import rounds_for, scatter_of, shown_by
 from tests.fakes.recordings import simulated_run
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from redline.model import Histogram, Metric, Verdict
 from redline.stats import Quantiles, paired, unpaired, verdict
 from redline.stats.distributions import t_quantile
-from redline.stats.middle import middle, middle_shift, middle_variance
+from redline.stats.estimate import middle, middle_shift, middle_variance
 
 NS = 1_000_000.0
 numbers = st.lists(st.floats(-10, 10), min_size=2, max_size=12).map(np.array)

@@ -10,8 +10,7 @@ from redline.analysis.duet import duets_of, in_duet
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Metric, Precision, Run
 from redline.model.estimate import DuetComparison
-from redline.stats import QUANTILE_OF, enough_beyond
-from redline.stats.power import rounds_for, scatter_of
+from redline.stats import QUANTILE_OF, enough_beyond, rounds_for, scatter_of
 
 
 @dataclass(frozen=True)

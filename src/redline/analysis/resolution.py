@@ -9,7 +9,7 @@ from redline.analysis.judged import JudgedCell
 from redline.findings import undecided
 from redline.model import Comparison, Finding, Frozen, Metric, Plan, Report, Verdict
 from redline.quantities import duration
-from redline.stats.power import rounds_for, scatter_of, shown_by
+from redline.stats import rounds_for, scatter_of, shown_by
 from redline.suite import expected_length_ns
 
 
