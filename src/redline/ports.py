@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from redline.errors import BuildError
+from redline.errors import BuildError, DriveError
 from redline.model import (
     Cell,
     DuetBlock,
@@ -127,8 +127,9 @@ class LoadOptions:
 
     `log` gets the engine's messages, and `log_is_kept` says whether a user will find it afterwards; `server_log` is
     where the server writes, if anybody knows. Without `workers` there is one for each core of the engine. With
-    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far. `interval_ns` is the length
-    of an interval, where that is not left to the driver. `on_start` gets the engine's process id.
+    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, and a NoResultError has it.
+    `interval_ns` is the length of an interval, where that is not left to the driver. `on_start` gets the engine's
+    process id.
     """
 
     log: Path
@@ -139,6 +140,14 @@ class LoadOptions:
     interval_ns: int | None = None
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
+
+
+class NoResultError(DriveError):
+    """A load ended without a result. `traffic` is what was seen of it, where that is wanted."""
+
+    def __init__(self, message: str, *, hint: str, traffic: Traffic | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.traffic = traffic
 
 
 @dataclass(frozen=True, kw_only=True)

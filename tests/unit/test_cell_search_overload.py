@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import search_state
-from redline.model import Cell, Finding, FindingKind, Grade, Open, Recording
+from redline.model import Cell, Finding, FindingKind, Grade, Open, Recording, Traffic
 from redline.model.limits import Beyond
+from redline.ports import Drive, NoResultError
 from redline.search import Converged, Doomed
 from tests.fakes.plugins import DEATH
 from tests.fakes.searched import CELL, Bench, bench_in
@@ -65,6 +66,26 @@ def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_serv
     assert isinstance(beyond := bench.state.limit().beyond, Beyond)
     assert beyond.goodput == beyond.recovery == "not known"
     assert "the host took 20% of it" in beyond.reason
+
+
+def test_an_overload_test_without_a_result_is_judged_by_what_came_of_it(bench: Bench) -> None:
+    drive = bench.driver.drive
+
+    def cut(wanted: Drive) -> Traffic:
+        traffic = drive(wanted)
+        if not wanted.cell.load.shape.stages:
+            return traffic
+        seen = traffic.model_copy(update={"ended": "deadline"})
+        raise NoResultError("the engine ended with code -9 and no result: it said nothing", hint="none", traffic=seen)
+
+    bench.driver.drive = cut  # type: ignore[method-assign, assignment]
+    assert isinstance(bench.run(), Converged)
+    found = bench.state.limit()
+    assert (found.ended, found.reason) == ("converged", "")
+    assert isinstance(beyond := found.beyond, Beyond)
+    assert beyond.course
+    assert "the engine ended with code -9 and no result" in beyond.reason
+    assert bench.again().state.ended
 
 
 def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:

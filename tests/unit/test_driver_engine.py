@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import subprocess
 import tracemalloc
@@ -15,9 +16,10 @@ from redline.errors import DriveError, StoreError
 from redline.model import Expected
 from redline.plugins.drivers import verifying
 from redline.plugins.drivers.engine import EngineDriver
-from redline.ports import Drive, Endpoint
+from redline.ports import Drive, Endpoint, NoResultError
 from tests.fakes import targets
 from tests.fakes.recordings import simulated_cell
+from tests.unit import test_driver_events
 
 CELL = simulated_cell()
 
@@ -85,6 +87,19 @@ def test_an_engine_is_on_its_cores_before_anybody_watches_it(tmp_path: Path) -> 
     with pytest.raises(DriveError, match="no result"):
         EngineDriver(engine).drive(told)
     assert seen == [{cores[-1]}]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_engine_without_a_result_leaves_what_it_reported_where_that_is_wanted(tmp_path: Path, kept: bool) -> None:
+    engine, events = tmp_path / "engine", (test_driver_events.STARTED, test_driver_events.interval("measure", 0, 1))
+    lines = "".join(f"echo '{json.dumps(event)}'\n" for event in events)
+    engine.write_text(f"#!/bin/sh\n{lines}kill -9 $$\n")
+    engine.chmod(0o700)
+    with pytest.raises(NoResultError, match="ended with code -9 and no result") as caught:
+        EngineDriver(engine).drive(replace(drive(tmp_path / "engine.log"), keep_interrupted=kept))
+    traffic = caught.value.traffic
+    assert (traffic is not None) == kept
+    assert traffic is None or len(traffic.intervals) == 1
 
 
 def test_an_engine_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -127,3 +127,23 @@ def test_an_error_is_told_with_its_hint(kind: str) -> None:
 def test_the_outcomes_are_those_of_the_protocol() -> None:
     section = PROTOCOL.split("### Outcomes")[1].split("Limits:")[0]
     assert all(f"`{kind}`" in section for kind in OUTCOMES)
+
+
+def test_what_came_of_a_load_without_a_result_is_kept_and_the_rest_of_its_requests_was_in_flight() -> None:
+    cut = interval("measure", 2, 1)
+    cut["counts"]["due"] = 3
+    transcript = read(STARTED, interval("warmup", 0, 1), interval("measure", 1, 1), cut)
+    assert transcript.traffic() is None
+    traffic = transcript.traffic_so_far()
+    assert traffic is not None
+    assert (traffic.ended, len(traffic.intervals)) == ("deadline", 3)
+    assert (traffic.measure_start_ns, traffic.measure_end_ns, traffic.engine_cpu_ns) == (100, 300, 10)
+    counts = traffic.counts
+    assert (counts.due, counts.outcomes.ok, counts.outcomes.in_flight, counts.status) == (4, 2, 2, {"2xx": 2})
+    assert traffic.response.count == 4
+    assert type(traffic).model_validate_json(traffic.model_dump_json()) == traffic
+
+
+def test_a_load_of_which_nothing_was_measured_has_no_traffic() -> None:
+    assert read(STARTED, interval("warmup", 0, 1)).traffic_so_far() is None
+    assert read(interval("measure", 0, 1)).traffic_so_far() is None

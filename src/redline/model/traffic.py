@@ -15,6 +15,8 @@ _LATE = 0.02
 _COVERED = 0.9
 """The share of the window that lies at least between the two readings."""
 
+_NESTED = {"status", "outcomes"}
+
 Phase = Literal["warmup", "measure", "drain"]
 
 
@@ -71,6 +73,16 @@ class Counts(Frozen):
     )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
     outcomes: Outcomes = Outcomes()
+
+    @classmethod
+    def merged(cls, parts: Iterable["Counts"]) -> Self:
+        """The sums of the parts."""
+        given = list(parts)
+        sums = {name: sum(getattr(each, name) for each in given) for name in cls.model_fields if name not in _NESTED}
+        outcomes = {name: sum(getattr(each.outcomes, name) for each in given) for name in Outcomes.model_fields}
+        classes = sorted({name for each in given for name in each.status})
+        status = {name: sum(each.status.get(name, 0) for each in given) for name in classes}
+        return cls(**sums, status=status, outcomes=Outcomes(**outcomes))
 
 
 class Signed(Frozen):

@@ -20,7 +20,7 @@ from redline.model import (
     Stage,
     Traffic,
 )
-from redline.ports import Drive, Driver, Launcher, LoadOptions, Placement, Probe, RunningServer
+from redline.ports import Drive, Driver, Launcher, LoadOptions, NoResultError, Placement, Probe, RunningServer
 
 DYING_S = 0.5
 
@@ -93,10 +93,11 @@ def record_load(
             traffic = traffic.model_copy(update={"clocks": traffic.clocks.model_copy(update={"server_cpu_ns": None})})
     except DriveError as raised:
         error = raised
+        traffic = raised.traffic if isinstance(raised, NoResultError) else None
     finally:
         series = tuple(each for probe in probes for each in probe.finish())
     written = _size_of(options.server_log)
-    failure = death_soon(server) if traffic is None or lost_connections(traffic) else server.death()
+    failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
     if error is not None:
         failure = failure or failure_of("load", "engine", error)
     return empty.model_copy(

@@ -22,7 +22,7 @@ from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
-from redline.ports import Drive, DuetDrive, Endpoint
+from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 from redline.storage.runs import as_store_error
 
 ENGINE = "redline-engine"
@@ -89,13 +89,13 @@ class EngineDriver:
         """
         transcript = Transcript(on_interval=drive.on_interval)
         code = self._run(drive, job(drive), transcript)
-        return transcript.traffic() or _no_result(drive, code)
+        return transcript.traffic() or _no_result(drive, code, transcript)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Run a duet. Interrupts and errors are those of `drive`."""
         transcript = Transcript(on_block=drive.on_block)
         code = self._run(drive.drive, duet_job(drive), transcript)
-        return transcript.duet_traffic() or _no_result(drive.drive, code)
+        return transcript.duet_traffic() or _no_result(drive.drive, code, transcript)
 
     def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> int:
         """Run a job and read its events; the engine's exit code."""
@@ -142,13 +142,14 @@ class EngineDriver:
             ) from error
 
 
-def _no_result(drive: Drive, code: int) -> NoReturn:
-    """Raises KeyboardInterrupt after an interrupt, else DriveError."""
+def _no_result(drive: Drive, code: int, transcript: Transcript) -> NoReturn:
+    """Raises KeyboardInterrupt after an interrupt, else NoResultError."""
     if code in _ENDED_BY_INTERRUPT:
         raise KeyboardInterrupt
-    raise DriveError(
+    raise NoResultError(
         f"the engine ended with code {code} and no result: {_tail(drive.log)}",
         hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
+        traffic=transcript.traffic_so_far() if drive.keep_interrupted else None,
     )
 
 

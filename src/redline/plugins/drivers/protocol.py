@@ -6,7 +6,7 @@ is an error, never a guess.
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -14,9 +14,11 @@ from pydantic import BaseModel, ValidationError
 from redline.errors import DriveError
 from redline.model import (
     Closed,
+    Counts,
     DuetBlock,
     DuetTraffic,
     Expected,
+    Histogram,
     Interval,
     Load,
     Open,
@@ -192,6 +194,32 @@ class Transcript:
         """All of it, or None when the engine wrote no result."""
         return self._all_as(Traffic, intervals=tuple(self._intervals))
 
+    def traffic_so_far(self) -> Traffic | None:
+        """What the intervals show of a load that has no result; None where nothing was measured.
+
+        Requests without an outcome were in flight. Nobody knows which: they pass for those that fell due last.
+        """
+        measured = [each for each in self._intervals if each.phase != "warmup"]
+        if not self._started or not measured:
+            return None
+        counts = Counts.merged(each.counts for each in measured)
+        left, waited = counts.due - counts.outcomes.total, _waited_ns(measured)
+        if left < 0 or left != len(waited):
+            return None
+        outcomes = counts.outcomes.model_copy(update={"in_flight": counts.outcomes.in_flight + left})
+        window = [each for each in measured if each.phase == "measure"] or measured
+        self._result = {
+            "ended": "deadline",
+            "measure_start_ns": window[0].start_ns,
+            "measure_end_ns": window[-1].end_ns,
+            "counts": counts.model_copy(update={"outcomes": outcomes}),
+            "response": Histogram.merged([*(each.response for each in measured), Histogram.of(waited)]),
+            "service": Histogram.merged(each.service for each in measured),
+            "lateness": Histogram.merged(each.lateness for each in measured),
+            "engine_cpu_ns": sum(each.engine_cpu_ns for each in measured),
+        }
+        return self.traffic()
+
     def duet_traffic(self) -> DuetTraffic | None:
         """All of a duet, or None when the engine wrote no result."""
         return self._all_as(DuetTraffic, blocks=tuple(self._blocks))
@@ -203,6 +231,16 @@ class Transcript:
             return kind.model_validate({**self._started, **self._result, **parts})
         except ValidationError as error:
             raise _not_of_the_format(str(self._result), error) from None
+
+
+def _waited_ns(measured: Sequence[Interval]) -> list[float]:
+    """How long the requests that have no response time had waited by the end of the last interval."""
+    left, end_ns, waited = sum(each.counts.due - each.response.count for each in measured), measured[-1].end_ns, []
+    for each in reversed(measured):
+        here = min(max(left, 0), each.counts.due)
+        waited += [float(end_ns - (each.start_ns + each.end_ns) // 2)] * here
+        left -= here
+    return waited
 
 
 def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
