@@ -97,6 +97,15 @@ class BuildOutcome:
             raise self.failures[name]
         return self.hashes[name]
 
+    def joined(self, other: "BuildOutcome") -> "BuildOutcome":
+        """With other servers, or another copy of the same: what failed in either has failed, and times add up."""
+        failures = {**other.failures, **self.failures}
+        built = (*self.took_ns, *other.took_ns)
+        took_ns = {name: self.took_ns.get(name, 0) + other.took_ns.get(name, 0) for name in built}
+        hashes = {name: text for name, text in {**other.hashes, **self.hashes}.items() if name not in failures}
+        runtimes = {name: text for name, text in {**other.runtimes, **self.runtimes}.items() if name not in failures}
+        return BuildOutcome(hashes, failures, took_ns, runtimes)
+
     def renamed(self, names: dict[str, str]) -> "BuildOutcome":
         """The same by new names, each with the old one."""
 
@@ -109,15 +118,18 @@ class BuildOutcome:
 class Launcher(Protocol):
     """Variant -> running server."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
-        """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug."""
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+        """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug.
+
+        Each server is built so many times, in folders of their own.
+        """
 
     def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
     ) -> AbstractContextManager[RunningServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`.
 
-        With a `seed` its environment has a random size, which moves the stack.
+        With a `seed` its environment has a random size, which moves the stack. `copy` is which of its builds to run.
         """
 
 

@@ -209,3 +209,15 @@ def test_servers_of_a_comparison_are_alive_at_once_in_a_duet(redline: Redline, l
         assert about.starts == 3
         assert about.control is not None
     assert "Duets" in redline("report", "out").out or not found, done.err
+
+
+def test_each_round_runs_the_next_build(redline: Redline, lab: Lab) -> None:
+    _, report = run(redline, lab.suite("good.one", trials=3, more="builds: 2"))
+    recordings = sorted(RunStore(redline.folder / "out").recordings(), key=lambda each: each.round)
+    servers = [each.server for each in recordings if each.server]
+    assert [server.build_number for server in servers] == [0, 1, 0]
+    assert len({server.build for server in servers}) == 1
+    assert len({server.outputs for server in servers}) == 1
+    (cell,) = report.cells
+    found = {finding.message for finding in cell.findings}
+    assert "All 2 builds are identical." in found or not cell.valid  # its trials, by a busy machine

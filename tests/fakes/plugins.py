@@ -56,12 +56,12 @@ class FakeLauncher:
     error: LaunchError | None = None
     seeds: list[int | None] = field(default_factory=list)
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         return BuildOutcome(hashes={variant.slug: "abc" for variant in variants})
 
     @contextmanager
     def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
     ) -> Iterator[FakeServer]:
         self.events.append("start")
         self.seeds.append(seed)

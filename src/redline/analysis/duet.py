@@ -8,11 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from redline.findings.cell import builds_text, identical_builds
 from redline.findings.warm_duet import are_warm
 from redline.model import Comparison, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Grade, Metric, Run
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.quantities import percent
 from redline.stats import FEWEST_TRIALS, verdict
+from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 BASELINE, COMPARED = 0, 1
@@ -104,6 +106,7 @@ class Duet:
         yield from self._disagreement()
         yield from self._of_slices()
         yield from self._of_places()
+        yield from self._of_builds()
 
     @property
     def is_cold(self) -> bool:
@@ -201,6 +204,22 @@ class Duet:
                 f" {self.names[0]} had {_often(sets[0])}, {self.names[1]} {_often(sets[1])}"
             )
             yield DuetFinding(kind="parallel", grade=Grade.NOTE, message=message)
+
+    def _of_builds(self) -> Iterator[DuetFinding]:
+        """How several builds of the servers differ, or that they do not."""
+        values = self._of_starts(Metric.CPU_PER_REQUEST, self._against_baseline)
+        known = [
+            (ratio.value, server.build_number)
+            for ratio, start in zip(values, self.starts, strict=True)
+            if ratio is not None and start.servers and (server := start.servers[BASELINE])
+        ]
+        if found := differing([value for value, _ in known], [build for _, build in known]):
+            message = f"{builds_text(found)}, in their ratio: the interval knows starts, and only so many builds"
+            yield DuetFinding(kind="builds-differ", grade=Grade.WARN, message=message)
+        for name, server_at in zip(self.names, (BASELINE, self.target), strict=True):
+            if alike := identical_builds([start.servers[server_at] for start in self.starts if start.servers]):
+                message = f"all {alike} builds of {name} are identical, so they add nothing"
+                yield DuetFinding(kind="builds-alike", grade=Grade.NOTE, message=message)
 
 
 def _often(sets: Counter[int]) -> str:

@@ -1,14 +1,16 @@
 """Findings about a cell, which need all of its trials or the machine's ceiling."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redline.findings.rules import AUTOCORRELATION_P, RULES, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
 from redline.findings.server import server_limited
 from redline.findings.steadiness import shrinking_between
-from redline.model import Cell, Finding, FindingKind, Grade, Metric, Recording
+from redline.model import Cell, Finding, FindingKind, Grade, Metric, Recording, ServerFacts
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
+from redline.stats.builds import BuildScatter, differing
 from redline.stats.series import interval_excess, trend, two_groups
 
 TAIL = 0.99
@@ -38,6 +40,7 @@ def judge_cell(
         *server_limited(cell, used),
         *_near_ceiling(cell, used, ceiling_per_s),
         *_judge_rounds(cell, in_order),
+        *builds_alike(cell, in_order),
         *shrinking_between(cell, in_order),
         *_too_few_trials(cell, used, planned),
         *_too_few_samples(cell, used),
@@ -65,7 +68,12 @@ def _judge_rounds(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
         medians = (float(one.response.quantile_ns(0.5)) for one in traffics)
         series = _Series("p50 response time", tuple(median for median in medians if median > 0))
     drift = trend(series.values, TREND_P)
-    return (*_run_drift(cell, series, drift), *_autocorrelation(cell, series, drift), *_bimodal(cell, series))
+    return (
+        *_run_drift(cell, series, drift),
+        *_autocorrelation(cell, series, drift),
+        *_bimodal(cell, series),
+        *_builds_differ(cell, series, used),
+    )
 
 
 def _run_drift(cell: Cell, series: _Series, drift: float) -> tuple[Finding, ...]:
@@ -99,6 +107,36 @@ def _bimodal(cell: Cell, series: _Series) -> tuple[Finding, ...]:
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
     return graded(FindingKind.BIMODAL, groups.apart, message, cell)
+
+
+def _builds_differ(cell: Cell, series: _Series, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    builds = [server.build_number for trial in used if (server := trial.recording.server)]
+    if len(builds) != len(series.values):
+        return ()  # a trial has no value, so nobody knows which is whose
+    found = differing([math.log(value) for value in series.values], builds)
+    if found is None:
+        return ()
+    return graded(FindingKind.BUILDS_DIFFER, found.between_sd, f"{builds_text(found)} in their {series.name}.", cell)
+
+
+def builds_text(found: BuildScatter) -> str:
+    """`The 3 builds differ by 4.1% (standard deviation), and starts of one build by 0.8%`."""
+    between, within = percent(found.between_sd), percent(found.within_sd)
+    return f"The {found.builds} builds differ by {between} (standard deviation), and starts of one build by {within}"
+
+
+def builds_alike(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Builds that are the same bytes."""
+    alike = identical_builds([trial.recording.server for trial in used])
+    return (
+        graded(FindingKind.BUILDS_ALIKE, float(alike - 1), f"All {alike} builds are identical.", cell) if alike else ()
+    )
+
+
+def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
+    """How many builds of one server ran, if all are the same bytes; else 0."""
+    builds = {server.build_number: server.outputs for server in servers if server and server.outputs}
+    return len(builds) if len(builds) > 1 and len(set(builds.values())) == 1 else 0
 
 
 def host_mode(cell: Cell, speeds: Sequence[float]) -> tuple[Finding, ...]:

@@ -458,6 +458,22 @@ _TABLE = (
         scatters=True,
     ),
     Rule(
+        FindingKind.BUILDS_DIFFER,
+        note=0.0,
+        warn=0.02,
+        reason="An interval over trials takes them for independent, and trials of one build share its layout of code. "
+        "Only chance of 1 in 100 is taken for a difference; 2% is worth acting on.",
+        advice="Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.",
+        scatters=True,
+    ),
+    Rule(
+        FindingKind.BUILDS_ALIKE,
+        note=0.0,
+        reason="A build that is reproducible, wherever it is made, gives the same bytes again: then several builds are "
+        "one build, and say nothing of what another layout of code would do.",
+        advice="Leave out `builds`, which costs time here and adds nothing.",
+    ),
+    Rule(
         FindingKind.TOO_FEW_TRIALS,
         note=0.0,
         warn=2.0,

@@ -95,6 +95,8 @@ class DuetFinding(Frozen):
         "client-limited",
         "rare-costs",
         "parallel",
+        "builds-differ",
+        "builds-alike",
     ]
     grade: Grade
     message: str

@@ -47,6 +47,8 @@ class FindingKind(StrEnum):
     AUTOCORRELATION = "autocorrelation"
     BIMODAL = "bimodal"
     HOST_MODE = "host-mode"
+    BUILDS_DIFFER = "builds-differ"
+    BUILDS_ALIKE = "builds-alike"
     CPU_STEAL = "cpu-steal"
     CPU_PRESSURE = "cpu-pressure"
     TOO_FEW_TRIALS = "too-few-trials"

@@ -14,6 +14,7 @@ from redline.model.load import EngineMode, Load
 Design = Literal["interleaved", "duet", "parallel-duet"]
 """How servers are compared: by trials of each alone, or also by duets, whose servers are loaded in turn or at once."""
 
+COPY = "which of several builds of its servers runs, from 0"
 PLACES = (
     "of servers that are loaded at the same time: the number of each one's set of cores, the control last; absent if "
     "they are loaded in turn"
@@ -109,6 +110,7 @@ class Suite(Frozen):
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
+    builds: int = omitted_if_default(1, ge=1, description="how often each server is built; rounds take them in turn")
     seed: int = 1
     design: Design = omitted_if_default("interleaved")
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
@@ -188,6 +190,7 @@ class PlannedTrial(Frozen):
     round: int
     position: int
     seed: int
+    build_number: int = omitted_if_default(0, description=COPY)
 
 
 class PlannedDuet(Frozen):
@@ -202,6 +205,7 @@ class PlannedDuet(Frozen):
     position: int
     seed: int
     places: tuple[int, ...] = omitted_if_default((), description=PLACES)
+    build_number: int = omitted_if_default(0, description=COPY)
 
 
 class Skipped(Frozen):

@@ -87,6 +87,10 @@ class ServerFacts(Frozen):
     padding_bytes: int = omitted_if_default(
         0, ge=0, description="what made its environment larger, drawn from the trial's seed: it moves the stack"
     )
+    build_number: int = omitted_if_default(
+        0, ge=0, description="which of several builds of the same inputs ran, from 0"
+    )
+    outputs: str = omitted_if_default("", description="hash of what was built, if there are several builds")
 
 
 class FixedWork(Frozen):

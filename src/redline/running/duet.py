@@ -143,7 +143,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     for place, (cell, launcher) in enumerate(zip(cells, launchers, strict=True)):
         try:
             log, seed = start.logs / f"server-{place}.log", start.planned.seed * len(cells) + place
-            started = launcher.running(cell.variant, where[place], log, seed)
+            started = launcher.running(cell.variant, where[place], log, seed, start.planned.build_number)
             server = running.enter_context(started)
         except LaunchError as error:
             return {"failure": failure_of("launch", error.kind, error, error.log_tail)}

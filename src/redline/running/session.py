@@ -348,8 +348,12 @@ def build_all(
 ) -> BuildOutcome:
     """Build every variant of the suite, or `only` those slugs. Failures are in the outcome, by slug."""
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    wanted = [each for each in variants if only is None or each.slug in only]
+    # A ceiling is compared with nothing, so one build of it is enough.
+    once = [each for each in wanted if suite.builds > 1 and each not in suite.variants]
     with listener.building() as progress:
-        outcome = launcher.build([each for each in variants if only is None or each.slug in only], progress)
+        outcome = launcher.build([each for each in wanted if each not in once], progress, suite.builds)
+        outcome = outcome.joined(launcher.build(once, progress)) if once else outcome
     listener.built(outcome)
     return outcome
 

@@ -73,7 +73,9 @@ def run_trial(
         try:
             with timed("launch"):
                 seed = planned.seed + planned.position  # servers that are compared have the same arrivals
-                server = running.enter_context(tools.launcher.running(cell.variant, tools.placement, log, seed))
+                server = running.enter_context(
+                    tools.launcher.running(cell.variant, tools.placement, log, seed, planned.build_number)
+                )
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
             return empty.model_copy(update={"failure": failure, "stages_ns": stages_ns})

@@ -118,12 +118,24 @@ def _rounds(
     trials, duets = list[PlannedTrial](), list[PlannedDuet]()
     for position, (round_index, cell_ids) in enumerate(order, first_position):
         seed = _draw(suite.seed, round_index, "load")
+        build = 0 if cells[cell_ids[0]].role == "ceiling" else round_index % suite.builds
         if len(cell_ids) == 1:
-            trials.append(PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed))
+            trials.append(
+                PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed, build_number=build)
+            )
         else:
             drawn_of = (suite.seed, "/".join(cell_ids), round_index, len(cell_ids) + 1)
             places = draw_places(*drawn_of) if suite.design == "parallel-duet" else ()
-            duets.append(PlannedDuet(cell_ids=cell_ids, round=round_index, position=position, seed=seed, places=places))
+            duets.append(
+                PlannedDuet(
+                    cell_ids=cell_ids,
+                    round=round_index,
+                    position=position,
+                    seed=seed,
+                    places=places,
+                    build_number=build,
+                )
+            )
     return tuple(trials), tuple(duets)
 
 
@@ -291,7 +303,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     if problems:
         raise UsageError.of(tuple(problems))
-    kept = {"loads": loads, "ceiling": None, "trials": trials, "auto": None, "design": "interleaved"}
+    kept = {"loads": loads, "ceiling": None, "trials": trials, "auto": None, "design": "interleaved", "builds": 1}
     return suite.model_copy(update=kept), tuple(load.name for load in suite.loads if load not in loads)
 
 

@@ -63,17 +63,17 @@ def processes_of(server: RunningServer) -> tuple[int, ...]:
 class AttachedLauncher:
     """Launcher of servers that somebody else runs."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         """Nothing is built, and nothing is known of what was."""
-        del progress
+        del progress, copies
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
     def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
     ) -> Iterator[RunningElsewhere]:
         """The server at its address; nobody has asked yet whether it answers. Raises LaunchError for another kind."""
-        del placement, log, seed
+        del placement, log, seed, copy
         if not isinstance(variant.entry, AttachedServer):
             raise LaunchError(
                 f"{variant.slug} is of the catalogue, and not running", hint="this is an error in Redline"

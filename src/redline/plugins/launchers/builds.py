@@ -3,10 +3,11 @@
 import fcntl
 import hashlib
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -89,12 +90,17 @@ class Availability(NamedTuple):
 
 @dataclass(frozen=True)
 class StandingBuild:
-    """A build of a server: its content hash, its folder, and what the runtime says of its version."""
+    """A build of a server: its content hash, its folder, and what the runtime says of its version.
+
+    `copy` is the number of the copy, from 0; `outputs` is a hash of what was built, where there are several copies.
+    """
 
     entry: ServerEntry
     hash: str
     folder: Path
     runtime_version: str
+    copy: int = 0
+    outputs: str = ""
 
 
 @contextmanager
@@ -107,21 +113,36 @@ def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
 
 
 class Builds:
-    """The builds of one catalogue and the cache that remembers them."""
+    """The builds of one catalogue and the cache that remembers them.
 
-    def __init__(self, catalogue: Path, cache: Path) -> None:
+    Copy 0 is built in the catalogue. Further copies are built from the same inputs in folders of their own in the
+    cache, for which stamps, locks and logs are kept apart.
+    """
+
+    def __init__(self, catalogue: Path, cache: Path, copy: int = 0) -> None:
+        self._copy = copy
         self._catalogue = catalogue.absolute()
         self._cache = cache.absolute() / "builds"
         self._tools = ToolVersions(self._cache / "tools.json")
         self._contents = Contents()
         self._done: dict[str, StandingBuild] = {}
 
-    def folder(self, entry: ServerEntry) -> Path:
-        """Where the entry is built."""
+    def origin(self, entry: ServerEntry) -> Path:
+        """Where the entry's inputs are."""
         return Path(os.path.normpath(self._catalogue / entry.build_folder))
 
-    def build(self, entries: Iterable[ServerEntry], progress: Callable[[Building], None]) -> BuildOutcome:
-        """Build the entries that do not stand; the outcome is by their names."""
+    def folder(self, entry: ServerEntry) -> Path:
+        """Where the entry is built."""
+        origin = self.origin(entry)
+        return self._cache / "copies" / str(self._copy) / _short_hash(str(origin)) if self._copy else origin
+
+    def build(
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+    ) -> BuildOutcome:
+        """Build the entries that do not stand; the outcome is by their names.
+
+        Of a copy that is `one_of_several`, what was built gets a hash too.
+        """
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
         wanted = {one.entry.name: one for one in self._wanted(requested.values(), outcome)}
@@ -131,7 +152,7 @@ class Builds:
             if name not in outcome.failures:
                 outcome.hashes[name] = one.hash
                 outcome.runtimes[name] = one.runtime_version
-                self._done[name] = one
+                self._done[name] = replace(one, outputs=hash_of_outputs(one)) if one_of_several else one
         return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:
@@ -173,13 +194,14 @@ class Builds:
 
     def _wanted_of(self, entry: ServerEntry) -> StandingBuild:
         """The build that the current sources and tools call for. Raises BuildError."""
-        folder = self.folder(entry)
+        folder = self.origin(entry)
         if not folder.is_dir():
             raise BuildError(f"{entry.name}: its build folder {folder} does not exist", hint="fix `build.folder`")
         content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
-        return StandingBuild(entry, content, folder, "; ".join(text.partition("\n")[0] for text in versions.values()))
+        version = "; ".join(text.partition("\n")[0] for text in versions.values())
+        return StandingBuild(entry, content, self.folder(entry), version, self._copy)
 
     def _stands(self, build: StandingBuild) -> bool:
         stamp = read_stamp(self._stamp_file(build.entry))
@@ -208,6 +230,8 @@ class Builds:
                 for one in wanted:
                     if not self._stands(one):
                         with _kept(outcome, one.entry.name):
+                            if self._copy:
+                                self._copy_inputs(one)
                             _remove_old_outputs(one)
                             left.append(one)
                 if left:
@@ -283,7 +307,7 @@ class Builds:
 
     def _refuse_other_inputs(self, wanted: StandingBuild, ended: _Ended) -> None:
         """Raise BuildError when the inputs are not those that the hash was taken of: nobody knows what was built."""
-        entry, folder = wanted.entry, wanted.folder
+        entry, folder = wanted.entry, self.origin(wanted.entry)
         if self._wanted_of(entry).hash == wanted.hash:
             return
         newer = [n for n in input_files(entry, folder) if (folder / n).stat().st_mtime_ns >= ended.began_unix_ns]
@@ -292,6 +316,23 @@ class Builds:
             f"{entry.name}: its inputs changed while it was built{f': {named}' if named else ''}",
             hint="build again; if this stays, `build.inputs` in its server.yaml matches what the build itself writes",
         )
+
+    def _copy_inputs(self, wanted: StandingBuild) -> None:
+        """Put the inputs where a copy is built, and remove those that are none any more. Raises BuildError."""
+        entry, origin = wanted.entry, self.origin(wanted.entry)
+        names = input_files(entry, origin)
+        if outside := next((name for name in names if name.startswith("..")), None):
+            raise BuildError(
+                f"{entry.name}: it cannot be built apart, for its input {outside} is outside of its build folder",
+                hint="leave out `builds`",
+            )
+        with cache_writes(self._cache, entry.name):
+            for name in _there(entry, wanted.folder) - set(names):
+                (wanted.folder / name).unlink(missing_ok=True)
+            for name in names:
+                file = wanted.folder / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(origin / name, file)
 
     @contextmanager
     def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
@@ -318,7 +359,7 @@ class Builds:
         folder = self.folder(entry)
         command = _short_hash(str((str(folder), entry.build.run)))
         name = f"{folder.name}-{command}" if entry.build.target else entry.name
-        return self._cache / "logs" / f"{name}.log"
+        return self._cache / "logs" / f"{name}{f'-{self._copy}' if self._copy else ''}.log"
 
 
 def _remove_old_outputs(wanted: StandingBuild) -> None:
@@ -342,6 +383,32 @@ def _remove_old_outputs(wanted: StandingBuild) -> None:
                 f"{entry.name}: the output of its last build, {file}, cannot be removed: {error.strerror}",
                 hint="make its folder writable, or remove it by hand",
             ) from error
+
+
+def hash_of_outputs(build: StandingBuild) -> str:
+    """16 hex digits over the names and bytes of what was built. Raises BuildError when it cannot be read."""
+    total = hashlib.sha256()
+    try:
+        for name in build.entry.build.outputs:
+            output = build.folder / name
+            for file in sorted(output.rglob("*")) if output.is_dir() else [output]:
+                if file.is_file():
+                    total.update(f"{file.relative_to(build.folder)}\0".encode())
+                    total.update(hashlib.sha256(file.read_bytes()).digest())
+    except OSError as error:
+        raise BuildError(
+            f"{build.entry.name}: what was built cannot be read: {error.filename}: {error.strerror}",
+            hint="leave the build folder alone while a run is going on, and run again",
+        ) from error
+    return total.hexdigest()[:16]
+
+
+def _there(entry: ServerEntry, folder: Path) -> set[str]:
+    """The inputs that an earlier build of a copy left."""
+    try:
+        return set(input_files(entry, folder))
+    except BuildError:  # nothing matches yet
+        return set()
 
 
 def _indented(lines: list[str]) -> str:

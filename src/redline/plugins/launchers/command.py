@@ -29,16 +29,17 @@ def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
 class CommandLauncher:
     """Launcher of commands, each of which runs in the folder of its entry."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         """Nothing is built."""
-        del progress
+        del progress, copies
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
     def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
     ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
+        del copy
         folder = Path(variant.catalogued.family_folder)
         built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
         scratch = Path(tempfile.gettempdir(), f"redline-scratch-{os.getuid()}")

@@ -183,6 +183,8 @@ class _Attempt:
             cgroup=started.cgroup,
             ready_ns=ready_at_ns - started.at_ns,
             padding_bytes=self.padding_bytes,
+            build_number=self.built.copy,
+            outputs=self.built.outputs,
         )
 
 
@@ -239,13 +241,24 @@ class ProcessLauncher:
 
     def __init__(self, catalogue: Path, cache: Path, jdks: Jdks | None = None) -> None:
         self._builds = Builds(catalogue, cache)
+        self._copies = {0: self._builds}
+        self._folders = catalogue, cache
         self._jdks = jdks or Jdks(cache)
         self._scratch = cache.absolute() / "scratch"
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None]) -> BuildOutcome:
-        """Build what the variants need, or find it built; by variant slug. Variants of one server share its build."""
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+        """Build what the variants need, or find it built; by variant slug. Variants of one server share its build.
+
+        Each is built so many times, apart from each other. If one copy fails, so does the server.
+        """
         servers = {variant.slug: variant for variant in variants}
-        done = self._builds.build([variant.catalogued for variant in servers.values()], progress)
+        entries = [variant.catalogued for variant in servers.values()]
+        done = BuildOutcome()
+        for copy in range(copies):
+            made = self._copies.setdefault(copy, Builds(*self._folders, copy)).build(
+                entries, progress, one_of_several=copies > 1
+            )
+            done = done.joined(made) if copy else made
         outcome = done.renamed({slug: variant.catalogued.name for slug, variant in servers.items()})
         return self._with_jdks(servers, outcome, progress)
 
@@ -255,10 +268,11 @@ class ProcessLauncher:
 
     @contextmanager
     def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
     ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        prepared = Prepared(self._builds.find(variant.catalogued), self._jdk(variant), self._scratch)
+        builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
+        prepared = Prepared(builds.find(variant.catalogued), self._jdk(variant), self._scratch)
         with started(variant, prepared, placement, log, seed) as server:
             yield server
 

@@ -32,6 +32,7 @@ from redline.suite.schema.types import (
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_TRIALS = 1_000
+MOST_BUILDS = 100
 DETECTION_NS = 60_000_000_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
 
@@ -240,6 +241,13 @@ class SuiteSchema(Schema):
         description="how servers are compared: by trials of each alone, or also by duets, in which the servers of a "
         "comparison are alive at once and loaded in turn, or at the same time on cores of their own",
         examples=["duet", "parallel-duet"],
+    )
+    builds: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_BUILDS,
+        description="how often each server is built, in folders of their own; rounds take these builds in turn",
+        examples=[3],
     )
     seed: int = Field(
         default=1, ge=0, le=HIGHEST_SEED, description="determines the order of trials and all arrivals", examples=[1]
