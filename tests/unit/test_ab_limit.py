@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import exp, hypot, log
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,8 @@ def test_a_limit_that_is_not_known_leaves_no_verdict_and_what_is_known() -> None
     a, b = "met up to 18,600/s, missed from 19,400/s (±2.1%)", f"met up to 40,000/s, missed at none ({BUSY})"
     told = f"The ratio of the limits within p99 < 50ms is not known. A: {a}; B: {b}; 3 min 52 s"
     assert sentence(report) == told
+    wide = judged(known(18_000, 20_000, 0.95, "about --probes 40 would decide it"), known(40_000, None, None))
+    assert "--probes" not in markdown.render(ab_limit_sections(wide)).decode()
 
 
 def test_limits_within_two_percent_are_alike() -> None:
@@ -197,6 +200,7 @@ def test_servers_that_run_have_one_start_and_may_be_one_server() -> None:
         ({"metric": "p99"}, "takes no --metric"),
         ({"threshold": "2%"}, "takes no --threshold"),
         ({"same_answers": True}, "takes no --same-answers"),
+        ({"output": Path("kept")}, "takes no -o"),
         ({"lasts": "20s"}, "--for 20s is too short for two limits"),
         ({"lasts": "soon"}, "--for"),
     ],

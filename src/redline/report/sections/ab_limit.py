@@ -59,9 +59,7 @@ def _lines(name: str, cell: CellLimit) -> Iterator[Line]:
 def _rows(name: str, cell: CellLimit) -> Iterator[tuple[TableCell, ...]]:
     for answer in cell.limits:
         wide = "" if answer.decided or not half_width(answer) else "wider than the goal: give --for more time"
-        # What would decide a model's interval is said in flags of `redline limit`.
-        reason = "" if answer.confidence is not None else answer.reason
-        known = (half_width(answer), method_text(answer), wide, reason)
+        known = (half_width(answer), method_text(answer), wide, _reason(answer))
         yield words(name), rate_text(answer.passed_per_s), rate_text(answer.failed_per_s), words(*known)
 
 
@@ -101,7 +99,13 @@ def _percent(ratio: float) -> str:
 def _known(answer: LimitAnswer | None) -> str:
     if answer is None:
         return "nothing is known"
-    return f"{answer_text(answer)}{f' ({answer.reason})' if answer.reason else ''}"
+    reason = _reason(answer)
+    return f"{answer_text(answer)}{f' ({reason})' if reason else ''}"
+
+
+def _reason(answer: LimitAnswer) -> str:
+    """Why a limit is not known better. What would decide an interval of a model is said in flags of `redline limit`."""
+    return "" if answer.confidence is not None else answer.reason
 
 
 def _limit(answer: LimitAnswer) -> str:
