@@ -1,7 +1,7 @@
 """Whether several builds of one server differ by more than its starts do.
 
-Compilers and linkers place code and data anew in each build that they make elsewhere, which may change the speed by
-several percent (Mytkowicz et al., 2009; Kalibera and Jones, 2013). All starts of one build share that.
+Where compilers and linkers place code and data may change the speed by several percent (Mytkowicz et al., 2009;
+Kalibera and Jones, 2013). All starts of one build share that.
 """
 
 import math
