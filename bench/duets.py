@@ -13,7 +13,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from bench.rig import build_oracle, drive, engine_version, machine, running
+from bench.rig import Oracle, build_oracle, drive, engine_version, machine, running
 from redline.model import Closed, Load
 
 Command = tuple[str, ...]
@@ -32,9 +33,10 @@ BASE = 8_000
 """Steps of work in A, so that the server is what limits the load, as a real one would."""
 MUCH = 40_000
 """Further steps, which cost several times what an answer of A does: they are timed to some percent."""
-PAIRS = 10
-LOAD = Load(name="saturate", shape=Closed(users=64), duration_ns=1_000_000_000)
-HEADS = "   truth  runs      mean  half width    not 1  holds truth    A/A not 1  failed"
+CALIBRATED, PAIRS = 3, 20
+"""So many starts of both servers, and so many loads of each in turn."""
+LOAD = Load(name="saturate", shape=Closed(users=64), duration_ns=300_000_000)
+HEADS = "           truth  runs      mean  half width    not 1  holds truth    A/A not 1  failed"
 JVM = ("java", "-Dsun.net.httpserver.nodelay=true", "-XX:+UseSerialGC", "-Xmx256m", "-cp")
 JVM_WARM_NS = 15_000_000_000
 """Before a server on a JVM costs what it costs from then on; measured, it is loaded for longer."""
@@ -58,35 +60,42 @@ class Found:
         self.ratios.append((ratio["value"], ratio["low"], ratio["high"]))
         self.controls += not control["low"] <= 1 <= control["high"]
 
-    def row(self, truth: float) -> str:
-        """A line of the table."""
+    def row(self, truth: Sequence[float]) -> str:
+        """A line of the table; the truth is between these."""
         widths = [(high - low) / 2 for _, low, high in self.ratios]
         excluded = sum(not low <= 1 <= high for _, low, high in self.ratios)
-        held = sum(low <= truth <= high for _, low, high in self.ratios)
+        held = sum(low <= truth[-1] and truth[0] <= high for _, low, high in self.ratios)
         mean = statistics.mean(value for value, _, _ in self.ratios) - 1
         return (
-            f"{truth - 1:8.2%} {len(self.ratios):5} {mean:9.2%} {statistics.median(widths):11.2%}"
-            f" {excluded:8} {held:11} {self.controls:12} {self.failed:7}"
+            f"{truth[0] - 1:6.2%} to {truth[-1] - 1:6.2%} {len(self.ratios):5} {mean:9.2%}"
+            f" {statistics.median(widths):11.2%} {excluded:8} {held:12} {self.controls:12} {self.failed:7}"
         )
 
 
-def cpu_per_request_ns(command: Command, steps: int) -> float:
-    """Of one server alone, over a load that it has to itself."""
+def calibrate(command: Command, *, jvm: bool) -> tuple[float, float]:
+    """CPU time of an answer of A in nanoseconds, and by how much a step of work raises it, as a share of it.
+
+    Loads of the two servers alternate, because the speed of a core changes; the median of all pairs counts.
+    """
     binary, *arguments = command
-    with running(Path(binary), *arguments, "--work", str(steps), cpu=SERVER_CPU) as server:
-        if binary == JVM[0]:
-            drive(server, LOAD, warmup_ns=JVM_WARM_NS, cpu=ENGINE_CPU)
-        before = psutil.Process(server.pid).cpu_times()
-        traffic = drive(server, LOAD, warmup_ns=0, cpu=ENGINE_CPU)
-        after = psutil.Process(server.pid).cpu_times()
-    used_s = after.user + after.system - before.user - before.system
-    return used_s * 1e9 / sum(each.counts.completed for each in traffic.intervals)
+    pairs = []
+    for _ in range(CALIBRATED):
+        with (
+            running(Path(binary), *arguments, "--work", str(BASE), cpu=SERVER_CPU) as a,
+            running(Path(binary), *arguments, "--work", str(BASE + MUCH), cpu=SERVER_CPU) as much,
+        ):
+            for each in (a, much):
+                drive(each, LOAD, warmup_ns=JVM_WARM_NS if jvm else 0, cpu=ENGINE_CPU)
+            pairs += [(cpu_per_request_ns(a), cpu_per_request_ns(much)) for _ in range(PAIRS)]
+    return statistics.median(a for a, _ in pairs), statistics.median((b / a - 1) / MUCH for a, b in pairs)
 
 
-def calibrate(command: Command) -> tuple[float, float]:
-    """CPU time of an answer of A, and of one step of work, in nanoseconds: medians over pairs of loads."""
-    pairs = [(cpu_per_request_ns(command, BASE), cpu_per_request_ns(command, BASE + MUCH)) for _ in range(PAIRS)]
-    return statistics.median(a for a, _ in pairs), statistics.median((b - a) / MUCH for a, b in pairs)
+def cpu_per_request_ns(server: Oracle) -> float:
+    """Over one load."""
+    clock = ~server.pid << 3 | 2  # as clock_getcpuclockid(3) has it
+    before = time.clock_gettime_ns(clock)
+    traffic = drive(server, LOAD, warmup_ns=0, cpu=ENGINE_CPU)
+    return (time.clock_gettime_ns(clock) - before) / sum(each.counts.completed for each in traffic.intervals)
 
 
 def ask(command: Command, steps: int, lasts: str, seed: int) -> dict[str, Any] | None:
@@ -102,7 +111,7 @@ def ask(command: Command, steps: int, lasts: str, seed: int) -> dict[str, Any] |
 
 
 @contextmanager
-def server(*, jvm: bool) -> Iterator[Command]:
+def serving(*, jvm: bool) -> Iterator[Command]:
     """The command of a server whose work per answer can be set."""
     if not jvm:
         yield (str(build_oracle()), "null")
@@ -126,15 +135,15 @@ def main() -> None:
     parser.add_argument("--for", dest="lasts", default="60s", help="of each run")
     parser.add_argument("--jvm", action="store_true", help="servers on a JVM; give them `--for 5m`")
     given = parser.parse_args()
-    with server(jvm=given.jvm) as command:
+    with serving(jvm=given.jvm) as command:
         bench(command, given)
 
 
 def bench(command: Command, given: argparse.Namespace) -> None:
     """Calibrate, run, and print a table."""
-    base_ns, step_ns = calibrate(command)
-    print(f"{machine()}; {engine_version()}\nan answer takes {base_ns:.0f} ns of CPU, a step of work {step_ns:.3f} ns")
-    found = {percent: Found(round(percent / 100 * base_ns / step_ns)) for percent in given.percent}
+    base_ns, step = calibrate(command, jvm=given.jvm)
+    print(f"{machine()}; {engine_version()}\nan answer takes {base_ns:.0f} ns of CPU, a step of work {step:.5%} more")
+    found = {percent: Found(round(percent / 100 / step)) for percent in given.percent}
     plan = [percent for percent in given.percent for _ in range(given.runs)]
     random.Random(1).shuffle(plan)
     began = stolen()
@@ -144,11 +153,13 @@ def bench(command: Command, given: argparse.Namespace) -> None:
         said = answer and {key: answer[key] for key in ("ratio", "self_ratio", "starts")}
         print(f"{number + 1}/{len(plan)}  planted {percent}%: {said}", file=sys.stderr)
     steal, total = (after - before for after, before in zip(stolen(), began, strict=True))
+    again_ns, again = calibrate(command, jvm=given.jvm)
+    print(f"afterwards an answer takes {again_ns:.0f} ns, a step of work {again:.5%} more: the truth is in between")
     print(f"{given.lasts} each, {steal / total:.1%} steal")
     print(HEADS)
     for each in found.values():
         if each.ratios:
-            print(each.row(1 + each.steps * step_ns / base_ns))
+            print(each.row(sorted(1 + each.steps * share for share in (step, again))))
 
 
 if __name__ == "__main__":
