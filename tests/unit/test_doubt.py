@@ -75,6 +75,7 @@ def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_t
     silent = {kind for kind, rule in RULES.items() if not rule.biases and not rule.scatters}
     assert silent == {
         FindingKind.ARRIVALS,
+        FindingKind.BUILDS_ALIKE,
         FindingKind.STEADINESS_UNKNOWN,
         FindingKind.LITTLES_LAW,
         FindingKind.TLS_INSECURE,

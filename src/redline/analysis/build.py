@@ -22,10 +22,11 @@ def build_report(run: Run, folder: str = "") -> Report:
     plan = run.manifest.plan
     found = {cell_id: (one, cell_report(one, plan.suite)) for cell_id, one in judged_cells(run)}
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
-    cells = tuple(found[cell_id][1] for cell_id in plan.cells)
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
     doubts, speeds = resolutions(judged, comparisons, plan, folder), core_speeds(judged)
-    cells = tuple(_judged_in_run(cell, judged[cell.cell_id], speeds, doubts.get(cell.cell_id, ())) for cell in cells)
+    cells = tuple(
+        _judged_in_run(found[cell_id][1], one, speeds, doubts.get(cell_id, ())) for cell_id, one in judged.items()
+    )
     return Report(
         run=_run_report(run, judged),
         environment=run.manifest.environment,

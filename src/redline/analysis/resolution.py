@@ -35,6 +35,8 @@ def resolutions(
     for one in comparisons:
         if one.verdict is Verdict.INCONCLUSIVE and one.resolution is not None:
             found.setdefault(one.cell_id, []).append(one)
+    if not found:
+        return {}
     rounds = 1 + max((step.round for step in plan.steps), default=0)
     round_ns = expected_length_ns(plan) // rounds
     return {
