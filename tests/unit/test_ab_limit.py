@@ -309,6 +309,7 @@ def test_the_verdict_is_the_exit_code(redline: Run, monkeypatch: pytest.MonkeyPa
     def slower(*_args: object, **_named: object) -> AbLimitReport:
         return judged(known(20_900, 21_800), NINETEEN)
 
+    monkeypatch.setattr(under_test.SearchSession, "execute", lambda _session: (None, False))
     monkeypatch.setattr(under_test, "judge_limits", slower)
     assert redline(Servers()).exit_code == 0
     assert redline(Servers(), "--fail-on", "slower").exit_code == 3

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 BUILDS_P = 0.01
 """Chance of taking the scatter of starts for a difference of builds."""
 _SHUFFLES = 2_000
@@ -30,27 +31,26 @@ def differing(logs: Sequence[float], builds: Sequence[int]) -> BuildScatter | No
 
     A permutation test of the F ratio, with the same shuffles each time.
     """
-    values, numbers = (
-        np.array(logs, dtype=np.float64),
-        np.unique(np.array(builds, dtype=np.int64), return_inverse=True)[1],
-    )
+    values = np.array(logs, dtype=np.float64)
+    numbers = np.unique(np.array(builds, dtype=np.int64), return_inverse=True)[1]
     counts = np.bincount(numbers) if len(numbers) else np.zeros(0, dtype=np.int64)
     if len(counts) < 2 or counts.min() < 2:
         return None
-    shuffles = np.random.default_rng(0)
-    seen, between, within = _ratio(values, numbers, counts)
-    as_large = sum(_ratio(shuffles.permutation(values), numbers, counts)[0] >= seen for _ in range(_SHUFFLES))
-    if (as_large + 1) / (_SHUFFLES + 1) > BUILDS_P:
+    shuffled = np.random.default_rng(0).permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
+    ratios, between, within = _ratios(np.vstack((values, shuffled)), numbers, counts)
+    if np.mean(ratios >= ratios[0]) > BUILDS_P:
         return None
     each = (len(values) - float(np.square(counts).sum()) / len(values)) / (len(counts) - 1)
-    return BuildScatter(len(counts), math.sqrt(max(0.0, (between - within) / each)), math.sqrt(within))
+    between_sd = math.sqrt(max(0.0, float(between[0] - within[0]) / each))
+    return BuildScatter(len(counts), between_sd, math.sqrt(max(0.0, float(within[0]))))
 
 
-def _ratio(
-    values: NDArray[np.float64], numbers: NDArray[np.int64], counts: NDArray[np.int64]
-) -> tuple[float, float, float]:
-    """The F ratio of a one-way analysis of variance, and its two mean squares."""
-    means = np.bincount(numbers, weights=values) / counts
-    within = float(np.square(values - means[numbers]).sum()) / (len(values) - len(counts))
-    between = float((counts * np.square(means - values.mean())).sum()) / (len(counts) - 1)
-    return between / max(within, np.finfo(float).tiny), between, within
+def _ratios(rows: Floats, numbers: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    """Of each row the F ratio of a one-way analysis of variance, and its two mean squares."""
+    n, groups = rows.shape[1], len(counts)
+    means = rows @ (numbers[:, np.newaxis] == np.arange(groups)) / counts
+    centre = rows.mean(axis=1, keepdims=True)
+    of_groups = np.square(means - centre) @ counts
+    within = (np.square(rows - centre).sum(axis=1) - of_groups) / (n - groups)
+    between = of_groups / (groups - 1)
+    return between / np.maximum(within, np.finfo(float).tiny), between, within
