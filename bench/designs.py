@@ -19,7 +19,7 @@ from bench.rig import CHECKOUT, engine_version, machine
 from redline.stats.distributions import t_quantile
 
 SECONDS = 60
-TRIALS = 11
+TRIALS = 17
 """Of each server, which take about as long as the duet: a second each, half a second of warm-up, and a fresh start."""
 SUITE = """
 servers: [rust.hyper, rust.axum]
@@ -46,7 +46,7 @@ def interleaved(seed: int) -> float:
         suite = Path(folder) / "suite.yaml"
         suite.write_text(SUITE.format(trials=TRIALS, seed=seed))
         found = answer("run", str(suite), "-o", f"{folder}/run", "--json")
-    (ratio,) = (each["ratio"] for each in found["comparisons"] if each["metric"] == "cpu_per_request")
+    (ratio,) = (each["ratio"] for each in found["comparisons"] if each["metric"] == "cpu-per-request")
     return half_width(ratio)
 
 
