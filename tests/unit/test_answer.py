@@ -71,6 +71,11 @@ def test_a_pair_has_one_sentence_and_what_is_not_decided_stands_at_its_end() -> 
     some = tuple(judged if one == p99 else one for one in report.comparisons)
     third = said(report.model_copy(update={"comparisons": some}))[0]
     assert third == f"{first}; its p99 (resolution 6.6%) cannot be distinguished"
+    assert judged.ratio is not None
+    wide = judged.model_copy(update={"ratio": judged.ratio.model_copy(update={"low": 0.001, "high": 2000.0})})
+    some = tuple(wide if one == p99 else one for one in report.comparisons)
+    fourth = said(report.model_copy(update={"comparisons": some}))[0]
+    assert fourth == f"{first}; its p99 (resolution beyond 1000%) cannot be distinguished"
 
 
 def test_what_many_comparisons_leave_open_has_its_size() -> None:

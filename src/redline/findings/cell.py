@@ -14,6 +14,8 @@ from redline.stats.builds import BuildScatter, differing
 from redline.stats.series import interval_excess, trend, two_groups
 
 TAIL = 0.99
+USELESS = 10.0
+"""Trials that cannot show eleven times as much show nothing: larger resolutions are not spelled out."""
 
 REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
@@ -190,7 +192,11 @@ def _too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> tuple[Finding, ...]:
     """What the undecided comparisons of a cell could have shown, and what it `takes` to show less."""
     names = {Metric.CPU_PER_REQUEST: "CPU per request"}
-    parts = " and ".join(f"{percent(round(share, 2))} in {names.get(metric, metric.value)}" for metric, share in shown)
+    parts = " and ".join(
+        f"{'more than ' if share > USELESS else ''}{percent(round(min(share, USELESS), 2))}"
+        f" in {names.get(metric, metric.value)}"
+        for metric, share in shown
+    )
     message = f"These rounds show differences from {parts} on; {takes}."
     return graded(FindingKind.RESOLUTION, max(share for _, share in shown), message, cell)
 

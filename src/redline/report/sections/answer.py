@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from redline.findings.cell import USELESS
 from redline.model import CellReport, Comparison, Metric, ObjectiveResult, Ranking, Report, Verdict
 from redline.model.limits import LimitAnswer, LimitReport
 from redline.quantities import significant
@@ -155,7 +156,11 @@ def _undecided(found: Sequence[Comparison]) -> str:
 
 
 def _why(one: Comparison) -> str:
-    return "resolution not known" if one.resolution is None else f"resolution {_percent(one.resolution)}"
+    if one.resolution is None:
+        return "resolution not known"
+    if one.resolution > USELESS:
+        return f"resolution beyond {_percent(USELESS)}"
+    return f"resolution {_percent(one.resolution)}"
 
 
 def difference(one: Comparison, against: str = "") -> str:
