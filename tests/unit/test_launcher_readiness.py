@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Ready
+from redline.plugins.launchers import readiness
 from redline.plugins.launchers.readiness import request_status, wait_until_ready
 
 HEAD = b"HTTP/1.1 204 No Content\r\n"
@@ -79,6 +81,21 @@ def test_a_dead_server_is_not_waited_for() -> None:
         free.bind(("127.0.0.1", 0))
         waited = wait_until_ready("127.0.0.1", free.getsockname()[1], Ready(), lambda _pause: False, since_ns=1 << 62)
         assert waited.ended == "died"
+
+
+def test_a_request_cut_short_by_the_time_limit_hides_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    deadline_ns = time.monotonic_ns() + 50_000_000
+
+    def status(*_: object) -> int | str:
+        if time.monotonic_ns() < deadline_ns - 20_000_000:
+            return 404
+        time.sleep(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9) + 0.001)
+        return "no answer within 0.004 s"
+
+    monkeypatch.setattr(readiness, "request_status", status)
+    ready = Ready(within_ns=50_000_000)
+    waited = wait_until_ready("127.0.0.1", 1, ready, lambda _pause: True, deadline_ns - 50_000_000)
+    assert (waited.ended, waited.saw) == ("late", 404)
 
 
 @given(st.binary(max_size=200))

@@ -24,7 +24,7 @@ _CHUNKED = re.compile(rb"^transfer-encoding:.*chunked", re.IGNORECASE | re.MULTI
 
 @dataclass(frozen=True)
 class Waited:
-    """How the wait ended, and what the last request saw: a status, or what went wrong in words."""
+    """How the wait ended, and what the last request in time saw: a status, or what went wrong in words."""
 
     ended: Literal["ready", "died", "late"]
     at_ns: int
@@ -45,11 +45,15 @@ def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if tls else None
     if context is not None:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    saw: int | str | None = None
     while True:
         started = time.monotonic_ns()
         left_s = (deadline - started) / 1e9
-        saw = request_status(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context)
+        answer = request_status(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context)
         now = time.monotonic_ns()
+        # What the deadline cut short says nothing of the server: the request before it does.
+        if saw is None or now <= deadline:
+            saw = answer
         if saw == ready.status and now <= deadline:
             return Waited("ready", now, saw)
         if not alive(pause):
