@@ -59,7 +59,7 @@ class ProbeRecording(Frozen):
     load: Load = Field(description="what was put on, or would have been")
     workers: int = Field(description="of the engine")
     again: bool = omitted_if_default(default=False, description="in place of the load before, which the host disturbed")
-    retries_left: int = Field(description="how often a disturbed load could still be made again")
+    retries_left: int = Field(description="how often this load, if disturbed, could still be made again")
     cut: bool = omitted_if_default(default=False, description="ended early by the search: its queue only grew")
     recording: Recording
 

@@ -29,6 +29,8 @@ from redline.storage.searches import SearchStore
 AGAIN = "again: the host had taken CPU time"
 WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
 """Before a probe is made again, in seconds: hosts are busy for a moment or for minutes. Of one search in total."""
+MOST_OF_ONE = 3
+"""Of these, what one probe may use: a busy first minute must not take what the probes near the limit need."""
 
 
 class SearchListener(Protocol):
@@ -117,16 +119,16 @@ class CellSearch:
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
         """A probe that the host does not disturb, as far as it may be made again."""
-        again = False
-        while True:
-            prober, left = self._warm_prober(step.rate_per_s), len(self._waits_s)
-            evidence = self._keep(prober.probe(step, phase, retries_left=left, again=again))
-            if evidence is None or not evidence.passing or not self._waits_s:
+        most = min(len(self._waits_s), MOST_OF_ONE)
+        for left in range(most, -1, -1):
+            prober = self._warm_prober(step.rate_per_s)
+            evidence = self._keep(prober.probe(step, phase, retries_left=left, again=left < most))
+            if evidence is None or not evidence.passing or not left:
                 return
             wait_s = self._waits_s.pop(0)
             self.listener.waits(wait_s)
             self.pause(wait_s)
-            step, again = replace(step, why=AGAIN), True
+            step = replace(step, why=AGAIN)
 
     def _warm_prober(self, first_per_s: float) -> Prober:
         """The prober of a server that runs and is warm."""
@@ -192,7 +194,7 @@ class CellSearch:
             phase="start",
             load=self.cell.load,
             workers=workers,
-            retries_left=len(self._waits_s),
+            retries_left=0,
             recording=recording,
         )
 
