@@ -46,6 +46,22 @@ servers:
     start: {command: [java, -jar, target/a.jar], env: {PORT: "{port}"}}
 """
 
+PROXIES = """\
+runtime: native
+kind: proxy
+build: {run: [make], inputs: [src/**], outputs: [out]}
+servers:
+  front:
+    about: a proxy
+    protocols: [h1, h1+tls, h2+tls]
+    upstream: [h1, h2c]
+    tls: {ca: out/ca.pem, server_name: localhost}
+    options: {workers: {values: [1, 2], default: 2}}
+    start:
+      command:
+        [out/front, "{port}", "{protocol}", "{workers}", "{upstream_host}:{upstream_port}", "{upstream_protocol}"]
+"""
+
 SCENARIOS = """\
 scenarios:
   Get: {get: /path0, expect: {body: path0}}
@@ -62,7 +78,7 @@ loads:
 
 
 def write_catalogue(folder: Path, **files: str) -> Path:
-    """The small catalogue, with other texts for `fam`, `top`, `slow` or `scenarios` where they are given."""
+    """The small catalogue, with other texts for `fam`, `top`, `slow` or `scenarios`, and further families."""
     texts = {"fam": FAMILY, "top": CEILING, "slow": JVM, "scenarios": SCENARIOS, **files}
     for name, text in texts.items():
         file = folder / "scenarios.yaml" if name == "scenarios" else folder / name / "server.yaml"

@@ -68,7 +68,7 @@ def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Va
     """By slug: the options in which it differs from the server's first value, each with the variant that has that.
 
     `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
-    only when all else is equal: its other options, HTTP and TLS.
+    only when all else is equal: its other options, HTTP, TLS and route.
     """
     first: dict[tuple[str, str], OptionValue] = {}
     for variant in variants:
@@ -91,4 +91,4 @@ def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Va
 
 def _content(variant: Variant) -> tuple[object, ...]:
     options = tuple(sorted((name, option_text(value)) for name, value in variant.options.items()))
-    return variant.entry.name, options, variant.http, variant.tls
+    return variant.entry.name, options, variant.http, variant.tls, variant.route

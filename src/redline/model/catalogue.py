@@ -13,8 +13,11 @@ from redline.model.base import Frozen, omitted_if_default
 OptionValue = str | int | bool
 HttpVersion = Literal["1.1", "2"]
 TlsVersion = Literal["1.2", "1.3"]
+Leg = Literal["h1", "h1+tls", "h2c", "h2+tls"]
+"""The protocol between two neighbours of a route: HTTP/1.1 or HTTP/2, plain or over TLS."""
 
-FILLED_BY_THE_LAB = ("port", "folder", "cpus", "scratch", "java")
+UPSTREAM = ("upstream_host", "upstream_port", "upstream_protocol", "upstream_ca")  # of a proxy: what is behind it
+FILLED_BY_THE_LAB = ("port", "folder", "cpus", "scratch", "java", "protocol", *UPSTREAM)
 JDK = "jdk"  # the option that decides what `{java}` is
 ON_PATH = "path"  # the value of that option that means the java on the PATH
 _IN_BRACES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
@@ -28,6 +31,23 @@ def names_in_braces(text: str) -> tuple[str, ...]:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """The text with each name in braces replaced by its value. All of them must be known, as the catalogue checks."""
     return _IN_BRACES.sub(lambda match: values[match[1]], text)
+
+
+def leg_of(http: HttpVersion, *, tls: bool) -> Leg:
+    """The leg of a version of HTTP, over TLS or plain."""
+    if http == "2":
+        return "h2+tls" if tls else "h2c"
+    return "h1+tls" if tls else "h1"
+
+
+def http_of(leg: Leg) -> HttpVersion:
+    """The version of HTTP of a leg."""
+    return "1.1" if leg.startswith("h1") else "2"
+
+
+def has_tls(leg: Leg) -> bool:
+    """Whether a leg is over TLS."""
+    return leg.endswith("+tls")
 
 
 def option_text(value: OptionValue) -> str:
@@ -83,7 +103,9 @@ class Start(Frozen):
 
     In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the
     value of option NAME, `{cpus}` the number of cores that it may use, `{scratch}` an empty folder for the trial, which
-    is removed afterwards, `{java}` the `java` of the JDK that the option `jdk` names.
+    is removed afterwards, `{java}` the `java` of the JDK that the option `jdk` names, `{protocol}` the leg that it has
+    to serve. Of a proxy, `{upstream_host}`, `{upstream_port}`, `{upstream_protocol}` and `{upstream_ca}` (a PEM file;
+    empty without TLS) describe what is behind it.
     """
 
     command: tuple[str, ...] = Field(min_length=1)
@@ -114,7 +136,7 @@ class Option(Frozen):
 
 
 class ServedTls(Frozen):
-    """The certificate of a TLS server: its authority (`ca`, in the build's folder) and its name."""
+    """The certificate of a server on its legs with TLS: its authority (`ca`, in the build's folder) and its name."""
 
     ca: str | None = Field(default=None, description="a PEM file; default: the system's authorities")
     server_name: str | None = None
@@ -153,7 +175,22 @@ class ServerEntry(Frozen):
     http: tuple[HttpVersion, ...] = omitted_if_default(
         ("1.1",), min_length=1, description="the versions of HTTP that it supports"
     )
-    tls: ServedTls | None = omitted_if_default(None, description="present if it serves TLS only")
+    tls: ServedTls | None = omitted_if_default(
+        None, description="its certificate; without `protocols`, present if it serves TLS only"
+    )
+    kind: Literal["server", "proxy"] = omitted_if_default("server")
+    protocols: tuple[Leg, ...] = omitted_if_default((), description="what it can serve; empty: as `http` and `tls` say")
+    upstream: tuple[Leg, ...] = omitted_if_default((), description="what a proxy can speak to the server behind it")
+
+    @property
+    def serves(self) -> tuple[Leg, ...]:
+        """The legs that it can serve its clients."""
+        return self.protocols or tuple(leg_of(version, tls=self.tls is not None) for version in self.http)
+
+    @property
+    def needs_protocol(self) -> bool:
+        """Whether it has to get the leg that it is to serve: it does not serve all of its legs at the same time."""
+        return len({(has_tls(leg), "both" if "2" in self.http else http_of(leg)) for leg in self.protocols}) > 1
 
     @property
     def build_folder(self) -> str:

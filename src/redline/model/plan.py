@@ -7,7 +7,16 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.catalogue import AttachedServer, HttpVersion, OptionValue, ServerEntry, Tls, slug_text
+from redline.model.catalogue import (
+    AttachedServer,
+    HttpVersion,
+    Leg,
+    OptionValue,
+    ServerEntry,
+    Tls,
+    leg_of,
+    slug_text,
+)
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 
@@ -22,13 +31,38 @@ PLACES = (
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
 
 
+DIRECT = "direct"
+MOST_HOPS = 4
+
+
+class Route(Frozen):
+    """How the load reaches a server: the protocol of each leg, and the proxies between the legs, from the client on.
+
+    A hop is a proxy with its options; its `http` and `tls` are those of the leg in front of it.
+    """
+
+    name: str
+    legs: tuple[Leg, ...] = Field(min_length=1)
+    hops: tuple["Variant", ...] = omitted_if_default((), max_length=MOST_HOPS)
+
+    @property
+    def text(self) -> str:
+        """`h2+tls → proxy.nginx+workers=1 → h1`."""
+        between = [part for hop, leg in zip(self.hops, self.legs[1:], strict=True) for part in (hop.slug, leg)]
+        return " → ".join([self.legs[0], *between])
+
+
 class Variant(Frozen):
-    """A server with its options and protocol fixed; `options` holds every option, defaults included."""
+    """A server with its options, protocol and route fixed; `options` holds every option, defaults included.
+
+    `http` and `tls` are those that the load uses, on the first leg of the route.
+    """
 
     entry: ServerEntry | AttachedServer
     options: dict[str, OptionValue] = {}
     http: HttpVersion = omitted_if_default("1.1")
     tls: Tls | None = omitted_if_default(None)
+    route: Route | None = omitted_if_default(None, description="absent if the load goes to the server directly")
 
     @property
     def catalogued(self) -> ServerEntry:
@@ -44,18 +78,40 @@ class Variant(Frozen):
 
     @property
     def slug(self) -> str:
-        """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `rust.axum+http2`."""
+        """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `+http2`; `+via=nginx`."""
         added = [
             f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
         ]
-        added += ["http2"] if self.http == "2" else []
+        added += ["http2"] if self.http == "2" and self.route is None else []
         added += [self.tls.slug] if self.tls and self.tls.slug else []
+        added += [f"via={self.route.name}"] if self.route else []
         return "+".join([self.entry.name, *added])
 
     @property
     def spoken(self) -> dict[str, object]:
         """How it is spoken to, where that is not plain HTTP/1.1."""
         return self.model_dump(mode="json", include={"http", "tls"})
+
+    @property
+    def route_name(self) -> str:
+        """`direct` without a route."""
+        return self.route.name if self.route else DIRECT
+
+    @property
+    def hops(self) -> tuple["Variant", ...]:
+        """The proxies in front of the server, the client's first."""
+        return self.route.hops if self.route else ()
+
+    @property
+    def serves(self) -> Leg:
+        """The leg that the server itself serves, to its client or to the last proxy."""
+        return self.route.legs[-1] if self.route else leg_of(self.http, tls=self.tls is not None)
+
+    @property
+    def content(self) -> dict[str, object]:
+        """What of it affects a measurement, ready for JSON."""
+        routed = {"legs": self.route.legs, "hops": [hop.content for hop in self.route.hops]} if self.route else DIRECT
+        return {"server": self.entry.name, "options": self.options, **self.spoken, "route": routed}
 
     @property
     def misfit(self) -> str:
@@ -144,10 +200,10 @@ class Suite(Frozen):
 
 
 class Cell(Frozen):
-    """Variant x route x scenario x load."""
+    """Variant x scenario x load."""
 
     variant: Variant
-    route: Literal["direct"] = "direct"
+    route: Literal["direct"] = Field(default="direct", description="of earlier versions; the variant has its route")
     scenario: Scenario
     load: Load
     warmup_ns: int
@@ -165,14 +221,11 @@ class Cell(Frozen):
     def id(self) -> str:
         """The slug and eight hex digits of the content, so that two cells of the same name but other content differ.
 
-        The content is everything that affects the measurement: the entry's name and options, the protocol, the
-        scenario, the load, the warm-up, and the engine's mode.
+        The content is everything that affects the measurement: the entry's name and options, the protocol, the route,
+        the scenario, the load, the warm-up, and the engine's mode.
         """
         content = {
-            "server": self.variant.entry.name,
-            "options": self.variant.options,
-            **self.variant.spoken,
-            "route": self.route,
+            **self.variant.content,
             "scenario": self.scenario.model_dump(mode="json", exclude={"against"}),
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from redline.model import Frozen, Option, Scenario, ServerEntry
-from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, as_written, is_among, names_in_braces
+from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, UPSTREAM, as_written, is_among, names_in_braces
 from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import ScenariosSchema
@@ -108,7 +108,9 @@ def _entry(sheet: Sheet, path: Path, folder: str, shared: SharedSchema, written:
     if len(sheet.problems) > known_before:
         return None
     name = f"{PurePosixPath(folder).name}.{path[-1]}"
-    return ServerEntry.model_validate({**values, "name": name, "family_folder": folder})
+    entry = ServerEntry.model_validate({**values, "name": name, "family_folder": folder})
+    _check_protocols(sheet, path, entry)
+    return entry if len(sheet.problems) == known_before else None
 
 
 def _check_required(sheet: Sheet, path: Path, values: Mapping[str, Any]) -> None:
@@ -157,6 +159,30 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
         if name not in used and name != JDK:
             hint = f"use `{{{name}}}` in `command` or `env`, or remove the option"
             sheet.wrong((*path, "start"), f"the option `{name}` never reaches the server", hint, key=True)
+
+
+def _check_protocols(sheet: Sheet, path: Path, entry: ServerEntry) -> None:
+    """`{protocol}` and the placeholders of what is behind a proxy go with the keys that they are made of."""
+    texts = (*entry.start.command, *entry.start.env.values())
+    used = {name for text in texts for name in names_in_braces(text)}
+    start = (*path, "start")
+    if entry.needs_protocol and "protocol" not in used:
+        message = f"{entry.name} does not get the protocol that it has to serve, one of {', '.join(entry.protocols)}"
+        sheet.wrong(start, message, "use `{protocol}` in `command` or `env`", key=True)
+    if entry.kind == "server":
+        if entry.upstream:
+            sheet.wrong(path, "`upstream` is for proxies", "add `kind: proxy`, or remove it", key=True)
+        for name in sorted(used.intersection(UPSTREAM)):
+            sheet.wrong(start, f"`{{{name}}}` is filled in for proxies alone", "add `kind: proxy`", key=True)
+        return
+    if not entry.upstream:
+        message = "`upstream` is missing: what the proxy can speak to the server behind it"
+        sheet.wrong(path, message, "add it, such as `upstream: [h1]`", key=True)
+    needed = ["upstream_host", "upstream_port", *(["upstream_protocol"] if len(entry.upstream) > 1 else [])]
+    for name in needed:
+        if name not in used:
+            hint = f"use `{{{name}}}` in `command` or `env`"
+            sheet.wrong(start, f"the proxy does not get `{name}`", hint, key=True)
 
 
 def _check_jdk(

@@ -13,7 +13,7 @@ import psutil
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerEntry, ServerFacts, Variant
-from redline.model.catalogue import filled, option_text
+from redline.model.catalogue import filled, has_tls, option_text
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
@@ -132,6 +132,7 @@ class _Attempt:
             "cpus": str(len(cpus) or len(os.sched_getaffinity(0))),
             "scratch": str(self.scratch),
             "java": str(self.jdk.java) if self.jdk else "",
+            "protocol": self.variant.serves,
         }
         return LaunchOrder(
             command=tuple(filled(part, values) for part in entry.start.command),
@@ -154,7 +155,7 @@ class _Attempt:
         if isinstance(started, NotStarted):
             guard.stop()
             raise failures.not_started(name, order, started)
-        tls = self.variant.catalogued.tls is not None
+        tls = has_tls(self.variant.serves)
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
@@ -219,7 +220,7 @@ def started(
             stack.callback(guard.stop)
             facts = attempt.bring_up(guard, order)
             if facts is not None:
-                endpoint = Endpoint(HOST, attempt.port, _authorities(variant.catalogued, built))
+                endpoint = Endpoint(HOST, attempt.port, _authorities(variant, built))
                 yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
                 return
     raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
@@ -305,9 +306,10 @@ def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:
     return "; ".join(filter(None, (runtime_version(variant, jdk) if jdk else "", tools)))
 
 
-def _authorities(entry: ServerEntry, built: StandingBuild) -> str | None:
+def _authorities(variant: Variant, built: StandingBuild) -> str | None:
     """Who signed the server's certificate, where its entry names a file. Raises LaunchError when that is not there."""
-    if entry.tls is None or entry.tls.ca is None:
+    entry = variant.catalogued
+    if entry.tls is None or entry.tls.ca is None or not has_tls(variant.serves):
         return None
     file = built.folder / entry.tls.ca
     try:

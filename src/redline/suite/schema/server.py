@@ -1,12 +1,12 @@
 """The schema of `server.yaml`: a family of servers, with their common keys at the top."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from redline.errors import WrongValueError
-from redline.model.catalogue import FILLED_BY_THE_LAB
+from redline.model.catalogue import FILLED_BY_THE_LAB, Leg
 from redline.quantities import clip
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
 
@@ -64,7 +64,7 @@ class BuildSchema(Schema):
 
 
 class StartSchema(Schema):
-    """How a built server is started; {port}, {folder}, {cpus}, {java}, {scratch} and {OPTION} are filled in."""
+    """How a built server is started; {port}, {folder}, {OPTION} and others in braces are filled in."""
 
     command: list[str] = Field(
         min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
@@ -117,8 +117,11 @@ class OptionSchema(Schema):
 Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], OptionSchema]
 
 
+Legs = Annotated[list[Leg], Field(min_length=1)]
+
+
 class ServedTlsSchema(Schema):
-    """TLS of a server that serves TLS only."""
+    """The certificate that a server has on its legs with TLS."""
 
     ca: str | None = Field(
         default=None,
@@ -144,7 +147,20 @@ class SharedSchema(Schema):
     http: Annotated[list[Http], Field(min_length=1)] | None = Field(
         default=None, description="the versions of HTTP that it supports; default: 1.1", examples=[[1.1, 2]]
     )
-    tls: ServedTlsSchema | None = Field(default=None, description="present if it serves TLS only")
+    tls: ServedTlsSchema | None = Field(
+        default=None, description="its certificate; without `protocols`, present if it serves TLS only"
+    )
+    kind: Literal["server", "proxy"] | None = Field(
+        default=None, description="a proxy is a hop of routes, in front of a server; default: server"
+    )
+    protocols: Legs | None = Field(
+        default=None,
+        description="what it can serve its clients; default: what `http` and `tls` say; {protocol} is what it has to",
+        examples=[["h1", "h1+tls", "h2+tls"]],
+    )
+    upstream: Legs | None = Field(
+        default=None, description="what a proxy can speak to the server behind it", examples=[["h1", "h1+tls"]]
+    )
 
 
 class EntrySchema(SharedSchema):

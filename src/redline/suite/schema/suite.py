@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -10,6 +18,7 @@ from pydantic_core.core_schema import DictSchema
 
 from redline.errors import WrongValueError
 from redline.model import Backend, Design
+from redline.model.plan import DIRECT
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
@@ -24,6 +33,7 @@ from redline.suite.schema.types import (
     Http,
     LoadLength,
     ObjectiveSets,
+    Scalar,
     Schema,
     Threshold,
     Timeout,
@@ -56,6 +66,31 @@ class TlsSchema(Schema):
     resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
 
 
+class HopSchema(Schema):
+    """A proxy of a route, by name or with its options."""
+
+    use: str = Field(description="a proxy of the catalogue, as family.name", examples=["proxy.nginx"])
+    options: dict[str, Scalar] = Field(
+        default={}, alias="with", description="options by name, one value each", examples=[{"workers": 1}]
+    )
+
+
+RouteItem = Annotated[Annotated[str, PLAIN] | Annotated[HopSchema, MAPPING], BY_FORM]
+"""A leg, a proxy by its name, or a proxy with its options."""
+
+
+def _route_names(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+RouteNames = Annotated[
+    list[str],
+    BeforeValidator(_route_names),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+
+
 class ServerSchema(Schema):
     """A server of the catalogue by name, or with its options; a list of values is an axis."""
 
@@ -69,6 +104,12 @@ class ServerSchema(Schema):
     http: Http = Field(default="1.1", description="the version of HTTP, 1.1 or 2", examples=[2])
     tls: TlsSchema | None = Field(
         default=None, description="the TLS settings, if the server serves TLS", examples=[{"versions": [1.3]}]
+    )
+    route: RouteNames = Field(
+        default=[DIRECT],
+        description="how the load reaches it: the name of a route; a list is an axis; default: direct",
+        examples=["nginx", ["direct", "nginx"]],
+        json_schema_extra={"default": DIRECT},
     )
 
     @model_validator(mode="before")
@@ -209,6 +250,12 @@ class SuiteSchema(Schema):
         description="options of every server that a JVM runs; a list of values is an axis; a server's own "
         "`with` takes precedence",
         examples=[{"jdk": [17, 21], "gc": ["G1", "Parallel"], "heap": "512m"}],
+    )
+    routes: dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]] = Field(
+        default={},
+        description="routes by name: legs (h1, h1+tls, h2c, h2+tls) and between them proxies of the catalogue, from "
+        "the client on; `direct` is predefined",
+        examples=[{"nginx": ["h2+tls", "proxy.nginx", "h1"], "https": ["h1+tls"]}],
     )
     scenarios: list[ScenarioItem] = Field(
         min_length=1,

@@ -28,13 +28,13 @@ def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) 
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those with the same protocol, and the same value of every option that they share with the variant."""
+    """Those with the same route and protocol, and the same value of every option that they share with the variant."""
     return [other for other in among if _protocol(other) == _protocol(variant) and _agree(variant, other)]
 
 
 def _protocol(variant: Variant) -> tuple[object, ...]:
-    """The part of its protocol that decides a measurement; its certificate's name and signer do not."""
-    return variant.http, variant.tls and (variant.tls.versions, variant.tls.resumption)
+    """The part of its route and protocol that decides a measurement; its certificate's name and signer do not."""
+    return variant.route_name, variant.http, variant.tls and (variant.tls.versions, variant.tls.resumption)
 
 
 def _agree(one: Variant, other: Variant) -> bool:
@@ -138,7 +138,7 @@ def _partner(
 
 
 def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those of its own server that differ from it in one option, or in nothing but the protocol."""
+    """Those of its own server that differ from it in one option, or in nothing but route and protocol."""
     return [other for other in among if _changes(variant, other) == 1]
 
 
@@ -164,8 +164,10 @@ def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], 
         sheet.wrong(path, message, f"name one of: {there}{by_slugs}")
     else:
         message = f"`{named}` has no variant with the options of `{variant.slug}`"
-        if any(_agree(variant, other) for other in others):
-            message = f"`{named}` has no variant with the protocol of `{variant.slug}`"
+        fitting = [other for other in others if _agree(variant, other)]
+        if fitting:
+            differs = "protocol" if any(other.route == variant.route for other in fitting) else "route"
+            message = f"`{named}` has no variant with the {differs} of `{variant.slug}`"
         sheet.wrong(path, message, f"give both the same options in `servers`, or name one of: {there}{by_slugs}")
 
 

@@ -1,25 +1,37 @@
 """A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import AutoTrials, EngineMode, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.model import AutoTrials, EngineMode, Leg, Route, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.model.catalogue import has_tls, http_of
 from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import http2_forbids
-from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema
+from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema, TlsSchema
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
 from redline.suite.validate.referenced_files import Files, no_files, noted, picks_of, read_times
+from redline.suite.validate.routes import Routes, direct_leg, read_routes, routes_of
 
 MOST_TRIALS_IN_ALL = 100_000
+
+
+@dataclass(frozen=True)
+class Names:
+    """What an item of `servers` names: servers and proxies of the catalogue, files, routes of the suite."""
+
+    catalogue: Catalogue
+    files: Files
+    routes: Routes
 
 
 def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides, files: Files = no_files) -> Suite:
@@ -29,10 +41,11 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     """
     sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md")
     schema = sheet.read(SuiteSchema)
-    variants = _variants(sheet, catalogue, files)
+    names = Names(catalogue, files, read_routes(sheet, catalogue))
+    variants = _variants(sheet, names)
     scenarios = _scenarios(sheet, catalogue, variants, files)
     replayed = _replayed(sheet, check_loads(sheet), files)
-    ceiling = _ceiling(sheet, catalogue, files)
+    ceiling = _ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     if schema is not None and schema.design != "interleaved" and schema.baseline is None:
         sheet.wrong(("design",), "a duet compares servers with a baseline, and there is none", "add `baseline`")
@@ -87,25 +100,25 @@ def _name(file: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
 
 
-def _variants(sheet: Sheet, catalogue: Catalogue, files: Files) -> list[Variant]:
+def _variants(sheet: Sheet, names: Names) -> list[Variant]:
     variants: list[Variant] = []
     for path in sheet.items(("servers",)):
         written = sheet.sound(ServerSchema, path)
-        for variant in _expanded(sheet, path, written, catalogue, files) if written else []:
+        for variant in _expanded(sheet, path, written, names) if written else []:
             if variant.slug in [other.slug for other in variants]:
                 sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", "remove one")
             else:
                 variants.append(variant)
-    check_jvm(sheet, catalogue)
+    check_jvm(sheet, names.catalogue)
     return variants
 
 
-def _expanded(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalogue, files: Files) -> list[Variant]:
-    """Every combination of the option values that are written; none after noting what is wrong."""
+def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
+    """Every combination of the routes and option values that are written; none after noting what is wrong."""
     by_name = sheet.document.at(path) == written.use
-    entry = catalogue.servers.get(written.use)
+    entry = names.catalogue.servers.get(written.use)
     if entry is None:
-        known = tuple(catalogue.servers)
+        known = tuple(names.catalogue.servers)
         hint = did_you_mean(written.use, known) or f"the catalogue has: {', '.join(known)}"
         where = path if by_name else (*path, "use")
         sheet.wrong(where, f"there is no server `{clip(written.use)}` in the catalogue", hint)
@@ -113,28 +126,43 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalo
     known_before = len(sheet.problems)
     for name, values in written.options.items():
         check_option(sheet, (*path, "with", name), entry, name, values)
-    tls = _tls(sheet, path, entry, written, files)
-    if written.http not in entry.http:
-        supported = " and ".join(f"HTTP/{version}" for version in entry.http)
-        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {supported}")
+    chosen = routes_of(sheet, path, entry, written, names.routes)
+    settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
+    fronts = [_front(entry, written, route) for route in chosen]
+    if written.tls is not None and fronts and not any(has_tls(leg) for _, leg in fronts):
+        sheet.wrong((*path, "tls"), f"{entry.name} does not serve TLS", "remove `tls`", key=True)
     if len(sheet.problems) > known_before:
         return []
     axes = axes_of(entry, written.options, jvm_axes(sheet) if path[0] == "servers" else {})
     return [
-        Variant(entry=entry, options=dict(zip(axes, values, strict=True)), http=written.http, tls=tls)
+        Variant(
+            entry=entry,
+            options=dict(zip(axes, values, strict=True)),
+            http=http_of(leg),
+            tls=_served_by(settings, front) if has_tls(leg) else None,
+            route=route,
+        )
+        for route, (front, leg) in zip(chosen, fronts, strict=True)
         for values in product(*axes.values())
     ]
 
 
-def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, files: Files) -> Tls | None:
-    """The TLS settings of a server that serves TLS; None of another server, or after noting what is wrong."""
-    settings, where = written.tls, (*path, "tls")
-    if entry.tls is None:
-        if settings is not None:
-            sheet.wrong(where, f"{entry.name} does not serve TLS", "remove `tls`", key=True)
-        return None
-    if settings is None:
-        return Tls(server_name=entry.tls.server_name)
+def _front(entry: ServerEntry, written: ServerSchema, route: Route | None) -> tuple[ServerEntry, Leg]:
+    """What answers the load, the server or a proxy, and the leg to it."""
+    if route is None:
+        return entry, direct_leg(entry, written.http)
+    return route.hops[0].catalogued if route.hops else entry, route.legs[0]
+
+
+def _served_by(settings: Tls, entry: ServerEntry) -> Tls:
+    """The settings of TLS, with the name in the certificate of what answers."""
+    served = entry.tls.server_name if entry.tls else None
+    return settings.model_copy(update={"server_name": settings.server_name or served})
+
+
+def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
+    """The settings of TLS as they are written."""
+    settings, where = written.tls or TlsSchema(), (*path, "tls")
     ca = settings.ca
     ca_pem = noted(sheet, (*where, "ca"), lambda: files(ca)) if ca else None
     if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
@@ -142,7 +170,7 @@ def _tls(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, fi
     return Tls(
         ca_pem=ca_pem,
         insecure=settings.insecure,
-        server_name=settings.server_name or entry.tls.server_name,
+        server_name=settings.server_name,
         versions=tuple(dict.fromkeys(settings.versions)),
         resumption=settings.resumption,
     )
@@ -227,11 +255,11 @@ def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants:
                 sheet.wrong((*where, "headers", name), message, "remove it", key=True)
 
 
-def _ceiling(sheet: Sheet, catalogue: Catalogue, files: Files) -> Variant | None:
+def _ceiling(sheet: Sheet, names: Names) -> Variant | None:
     written = sheet.sound(ServerSchema, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
     if written is None:
         return None
-    variants = _expanded(sheet, ("ceiling",), written, catalogue, files)
+    variants = _expanded(sheet, ("ceiling",), written, names)
     if len(variants) > 1:
-        sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give each of its options one value")
+        sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give its route and each option one value")
     return variants[0] if variants else None

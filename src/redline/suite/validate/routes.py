@@ -1,0 +1,152 @@
+"""The routes of a suite: legs and proxies between them, resolved against the catalogue. Pure."""
+
+from collections.abc import Mapping
+from typing import get_args
+
+from redline.model import HttpVersion, Leg, Route, ServerEntry, Tls, Variant
+from redline.model.catalogue import has_tls, http_of
+from redline.model.plan import DIRECT, MOST_HOPS
+from redline.quantities import clip, did_you_mean
+from redline.suite.catalogue import Catalogue
+from redline.suite.schema.document import Path
+from redline.suite.schema.suite import HopSchema, RouteItem, ServerSchema
+from redline.suite.validate.checking import Sheet
+from redline.suite.validate.options import check_option
+
+LEGS: tuple[Leg, ...] = get_args(Leg)
+_FORM = "alternate legs and proxies, with a leg at both ends: `nginx: [h2+tls, proxy.nginx, h1]`"
+
+Routes = Mapping[str, Route | None]
+"""By name; None after its problems were noted."""
+
+
+def read_routes(sheet: Sheet, catalogue: Catalogue) -> Routes:
+    """The routes that the suite defines. `direct` is not among them."""
+    found: dict[str, Route | None] = {}
+    for path in sheet.items(("routes",)):
+        written = sheet.sound(list[RouteItem], path)
+        known_before = len(sheet.problems)
+        if path[-1] == DIRECT:
+            sheet.wrong(path, "`direct` is predefined: the load goes to the server", "give it another name", key=True)
+        route = _route(sheet, path, written, catalogue) if written else None
+        found[str(path[-1])] = route if len(sheet.problems) == known_before else None
+    return found
+
+
+def direct_leg(entry: ServerEntry, http: str) -> Leg:
+    """How a server without a route serves this version of HTTP: plain if it can. Without such a leg, its first."""
+    fitting = [leg for leg in entry.serves if http_of(leg) == http]
+    return next((leg for leg in fitting if not has_tls(leg)), (fitting or entry.serves)[0])
+
+
+def routes_of(
+    sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, routes: Routes
+) -> list[Route | None]:
+    """The routes of an item of `servers`, None for `direct`; those that are wrong are noted and left out."""
+    chosen: list[Route | None] = []
+    if entry.kind == "proxy":
+        hint = "name it in a route, in front of a server: `nginx: [h1, proxy.nginx, h1]`"
+        by_name = sheet.document.at(path) == entry.name
+        sheet.wrong(path if by_name else (*path, "use"), f"{entry.name} is a proxy, not a server", hint)
+        return chosen
+    http = written.http if "http" in written.model_fields_set else None
+    is_axis = isinstance(sheet.document.at((*path, "route")), list) if written.route != [DIRECT] else False
+    for index, name in enumerate(written.route):
+        where: Path = (*path, "route", index) if is_axis else (*path, "route")
+        if name in written.route[:index]:
+            sheet.wrong(where, f"`{clip(name)}` is given twice", "remove one")
+        elif name == DIRECT:
+            _check_direct(sheet, path, entry, written)
+            chosen.append(None)
+        elif name not in routes:
+            known = (DIRECT, *routes)
+            hint = did_you_mean(name, known) or f"there is: {', '.join(known)}"
+            sheet.wrong(where, f"there is no route `{clip(name)}`", hint)
+        elif (route := routes[name]) is not None and _fits(sheet, where, entry, route, http):
+            chosen.append(route)
+    return chosen
+
+
+def _check_direct(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema) -> None:
+    if http_of(direct_leg(entry, written.http)) != written.http:
+        spoken = " and ".join(f"HTTP/{version}" for version in dict.fromkeys(map(http_of, entry.serves)))
+        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {spoken}")
+
+
+def _fits(sheet: Sheet, where: Path, entry: ServerEntry, route: Route, http: HttpVersion | None) -> bool:
+    """Whether a server can be reached by a route, if it has this `http`; what is wrong is noted."""
+    known_before = len(sheet.problems)
+    if route.legs[-1] not in entry.serves:
+        message = f"{entry.name} does not serve {route.legs[-1]}, the last leg of the route `{route.name}`"
+        sheet.wrong(where, message, f"it serves {', '.join(entry.serves)}")
+    if http is not None and http_of(route.legs[0]) != http:
+        message = f"`http: {http}` contradicts the route `{route.name}`, whose first leg is {route.legs[0]}"
+        sheet.wrong(where, message, "remove `http`: a route says the protocol of each leg")
+    return len(sheet.problems) == known_before
+
+
+def _route(sheet: Sheet, path: Path, items: list[str | HopSchema], catalogue: Catalogue) -> Route | None:
+    """Note every mistake of a route."""
+    if len(items) % 2 == 0:
+        sheet.wrong(path, "a leg is missing: a route begins and ends with one", _FORM)
+        return None
+    if len(items) // 2 > MOST_HOPS:
+        sheet.wrong(path, f"a route has at most {MOST_HOPS} proxies", "take some out")
+        return None
+    legs = [_leg(sheet, (*path, index), items[index], catalogue) for index in range(0, len(items), 2)]
+    hops = [
+        _hop(sheet, (*path, index), items[index], legs[index // 2 : index // 2 + 2], catalogue)
+        for index in range(1, len(items), 2)
+    ]
+    sound_legs, sound_hops = [leg for leg in legs if leg], [hop for hop in hops if hop]
+    if len(sound_legs) < len(legs) or len(sound_hops) < len(hops):
+        return None
+    return Route(name=str(path[-1]), legs=tuple(sound_legs), hops=tuple(sound_hops))
+
+
+def _leg(sheet: Sheet, path: Path, item: str | HopSchema, catalogue: Catalogue) -> Leg | None:
+    for leg in LEGS:
+        if item == leg:
+            return leg
+    name = item if isinstance(item, str) else item.use
+    if name in catalogue.servers:
+        sheet.wrong(path, f"there is no leg in front of {name}", _FORM)
+    else:
+        sheet.wrong(path, f"`{clip(name)}` is no leg", did_you_mean(name, LEGS) or f"legs are: {', '.join(LEGS)}")
+    return None
+
+
+def _hop(
+    sheet: Sheet, path: Path, item: str | HopSchema, around: list[Leg | None], catalogue: Catalogue
+) -> Variant | None:
+    """A proxy with the legs in front of it and behind it; None after noting what is wrong."""
+    written = HopSchema(use=item) if isinstance(item, str) else item
+    where = path if isinstance(item, str) else (*path, "use")
+    entry = catalogue.servers.get(written.use)
+    if entry is None or entry.kind != "proxy":
+        known = tuple(name for name, other in catalogue.servers.items() if other.kind == "proxy")
+        hint = did_you_mean(written.use, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        message = f"there is no proxy `{clip(written.use)}` in the catalogue"
+        if written.use in LEGS:
+            message, hint = f"`{written.use}` follows another leg: a proxy is missing between the two", _FORM
+        elif entry is not None:
+            message = f"{entry.name} is a server, not a proxy"
+        sheet.wrong(where, message, hint)
+        return None
+    known_before = len(sheet.problems)
+    for name, value in written.options.items():
+        check_option(sheet, (*path, "with", name), entry, name, [value])
+    front, behind = around
+    if front is not None and front not in entry.serves:
+        sheet.wrong(where, f"{entry.name} does not serve {front}", f"it serves {', '.join(entry.serves)}")
+    if behind is not None and behind not in entry.upstream:
+        message = f"{entry.name} does not speak {behind} to the server behind it"
+        sheet.wrong(where, message, f"it speaks {', '.join(entry.upstream)}")
+    if len(sheet.problems) > known_before or front is None:
+        return None
+    return Variant(
+        entry=entry,
+        options={name: written.options.get(name, option.default) for name, option in entry.options.items()},
+        http=http_of(front),
+        tls=Tls(server_name=entry.tls.server_name if entry.tls else None) if has_tls(front) else None,
+    )
