@@ -83,6 +83,23 @@ def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path
     assert not any(drive.cell.warmup_detect for drive in bench.driver.drives if drive not in watched)
 
 
+def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> None:
+    """The fake answers users 20,000 a second, so it begins at 14,000, calmed at 70% of that."""
+    bench = bench_in(tmp_path)
+    plan = bench.state.plan.model_copy(update={"start_per_s": None, "by_warm_up": True})
+    bench.made.state = search_state.search_state(plan, bench.state.cell, ())
+    bench.run()
+    users, calm, first = bench.driver.drives[:3]
+    assert isinstance(users.cell.load.shape, Closed)
+    assert [each.cell.load.shape.most_per_s for each in (calm, first) if isinstance(each.cell.load.shape, Open)] == [
+        WARM_SHARE * 14_000,
+        14_000,
+    ]
+    found = bench.state.limit()
+    bench.made.store.folder.joinpath("search.json").write_text(plan.model_dump_json())
+    assert bench.again().state.limit() == found
+
+
 def test_without_a_warm_up_there_is_none(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, warmup_ns=0)
     bench.run()

@@ -19,6 +19,7 @@ from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint, Placement
 from redline.report.sections.limit import limit_summary
 from redline.running.assembly import Workbench
+from redline.running.probing import WARM_SHARE
 from redline.running.record import Tools
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
 from tests.fakes import limits
@@ -108,10 +109,14 @@ def test_a_running_server_is_warmed_up_once_and_until_it_is_steady_when_asked(re
     first, calm, probe, watched, _, settled, cold, _, _ = drives
     assert (first.cell.load.duration_ns, first.cell.warmup_ns, probe.cell.warmup_ns) == (SECOND, 0, SECOND)
     assert first.cell.load.shape == watched.cell.load.shape == Closed(users=256)
-    assert calm.cell.load.shape == Open(rate_per_s=700, connections=256)
+    assert calm.cell.load.shape == Open(rate_per_s=WARM_SHARE * 14_000, connections=256), "users got 20,000/s"
+    assert probe.cell.load.shape == Open(rate_per_s=14_000, connections=256)
     assert watched.is_warm
     assert (watched.cell.warmup_ns, settled.cell.warmup_ns, settled.is_warm) == (60 * SECOND, SECOND, None)
-    assert cold.cell.warmup_ns == 0
+    assert (cold.cell.warmup_ns, cold.cell.load.shape) == (
+        0,
+        Open(rate_per_s=search_state.FIRST_PER_S, connections=256),
+    )
     assert starts[0] == (LimitStart(warmed_ns=SECOND),)
     assert starts[1][0].steady is not None
     assert starts[2] == ()
@@ -134,7 +139,7 @@ def test_a_probe_that_the_host_disturbs_is_made_again(
 
     monkeypatch.setattr(search_state, "judge_probe", findings)
     monkeypatch.setattr("redline.running.cell_search.WAITS_S", (0.5,))
-    done = redline(Server(), "--json")
+    done = redline(Server(), "--start", "1000", "--json")
     assert "not the server: m  (doubled: nothing failed yet)\n     once more in 0.5 s" in done.stderr
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     (first, again) = result.probes[2:4]
@@ -167,7 +172,7 @@ class OneProbe(Search):
 
 def test_used_up_probes_are_no_success(redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_state, "Search", OneProbe)
-    done = redline(Server())
+    done = redline(Server(), "--start", "1000")
     assert done.exit_code == 1
     told = " ".join(done.stdout.split())  # a narrow terminal breaks the line
     assert "all 1 probes are used up; begin at a higher rate (--start), or allow more (--probes)" in told
@@ -223,7 +228,7 @@ def test_a_server_that_answers_no_more_has_no_limit(redline: Callable[..., Resul
 
     server = Server()
     server.after = {5: gone(server)}
-    done = redline(server, "--json")
+    done = redline(server, "--start", "1000", "--json")
     assert done.exit_code == 1
     (result,) = LimitReport.model_validate_json(done.stdout).cells
     assert (result.ended, len(result.probes)) == ("broken", 3)

@@ -77,7 +77,7 @@ def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, ans
     assert waited == []
     made.probe(Proposal(500, ""), "search")
     assert waited == pytest.approx(waits)
-    list(made.warm(100))
+    list(made.warm(lambda: 100))
     assert waited == pytest.approx(2 * waits), "before any load"
 
 

@@ -11,7 +11,7 @@ from redline.findings import judge_probe
 from redline.model import Cell, Finding, Interval, Load, Objective, Open, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
-from redline.quantities import duration, rate
+from redline.quantities import duration, rate, significant
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings, Slice
 from redline.search.client import (
     busy_connections,
@@ -36,11 +36,19 @@ _PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confi
 
 FIRST_PER_S = 1000.0
 """The first rate, where neither the plan nor the cell's load has one."""
+FIRST_SHARE = 0.7
+"""Of what users with zero think time got at the end of the warm-up: mostly below the limit, and its double above."""
 
 
 def probe_cell(cell: Cell) -> Cell:
     """What every probe of a cell is like but for its rate: the server is warm by then."""
     return cell.model_copy(update={"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False})
+
+
+def answered_at_last_per_s(traffic: Traffic) -> float:
+    """In the second half of a load's intervals: at first it connects, and a server may be cold."""
+    late = traffic.intervals[len(traffic.intervals) // 2 :]
+    return sum(each.counts.completed for each in late) / max(sum(each.lasts_ns for each in late) / 1e9, 1e-9)
 
 
 def at_rate(load: Load, rate_per_s: float) -> Load:
@@ -246,6 +254,8 @@ class SearchState:
 
     def _add_warm_up(self, made: ProbeRecording) -> None:
         traffic, cell = made.recording.traffic, self.cell
+        if self.plan.by_warm_up and traffic is not None and not self.probes:
+            self._begin_at(FIRST_SHARE * answered_at_last_per_s(traffic))
         if self.plan.url:  # resumed, it is warmed up again, and is still the same start
             self.starts.clear()
         if not cell.warmup_detect:
@@ -253,6 +263,12 @@ class SearchState:
         elif traffic is not None:
             began_ns = traffic.measure_start_ns
             self.starts.append(LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns))
+
+    def _begin_at(self, rate_per_s: float) -> None:
+        if rate_per_s > 0:
+            first = float(significant(rate_per_s, 2))
+            self.search.settings = replace(self.search.settings, start_per_s=first)
+            self._step = self.search.next()
 
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """What a probe showed, and why it may tell nothing of the server."""

@@ -176,6 +176,7 @@ def _plan(request: LimitsRequest, bench: Workbench) -> SearchPlan:
         url="" if request.trials else " ".join(request.names),
         sets=dict(request.sets),
         start_per_s=None,
+        by_warm_up=True,
         probes=PROBES,
         precision=PRECISION,
         trials=request.trials,

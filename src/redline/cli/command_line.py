@@ -237,7 +237,9 @@ class LimitFlags(Flags):
     warmup: str | None = _flag(
         "--warmup", "TIME|auto", "Load before the first probe; auto: until steady. 1s for a URL."
     )
-    start: str | None = _flag("--start", "N", "The first rate, per second; 1000 for a URL.")
+    start: str | None = _flag(
+        "--start", "N", "The first rate, per second; for a URL without it, by what the warm-up got."
+    )
     probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
     precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
     trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")

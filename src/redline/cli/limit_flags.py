@@ -114,6 +114,7 @@ def _request(
         suite=suite,
         sets=sets,
         start_per_s=_start_per_s(flags),
+        by_warm_up=bool(url) and flags.start is None,
         probes=at_least_one("--probes", flags.probes),
         precision=read_flag("--precision", flags.precision, "precision", PrecisionSchema),
         trials=trials,

@@ -18,7 +18,8 @@ LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve",
 class SearchPlan(Frozen):
     """`search.json`: written once, before the first cell. Its manifest's plan has a round for each fresh start.
 
-    `start_per_s` is the first rate of every cell, where it is not that of the cell's load. `trials` are the fresh
+    `start_per_s` is the first rate of every cell, where it is not that of the cell's load, or `by_warm_up` a share of
+    what the server answered in its warm-up. `trials` are the fresh
     starts at the ends of each answer, `beyond` says whether an overload test follows, and `curve` whether the rates
     that the curve lacks are probed. `url` is what was searched where that is a server that was already running; its
     manifest has no suite file then. Of format 1 the report was kept, and no recordings.
@@ -29,6 +30,7 @@ class SearchPlan(Frozen):
     url: str = omitted_if_default("")
     sets: dict[str, tuple[Objective, ...]]
     start_per_s: float | None
+    by_warm_up: bool = omitted_if_default(default=False, description="the first rate is by what the warm-up answered")
     probes: int
     precision: float
     trials: int

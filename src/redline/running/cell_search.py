@@ -114,14 +114,15 @@ class CellSearch:
             self._probe(Proposal(rate_per_s, "for the curve"), "curve")
         plan = self.state.overload_wanted()
         if not isinstance(plan, str) and not self.state.ended:
-            self._keep(self._warm_prober(plan.calm_per_s).overload(plan))
+            self._keep(self._warm_prober(lambda: plan.calm_per_s).overload(plan))
         return False
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
         """A probe that the host does not disturb, as far as it may be made again."""
         most = min(len(self._waits_s), MOST_OF_ONE)
+        prober = self._warm_prober(lambda: self._rate_of(step))
+        step = replace(step, rate_per_s=self._rate_of(step))
         for left in range(most, -1, -1):
-            prober = self._warm_prober(step.rate_per_s)
             evidence = self._keep(prober.probe(step, phase, retries_left=left, again=left < most))
             if evidence is None or not evidence.passing or not left:
                 return
@@ -130,8 +131,13 @@ class CellSearch:
             self.pause(wait_s)
             step = replace(step, why=AGAIN)
 
-    def _warm_prober(self, first_per_s: float) -> Prober:
-        """The prober of a server that runs and is warm."""
+    def _rate_of(self, step: Proposal) -> float:
+        """The warm-up may have changed where the search begins."""
+        begins = self.state.next()
+        return begins.rate_per_s if isinstance(begins, Proposal) and not self.state.probes else step.rate_per_s
+
+    def _warm_prober(self, first_per_s: Callable[[], float]) -> Prober:
+        """The prober of a server that runs and is warm; `first_per_s` is asked when its users have loaded it."""
         prober = self._prober = self._prober or self._start_fresh()
         if self._cold and self.cell.warmup_ns:
             for made in prober.warm(first_per_s):

@@ -61,13 +61,13 @@ class Prober:
     pause: Callable[[float], None] = time.sleep
     _unserved_s: float = 0.0
 
-    def warm(self, first_per_s: float) -> Iterator[ProbeRecording]:
+    def warm(self, first_per_s: Callable[[], float]) -> Iterator[ProbeRecording]:
         """Load a start with what counts for nothing, for as long as its cell says, or until it is steady.
 
         By users with zero think time, one on each connection: that is as much as it can do, and no more. A rate would
         be too much for a server that is cold, or tell little of one that is warm: its answers are as quick long before
         it can give as many of them. Then by what is to be measured, below the first rate and for as long as a probe at
-        most: it has new connections, and another pattern.
+        most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
         """
         shape = open_shape(self.cell.load)
         shared = shape.model_dump(include={"depth", "requests_per_connection"})
@@ -78,7 +78,7 @@ class Prober:
         else:
             load = users.model_copy(update={"duration_ns": self.cell.warmup_ns})
             yield self._load("warmup", self.cell.model_copy(update={"load": load, "warmup_ns": 0}))
-        calm = at_rate(self.cell.load, WARM_SHARE * first_per_s)
+        calm = at_rate(self.cell.load, WARM_SHARE * first_per_s())
         load = calm.model_copy(update={"duration_ns": min(calm.duration_ns, self.cell.warmup_ns)})
         cold = {"load": load, "warmup_ns": 0, "warmup_detect": False}
         yield self._load("approach", self.cell.model_copy(update=cold))

@@ -334,6 +334,7 @@ class SearchRequest:
     suite: Suite
     sets: Mapping[str, tuple[Objective, ...]]
     start_per_s: float | None
+    by_warm_up: bool
     probes: int
     precision: float
     trials: int
