@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from redline.model import Variant
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.suite import load_catalogue
 from tests.e2e.preloaded import Preloaded
 from tests.e2e.skipped_truth import SkippedTruth
+from tests.e2e.workshop import CATALOGUE, CEILING, CHECKOUT, ENTRIES, variant_of, workshop
 
-CHECKOUT = Path(__file__).parents[2]
+__all__ = ["CHECKOUT", "workshop"]
 REDLINE = Path(sys.executable).with_name("redline")
 LIMIT_S = 420
 """A search waits for up to 255 s in all while the host takes CPU time."""
@@ -106,9 +105,7 @@ def redline(tmp_path: Path) -> Redline:
 @pytest.fixture(scope="session")
 def oracle() -> Path:
     """The oracle's binary, built through the lab's own launcher."""
-    folder = CHECKOUT / "catalogue"
-    entry = load_catalogue(folder).servers["oracle.null"]
-    launcher = ProcessLauncher(folder, CHECKOUT / ".cache")
-    variant = Variant(entry=entry, options={name: option.default for name, option in entry.options.items()})
+    entry = ENTRIES[CEILING]
+    launcher, variant = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache"), variant_of(entry)
     launcher.build([variant], print).hash_of(variant.slug)
-    return (folder / "oracle" / entry.build.folder / entry.build.outputs[0]).resolve()
+    return (CATALOGUE / "oracle" / entry.build.folder / entry.build.outputs[0]).resolve()

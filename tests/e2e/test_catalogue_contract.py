@@ -3,101 +3,26 @@
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from redline.errors import BuildError
-from redline.model import OptionValue, ServerEntry, Variant
-from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
-from redline.ports import Endpoint, Placement
-from redline.suite import load_catalogue
-from tests.e2e.conftest import CHECKOUT
+from redline.model import OptionValue, ServerEntry
+from redline.plugins.launchers.process import ProcessServer
+from redline.ports import Endpoint
+from tests.e2e.workshop import CEILING, ENTRIES, UNRESOLVED, Workshop, excused, marked, started, variant_of
 
 pytestmark = pytest.mark.e2e
 
-CATALOGUE = CHECKOUT / "catalogue"
-ENTRIES = load_catalogue(CATALOGUE).servers
-CEILING = "oracle.null"
+SERVERS = [marked(entry) for entry in ENTRIES.values() if "routes" in entry.options]
 ROUTES = 128
 BYTES = {"Content-Type": "application/octet-stream"}
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 WAIT_S = 20
 LOG = "requests.log"
-UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they need is not in every mirror
-
-
-def marked(entry: ServerEntry) -> object:
-    """As the server of a test; what builds it decides when."""
-    runtime = [pytest.mark.jvm, pytest.mark.long] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
-    return pytest.param(entry, id=entry.name, marks=runtime)
-
-
-SERVERS = [marked(entry) for entry in ENTRIES.values() if "routes" in entry.options]
-
-
-def excused(entry: ServerEntry, failed: BuildError) -> bool:
-    """Whether that one cannot be built is known and no fault of the catalogue. All others have to be built."""
-    return entry.name in UNRESOLVED and "could not be resolved" in str(failed)
-
-
-def variant_of(entry: ServerEntry, **options: OptionValue) -> Variant:
-    defaults = {name: option.default for name, option in entry.options.items()}
-    return Variant(entry=entry, options={**defaults, **options})
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """The lab's launcher, after it has built all that it can; by name of a server, why that could not be built."""
-
-    launcher: ProcessLauncher
-    failures: dict[str, BuildError]
-
-
-@pytest.fixture(scope="session")
-def workshop(request: pytest.FixtureRequest) -> Workshop:
-    """All that are asked for are built at once: what cannot be built would be tried again for each."""
-    launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
-    params = [param for item in request.session.items for param in _params(item)]
-    asked_for = {CEILING, *(param.name for param in params if isinstance(param, ServerEntry))}
-    known = [entry for entry in ENTRIES.values() if entry.name in asked_for]
-    entries = [entry for entry in known if launcher.availability(entry).state != "cannot be built"]
-    failures = launcher.build([variant_of(entry) for entry in entries], print).failures
-    slugs = {entry.name: variant_of(entry).slug for entry in entries}
-    return Workshop(launcher, {name: failures[slug] for name, slug in slugs.items() if slug in failures})
-
-
-def _params(item: pytest.Item) -> list[object]:
-    return (
-        list(item.callspec.params.values()) if isinstance(item, pytest.Function) and hasattr(item, "callspec") else []
-    )
-
-
-@contextmanager
-def started(workshop: Workshop, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[ProcessServer]:
-    """The server with its defaults but for `options`; skips, saying why, where it cannot be built."""
-    launcher = workshop.launcher
-    available = launcher.availability(entry)
-    if available.state == "cannot be built":
-        pytest.skip(f"{entry.name}: {available.reason}")
-    failed = workshop.failures.get(entry.name)
-    if failed is not None:
-        if excused(entry, failed):
-            pytest.skip(str(failed))
-        raise failed
-    with launcher.running(variant_of(entry, **options), Placement(), folder / "server.log") as server:
-        yield server
-        assert server.death() is None
-
-
-@contextmanager
-def running(workshop: Workshop, entry: ServerEntry, folder: Path, **options: OptionValue) -> Iterator[Endpoint]:
-    """Where it listens while it runs."""
-    with started(workshop, entry, folder, **options) as server:
-        yield server.endpoint
 
 
 def connected(endpoint: Endpoint) -> "closing[HTTPConnection]":
@@ -108,7 +33,7 @@ def connected(endpoint: Endpoint) -> "closing[HTTPConnection]":
 def server(
     request: pytest.FixtureRequest, workshop: Workshop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ProcessServer]:
-    with started(workshop, request.param, tmp_path_factory.mktemp("server")) as server:
+    with started(workshop, variant_of(request.param), tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
@@ -229,7 +154,7 @@ def test_one_route_is_one_route_and_a_log_has_a_line_for_each_request(
     workshop: Workshop, tmp_path: Path, entry: ServerEntry
 ) -> None:
     asked = 20
-    with started(workshop, entry, tmp_path, routes=1, **logging(entry)) as server:
+    with started(workshop, variant_of(entry, routes=1, **logging(entry)), tmp_path) as server:
         with connected(server.endpoint) as client:
             for _ in range(asked):
                 assert ask(client, "GET", "/path0") == (200, "path0")
@@ -252,8 +177,8 @@ def test_nothing_is_logged_unless_asked(server: ProcessServer, client: HTTPConne
 
 @pytest.fixture(scope="module")
 def ceiling(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    with running(workshop, ENTRIES[CEILING], tmp_path_factory.mktemp("ceiling")) as endpoint:
-        yield endpoint
+    with started(workshop, variant_of(ENTRIES[CEILING]), tmp_path_factory.mktemp("ceiling")) as server:
+        yield server.endpoint
 
 
 def test_the_ceiling_answers_any_name(ceiling: Endpoint) -> None:

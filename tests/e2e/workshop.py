@@ -1,0 +1,82 @@
+"""The servers of the catalogue, built and started by the lab's own launcher, for the tests of their contracts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from redline.errors import BuildError
+from redline.model import Cell, OptionValue, ServerEntry, Variant
+from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
+from redline.ports import Placement
+from redline.suite import load_catalogue
+
+CHECKOUT = Path(__file__).parents[2]
+CATALOGUE = CHECKOUT / "catalogue"
+ENTRIES = load_catalogue(CATALOGUE).servers
+CEILING = "oracle.null"
+UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they need is not in every mirror
+
+
+def marked(entry: ServerEntry) -> object:
+    """As the server of a test; what builds it decides when."""
+    runtime = [pytest.mark.jvm, pytest.mark.long] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
+    return pytest.param(entry, id=entry.name, marks=runtime)
+
+
+def excused(entry: ServerEntry, failed: BuildError) -> bool:
+    """Whether that one cannot be built is known and no fault of the catalogue. All others have to be built."""
+    return entry.name in UNRESOLVED and "could not be resolved" in str(failed)
+
+
+def variant_of(entry: ServerEntry, **options: OptionValue) -> Variant:
+    """The server with its defaults but for `options`."""
+    defaults = {name: option.default for name, option in entry.options.items()}
+    return Variant(entry=entry, options={**defaults, **options})
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """The lab's launcher, after it has built all that it can; by name of a server, why that could not be built."""
+
+    launcher: ProcessLauncher
+    failures: dict[str, BuildError]
+
+
+@pytest.fixture(scope="session")
+def workshop(request: pytest.FixtureRequest) -> Workshop:
+    """All that the tests of this session need are built at once: what cannot be built would be tried again for each."""
+    launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
+    needed = {CEILING, *(name for item in request.session.items for name in _servers(item))}
+    known = [variant_of(entry) for entry in ENTRIES.values() if entry.name in needed]
+    variants = [each for each in known if launcher.availability(each.catalogued).state != "cannot be built"]
+    failures = launcher.build(variants, print).failures
+    return Workshop(launcher, {each.entry.name: failures[each.slug] for each in variants if each.slug in failures})
+
+
+def _servers(item: pytest.Item) -> list[str]:
+    """The names of the servers and proxies among a test's parameters."""
+    params = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    variants = [param.variant for param in params if isinstance(param, Cell)]
+    in_cells = [each.entry.name for variant in variants for each in (variant, *variant.hops)]
+    return in_cells + [param.name for param in params if isinstance(param, ServerEntry)]
+
+
+@contextmanager
+def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[ProcessServer]:
+    """The server; skips, saying why, where it cannot be built."""
+    for each in (variant, *variant.hops):
+        entry = each.catalogued
+        available = workshop.launcher.availability(entry)
+        if available.state == "cannot be built":
+            pytest.skip(f"{entry.name}: {available.reason}")
+        failed = workshop.failures.get(entry.name)
+        if failed is not None:
+            if excused(entry, failed):
+                pytest.skip(str(failed))
+            raise failed
+    with workshop.launcher.running(variant, Placement(), folder / "server.log") as server:
+        yield server
+        assert server.death() is None
