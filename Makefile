@@ -48,11 +48,11 @@ lint-lab: build
 	.venv/bin/lint-imports
 
 lint-engine: build
-	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
+	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --all-features --quiet -- -D warnings
 	cd engine/fuzz && cargo fmt --check
 
 lint-catalogue: build
-	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --quiet -- -D warnings
+	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --all-features --quiet -- -D warnings
 
 # Clippy in place of rustc, for the engine's own crates: a `cargo clippy` beside the tests would compile all dependencies
 # once more, and use them for nothing else. The engine that is installed never comes from here.
@@ -95,5 +95,5 @@ bench: build ## Redline against its peers: half an hour; needs a machine that do
 
 clean: ## Remove everything that was built; runs stay
 	rm -rf .venv .tools .cache engine/target engine/fuzz/target
-	rm -rf catalogue/scala/out catalogue/scala/.bsp catalogue/scala/project/project
+	rm -rf catalogue/*/out catalogue/scala/.bsp catalogue/scala/project/project
 	find catalogue -type d -name target -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
-//! What both servers share and no measurement depends on: their command line, their runtime and how they end.
+//! What all servers share and no measurement depends on: their command line, their runtime and how they end.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The largest request body that is accepted, in bytes.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The command line: `--port P [--routes N] [--threads N]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The command line: `--port P [--routes N] [--threads N] [--protocol NAME --tls DIR]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Port on 127.0.0.1.
     pub port: u16,
@@ -18,12 +19,14 @@ pub struct Options {
     pub routes: usize,
     /// Worker threads of the tokio runtime.
     pub threads: usize,
+    /// Where the certificate and its key are, if the protocol is one over TLS.
+    pub tls: Option<PathBuf>,
 }
 
 impl Options {
     /// Reads `--name value` pairs; the error says what is wrong.
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut port, mut routes, mut threads) = (None, 128, 1);
+        let (mut port, mut routes, mut threads, mut over_tls, mut tls) = (None, 128, 1, false, None);
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(format!("{name} needs a value"))?;
             let wrong = |_| format!("{name} takes a number, not {value:?}");
@@ -31,6 +34,8 @@ impl Options {
                 "--port" => port = Some(value.parse().map_err(wrong)?),
                 "--routes" => routes = value.parse().map_err(wrong)?,
                 "--threads" => threads = value.parse().map_err(wrong)?,
+                "--protocol" => over_tls = value.ends_with("+tls"),
+                "--tls" => tls = Some(PathBuf::from(value)),
                 _ => return Err(format!("unknown option {name}")),
             }
         }
@@ -38,7 +43,7 @@ impl Options {
             return Err("--routes and --threads are at least 1".into());
         }
         let port = port.ok_or("--port is missing")?;
-        Ok(Self { port, routes, threads })
+        Ok(Self { port, routes, threads, tls: tls.filter(|_| over_tls) })
     }
 }
 
@@ -62,10 +67,11 @@ where
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
-            eprintln!("{message}\n  hint: --port P [--routes N] [--threads N]");
+            eprintln!("{message}\n  hint: --port P [--routes N] [--threads N] [--protocol NAME --tls DIR]");
             return ExitCode::from(2);
         }
     };
+    let port = options.port;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build();
     let ended = runtime.and_then(|runtime| {
         let ended = runtime.block_on(async { serve_until_told(serve(options)).await });
@@ -75,7 +81,7 @@ where
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("cannot serve on 127.0.0.1:{}: {error}", options.port);
+            eprintln!("cannot serve on 127.0.0.1:{port}: {error}");
             ExitCode::FAILURE
         }
     }
@@ -102,7 +108,14 @@ mod tests {
     #[test]
     fn reads_all_options() {
         let options = parse("--port 8080 --routes 1 --threads 2");
-        assert_eq!(options, Ok(Options { port: 8080, routes: 1, threads: 2 }));
+        assert_eq!(options, Ok(Options { port: 8080, routes: 1, threads: 2, tls: None }));
+    }
+
+    #[test]
+    fn only_a_protocol_over_tls_needs_a_certificate() {
+        let tls = |protocol: &str| parse(&format!("--port 1 --protocol {protocol} --tls made")).unwrap().tls;
+        assert_eq!((tls("h1"), tls("h2c")), (None, None));
+        assert_eq!((tls("h1+tls"), tls("h2+tls")), (Some("made".into()), Some("made".into())));
     }
 
     #[test]

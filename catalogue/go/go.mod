@@ -1,0 +1,3 @@
+module redline/catalogue/go
+
+go 1.24

@@ -1,0 +1,39 @@
+//! The petstore on axum 0.8: its Router and Json, and axum-server with rustls for TLS.
+//!
+//! Both ways of serving tell HTTP/1.1 from HTTP/2 by themselves, by ALPN or by the client's first bytes.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use axum::routing::get;
+use axum::{Json, Router};
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use redline_catalogue_rust::{Options, run};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Pet {
+    id: i64,
+    name: &'static str,
+    tag: &'static str,
+}
+
+async fn pets() -> Json<Vec<Pet>> {
+    Json(vec![Pet { id: 1, name: "catten", tag: "cat" }, Pet { id: 2, name: "doggy", tag: "dog" }])
+}
+
+async fn serve(options: Options) -> std::io::Result<()> {
+    let app = Router::new().route("/v1/pets", get(pets)).into_make_service();
+    let server = axum_server::bind(SocketAddr::from(([127, 0, 0, 1], options.port)));
+    let Some(tls) = options.tls else {
+        return server.acceptor(NoDelayAcceptor::new()).serve(app).await;
+    };
+    let config = RustlsConfig::from_pem_file(tls.join("server.pem"), tls.join("server.key")).await?;
+    server.acceptor(RustlsAcceptor::new(config).acceptor(NoDelayAcceptor::new())).serve(app).await
+}
+
+fn main() -> ExitCode {
+    rustls::crypto::ring::default_provider().install_default().expect("nothing was installed before");
+    run(serve)
+}
