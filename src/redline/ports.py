@@ -14,8 +14,10 @@ from redline.model import (
     DuetTraffic,
     Failure,
     Interval,
+    Leg,
     PlannedDuet,
     PlannedTrial,
+    Ready,
     Recording,
     Report,
     Series,
@@ -48,6 +50,15 @@ class Endpoint:
     host: str
     port: int
     ca_pem: str | None = None
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """What is behind a proxy: where it listens, the leg to it, and the request that it answers when it is ready."""
+
+    endpoint: Endpoint
+    leg: Leg
+    ready: Ready
 
 
 class RunningServer(Protocol):
@@ -131,6 +142,15 @@ class Launcher(Protocol):
 
         With a `seed` its environment has a random size, which moves the stack. `copy` is which of its builds to run.
         """
+
+
+class HopLauncher(Launcher, Protocol):
+    """A launcher that can start proxies too."""
+
+    def in_front(
+        self, hop: Variant, upstream: Upstream, placement: Placement, log: Path, copy: int = 0
+    ) -> AbstractContextManager[RunningServer]:
+        """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,7 +86,7 @@ def test_a_dead_server_is_not_waited_for() -> None:
 def test_a_request_cut_short_by_the_time_limit_hides_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     deadline_ns = time.monotonic_ns() + 50_000_000
 
-    def status(*_: object) -> int | str:
+    def status(*_: object, **__: object) -> int | str:
         if time.monotonic_ns() < deadline_ns - 20_000_000:
             return 404
         time.sleep(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9) + 0.001)

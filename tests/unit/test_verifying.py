@@ -174,7 +174,7 @@ def test_a_server_over_tls_is_seen_to_be_ready(certificate: Certificate) -> None
         port = urlsplit(url).port or 0
         since = time.monotonic_ns()
         ready = Ready(within_ns=5_000_000_000)
-        assert wait_until_ready("127.0.0.1", port, ready, lambda _: True, since, tls=True).ended == "ready"
+        assert wait_until_ready("127.0.0.1", port, ready, lambda _: True, since, leg="h1+tls").ended == "ready"
 
 
 def drive_to(behaviour: Behaviour, seen: list[Drive]) -> Any:

@@ -39,10 +39,12 @@ from redline.model.plan import (
     Variant,
 )
 from redline.model.recording import (
+    HOPS,
     OTHERS,
     Failure,
     FailureKind,
     FixedWork,
+    HopFacts,
     Recording,
     Series,
     ServerFacts,

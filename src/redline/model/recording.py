@@ -7,10 +7,16 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.catalogue import Leg
 from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
-Subject = Literal["server", "engine", "machine"]
+Subject = Literal["server", "engine", "machine", "hop-1", "hop-2", "hop-3", "hop-4"]
+HOPS: tuple[Subject, ...] = ("hop-1", "hop-2", "hop-3", "hop-4")
+"""The proxies of a route, the client's first."""
+_OF_ALL_PROCESSES = frozenset(
+    {"cpu_ns", "run_delay_ns", "preemptions", "context_switches_voluntary", "context_switches_involuntary"}
+)
 OTHERS = "other_cpu_ns:"
 """Begins the names of series of other processes; the rest is the name of their command."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
@@ -22,8 +28,9 @@ class Series(Frozen):
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
-    - server and engine: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`, `preemptions` (the
-      involuntary ones of threads without idle priority), `run_delay_ns` (of the same threads; counters),
+    - server, engine and each hop: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`,
+      `preemptions` (the involuntary ones of threads without idle priority), `run_delay_ns` (of the same threads;
+      counters),
       `processes_started`, `processes_ended` (since the first sample; counters),
       `rss_bytes`, `threads`, `processes`, `processes_replaced` (those of the first sample that have ended while
       others of the same name took their place; gauges); if it was pinned to some of the cores, `cores_busy_ns` (CPU
@@ -91,6 +98,24 @@ class ServerFacts(Frozen):
         0, ge=0, description="which of several builds of the same inputs ran, from 0"
     )
     outputs: str = omitted_if_default("", description="hash of what was built, if there are several builds")
+    hops: tuple["HopFacts", ...] = omitted_if_default((), description="the proxies in front of it, the client's first")
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Its process, and that of each hop in front of it."""
+        return (self.pid, *(hop.process.pid for hop in self.hops))
+
+
+class HopFacts(Frozen):
+    """The process of a proxy in front of the server."""
+
+    name: str = Field(description="the slug of the proxy")
+    process: ServerFacts
+    upstream: Leg = Field(description="the leg behind it, as the route says")
+    upstream_seen: Leg | None = Field(
+        default=None, description="what it really spoke behind it, seen before the load; absent if not known"
+    )
+    certificate: str = Field(default="", description="what is wrong with the certificate behind it; empty if nothing")
 
 
 class FixedWork(Frozen):
@@ -141,11 +166,21 @@ class Recording(Frozen):
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window; None if unknown.
 
-        What the engine read at both ends of the window goes before the samples of a probe.
+        What the engine read at both ends of the window goes before the samples of a probe. What the server's processes
+        used and waited for includes those of the hops in front of it.
         """
         if self.traffic is None:
             return None
         if (read := self.traffic.clock_increase(name, subject)) is not None:
             return read
+        if subject != "server" or name not in _OF_ALL_PROCESSES:
+            return self.sampled_increase(name, subject)
+        own = self.sampled_increase(name, subject)
+        return None if own is None else own + sum(self.sampled_increase(name, hop) or 0.0 for hop in HOPS)
+
+    def sampled_increase(self, name: str, subject: Subject) -> float | None:
+        """The same of this subject alone, by the samples of a probe."""
         series = self.find(name, subject)
-        return series.increase(*self.traffic.window_unix_ns) if series is not None else None
+        if series is None or self.traffic is None:
+            return None
+        return series.increase(*self.traffic.window_unix_ns)

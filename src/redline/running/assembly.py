@@ -8,6 +8,7 @@ from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -27,7 +28,7 @@ class Workbench:
 def workbench(catalogue: Path, cache: Path) -> Workbench:
     """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
     driver, placement = EngineDriver(find_engine()), plan_placement()
-    launcher, probes = ProcessLauncher(catalogue, cache), lambda: (ProcessTreeProbe(),)
+    launcher, probes = RouteLauncher(ProcessLauncher(catalogue, cache)), lambda: (ProcessTreeProbe(),)
     tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns)
     return _with_environment(tools, driver)
 

@@ -10,6 +10,7 @@ from typing import Any
 from redline.errors import DriveError, RedlineError
 from redline.findings.warming import WarmupDetector
 from redline.model import (
+    HOPS,
     AttachedServer,
     Cell,
     Failure,
@@ -86,8 +87,9 @@ def record_load(
     written_before = _size_of(options.server_log)
     try:
         if server.facts is not None:
-            for probe in probes:
-                probe.follow("server", server.facts.pid)
+            for subject, pid in zip(("server", *HOPS), server.facts.pids, strict=False):
+                for probe in probes:
+                    probe.follow(subject, pid)
         traffic = tools.driver.drive(drive)
         if traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.model_copy(update={"clocks": traffic.clocks.model_copy(update={"server_cpu_ns": None})})
@@ -145,7 +147,8 @@ def lost_connections(traffic: Traffic) -> bool:
 
 
 def _processes(server: RunningServer, tools: Tools) -> tuple[int, ...]:
-    return () if server.facts is None else tuple(sorted(tools.processes(server.facts.pid)))
+    pids = server.facts.pids if server.facts is not None else ()
+    return tuple(sorted(each for pid in pids for each in tools.processes(pid)))
 
 
 def _size_of(file: Path | None) -> int | None:

@@ -395,8 +395,9 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
         slug = run.manifest.plan.cells[cell_id].variant.slug
         if was is None:
             continue
-        if built.hashes.get(slug) != was.build:
-            raise RedlineError(f"{slug} is not what it was when this run began", hint=hint)
+        for name, build in ((slug, was.build), *((hop.name, hop.process.build) for hop in was.hops)):
+            if built.hashes.get(name) != build:
+                raise RedlineError(f"{name} is not what it was when this run began", hint=hint)
         before, now = was.runtime_version or "nothing known", built.runtimes.get(slug)
         # The hash of a build knows nothing of the JDK that its server is started with.
         if now is not None and now != was.runtime_version:

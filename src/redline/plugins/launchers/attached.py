@@ -42,12 +42,12 @@ class RunningElsewhere:
 
 
 def processes_of(server: RunningServer) -> tuple[int, ...]:
-    """The server's process and all below it; empty where it is not of this machine, or not to be seen.
+    """The processes of the server and its hops, and all below them; empty where it is not of this machine, or hidden.
 
     Of one that somebody else runs, its process is the one that listens on its port.
     """
     if server.facts is not None:
-        return procfs.tree(server.facts.pid)
+        return tuple(each for pid in server.facts.pids for each in procfs.tree(pid))
     try:
         local = ip_address(server.endpoint.host).is_loopback
     except ValueError:

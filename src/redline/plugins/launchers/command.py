@@ -43,5 +43,5 @@ class CommandLauncher:
         folder = Path(variant.catalogued.family_folder)
         built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
         scratch = Path(tempfile.gettempdir(), f"redline-scratch-{os.getuid()}")
-        with started(variant, Prepared(built, None, scratch), placement, log, seed) as server:
+        with started(variant, Prepared(built, None, scratch), placement, log, seed=seed) as server:
             yield server

@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 
 from redline.errors import BuildError, LaunchError
-from redline.model import Failure, ServerEntry, ServerFacts, Variant
-from redline.model.catalogue import filled, has_tls, option_text
+from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
+from redline.model.catalogue import UPSTREAM, filled, has_tls, http_of, leg_of, option_text
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
@@ -23,7 +23,7 @@ from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Star
 from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.temporary import temporary_folder
-from redline.ports import Building, BuildOutcome, Endpoint, Placement
+from redline.ports import Building, BuildOutcome, Endpoint, Placement, Upstream
 
 _LOWEST = 10_000
 _ENOUGH = 1_000
@@ -121,6 +121,13 @@ class _Attempt:
     port: int
     scratch: Path
     padding_bytes: int
+    upstream: Upstream | None = None
+
+    @property
+    def ready(self) -> Ready:
+        """The request that it answers when it is ready; a proxy answers that of the server behind it."""
+        own = self.variant.catalogued.ready
+        return self.upstream.ready.model_copy(update={"within_ns": own.within_ns}) if self.upstream else own
 
     def order(self) -> LaunchOrder:
         entry, cpus = self.variant.catalogued, self.placement.server_cpus
@@ -133,6 +140,7 @@ class _Attempt:
             "scratch": str(self.scratch),
             "java": str(self.jdk.java) if self.jdk else "",
             "protocol": self.variant.serves,
+            **self._upstream_values(),
         }
         return LaunchOrder(
             command=tuple(filled(part, values) for part in entry.start.command),
@@ -148,19 +156,30 @@ class _Attempt:
             log=self.log,
         )
 
+    def _upstream_values(self) -> dict[str, str]:
+        """What a proxy gets to know of what is behind it."""
+        upstream = self.upstream
+        if upstream is None:
+            return dict.fromkeys(UPSTREAM, "")
+        endpoint, authority = upstream.endpoint, ""
+        if has_tls(upstream.leg) and endpoint.ca_pem:
+            file = self.scratch / "upstream-ca.pem"
+            file.write_text(endpoint.ca_pem)
+            authority = str(file)
+        return dict(zip(UPSTREAM, (endpoint.host, str(endpoint.port), upstream.leg, authority), strict=True))
+
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | None:
         """The facts of the server once it is ready, or None when another process has its port. Raises LaunchError."""
-        name, ready = self.variant.slug, self.variant.catalogued.ready
+        name, ready = self.variant.slug, self.ready
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
             raise failures.not_started(name, order, started)
-        tls = has_tls(self.variant.serves)
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
 
-        waited = wait_until_ready(HOST, self.port, ready, alive, started.at_ns, tls=tls)
+        waited = wait_until_ready(HOST, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
         if waited.ended == "ready" and guard.poll() is None:
             return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
         exited, saw = guard.poll(), waited.saw
@@ -198,19 +217,37 @@ class Prepared:
     scratch: Path
 
 
+def _asked_in(variant: Variant) -> Leg:
+    """The protocol of the readiness request: HTTP/1.1 unless the server serves nothing but HTTP/2 in this start."""
+    entry, leg = variant.catalogued, variant.serves
+    serves_both = "2" in entry.http or not entry.protocols
+    return leg_of("1.1" if serves_both else http_of(leg), tls=has_tls(leg))
+
+
 @contextmanager
-def started(
-    variant: Variant, prepared: Prepared, placement: Placement, log: Path, seed: int | None = None
+def started(  # noqa: PLR0913 - what, from what, where, and in front of what
+    variant: Variant,
+    prepared: Prepared,
+    placement: Placement,
+    log: Path,
+    *,
+    seed: int | None = None,
+    upstream: Upstream | None = None,
 ) -> Iterator[ProcessServer]:
-    """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+    """Start a server, or a proxy in front of one, wait until it is ready, and stop it whatever happens.
+
+    Raises LaunchError.
+    """
     built = prepared.built
     padding_bytes = 0 if seed is None else random.Random(seed).randrange(_MOST_PADDING)  # noqa: S311 - not a secret
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
-            attempt = _Attempt(variant, built, prepared.jdk, placement, log, free_port(), folder, padding_bytes)
-            order = attempt.order()
+            attempt = _Attempt(
+                variant, built, prepared.jdk, placement, log, free_port(), folder, padding_bytes, upstream
+            )
             try:
+                order = attempt.order()
                 guard = Guard(order)
             except OSError as error:
                 raise LaunchError(
@@ -274,7 +311,17 @@ class ProcessLauncher:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
         prepared = Prepared(builds.find(variant.catalogued), self._jdk(variant), self._scratch)
-        with started(variant, prepared, placement, log, seed) as server:
+        with started(variant, prepared, placement, log, seed=seed) as server:
+            yield server
+
+    @contextmanager
+    def in_front(
+        self, hop: Variant, upstream: Upstream, placement: Placement, log: Path, copy: int = 0
+    ) -> Iterator[ProcessServer]:
+        """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
+        builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
+        prepared = Prepared(builds.find(hop.catalogued), self._jdk(hop), self._scratch)
+        with started(hop, prepared, placement, log, upstream=upstream) as server:
             yield server
 
     def _jdk(self, variant: Variant) -> Jdk | None:

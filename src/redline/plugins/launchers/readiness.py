@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from redline.model import Ready
+from redline.model import HttpVersion, Leg, Ready
+from redline.model.catalogue import has_tls, http_of
+from redline.plugins.launchers import http2
 from redline.plugins.timed import connect
 
 _FIRST_PAUSE_S = 0.001
@@ -32,7 +34,7 @@ class Waited:
 
 
 def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
-    host: str, port: int, ready: Ready, alive: Callable[[float], bool], since_ns: int, *, tls: bool = False
+    host: str, port: int, ready: Ready, alive: Callable[[float], bool], since_ns: int, *, leg: Leg = "h1"
 ) -> Waited:
     """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
@@ -42,14 +44,12 @@ def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if tls else None
-    if context is not None:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context, http = unverified("h2" if http_of(leg) == "2" else None) if has_tls(leg) else None, http_of(leg)
     saw: int | str | None = None
     while True:
         started = time.monotonic_ns()
         left_s = (deadline - started) / 1e9
-        answer = request_status(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context)
+        answer = request_status(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context, http=http)
         now = time.monotonic_ns()
         # What the deadline cut short says nothing of the server: the request before it does.
         if saw is None or now <= deadline:
@@ -66,11 +66,30 @@ def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
             attempt = min(attempt * 2, _LONGEST_ATTEMPT_S)
 
 
-def request_status(host: str, port: int, path: str, within_s: float, tls: ssl.SSLContext | None = None) -> int | str:
+def unverified(*protocols: str | None) -> ssl.SSLContext:
+    """The TLS settings of a client that accepts any certificate, and offers these protocols by ALPN."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if offered := [protocol for protocol in protocols if protocol]:
+        context.set_alpn_protocols(offered)
+    return context
+
+
+def request_status(  # noqa: PLR0913 - where, what, until when, and over what
+    host: str,
+    port: int,
+    path: str,
+    within_s: float,
+    tls: ssl.SSLContext | None = None,
+    *,
+    http: HttpVersion = "1.1",
+) -> int | str:
     """The status of `GET path`, on a connection of its own; or why there was no complete answer in that time."""
     request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode()
     try:
         with connect(host, port, within_s, tls) as connection:
+            if http == "2":
+                return http2.status(connection, f"{host}:{port}", path, tls=tls is not None)
             connection.sendall(request)
             answer = b""
             # One answer, or as much as is enough to see that it is none.

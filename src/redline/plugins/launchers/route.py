@@ -1,0 +1,159 @@
+"""Servers behind proxies: the server is started first, then the hops from back to front."""
+
+import ssl
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from redline.errors import LaunchError
+from redline.model import Failure, HopFacts, Leg, ServerFacts, Variant
+from redline.model.catalogue import has_tls
+from redline.plugins.launchers.tap import tapped
+from redline.plugins.timed import connect
+from redline.ports import Building, BuildOutcome, Endpoint, HopLauncher, Placement, RunningServer, Upstream
+
+_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class RoutedServer:
+    """A server behind proxies: its endpoint is that of the first."""
+
+    server: RunningServer
+    hops: tuple[RunningServer, ...]
+    facts: ServerFacts | None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the first proxy listens."""
+        return self.hops[0].endpoint
+
+    def death(self) -> Failure | None:
+        """Why and how the server died, or else the proxy nearest to it that did; None while all live."""
+        deaths = (each.death() for each in (self.server, *reversed(self.hops)))
+        return next((death for death in deaths if death is not None), None)
+
+
+class RouteLauncher:
+    """Launcher of servers and of the proxies in front of them, each by the launcher of one process.
+
+    What a proxy really speaks to the server behind it is seen once for each route, on a start of its own.
+    """
+
+    def __init__(self, launcher: HopLauncher) -> None:
+        self._launcher = launcher
+        self._seen: dict[tuple[str, int], Leg | None] = {}
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+        """Build what the variants and their proxies need; what lacks a proxy could not be built."""
+        wanted = tuple(variants)
+        hops = {hop.slug: hop for variant in wanted for hop in variant.hops}
+        done = self._launcher.build((*wanted, *hops.values()), progress, copies)
+        for variant in wanted:
+            missing = next((hop.slug for hop in variant.hops if hop.slug in done.failures), None)
+            if missing is not None and variant.slug not in done.failures:
+                done.failures[variant.slug] = done.failures[missing]
+                del done.hashes[variant.slug]
+        return done
+
+    @contextmanager
+    def running(
+        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+    ) -> Iterator[RunningServer]:
+        """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first one first.
+
+        Raises LaunchError. The output of the `n`-th proxy goes to `LOG-hop-n`.
+        """
+        with ExitStack() as stack:
+            server = stack.enter_context(self._launcher.running(variant, placement, log, seed, copy))
+            if variant.route is None or not variant.hops:
+                yield server
+                return
+            behind, started = server.endpoint, list[tuple[RunningServer, HopFacts]]()
+            ready = variant.catalogued.ready
+            for number in reversed(range(len(variant.hops))):
+                upstream = Upstream(behind, variant.route.legs[number + 1], ready)
+                hop = _Hop(variant, number, upstream, log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}"))
+                started.insert(0, stack.enter_context(self._in_front(hop, placement, copy)))
+                behind = started[0][0].endpoint
+            hops = tuple(running for running, _ in started)
+            facts = server.facts and server.facts.model_copy(update={"hops": tuple(each for _, each in started)})
+            yield RoutedServer(server, hops, facts)
+
+    @contextmanager
+    def _in_front(self, hop: "_Hop", placement: Placement, copy: int) -> Iterator[tuple[RunningServer, HopFacts]]:
+        """Start a proxy, and say what there is to know of it."""
+        certificate = hop.certificate_problem()
+        with ExitStack() as stack:
+            try:
+                seen = self._upstream_seen(hop, placement, copy)
+                running = stack.enter_context(
+                    self._launcher.in_front(hop.proxy, hop.upstream, placement, hop.log, copy)
+                )
+            except LaunchError as error:
+                raise hop.explained(error, certificate) from error
+            assert running.facts is not None, "the launcher has started its process"
+            facts = HopFacts(
+                name=hop.proxy.slug,
+                process=running.facts,
+                upstream=hop.upstream.leg,
+                upstream_seen=seen,
+                certificate=certificate,
+            )
+            yield running, facts
+
+    def _upstream_seen(self, hop: "_Hop", placement: Placement, copy: int) -> Leg | None:
+        """What the proxy speaks to what is behind it: seen when its readiness request passed through a relay."""
+        key = f"{hop.variant.slug} {hop.number}", copy
+        if key not in self._seen:
+            with tapped(hop.upstream.endpoint) as tap:
+                upstream = replace(hop.upstream, endpoint=tap.endpoint)
+                with self._launcher.in_front(hop.proxy, upstream, placement, hop.log, copy):
+                    pass
+                self._seen[key] = tap.leg()
+        return self._seen[key]
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """The proxy of this number on the way to a variant's server, from 0, and what is behind it."""
+
+    variant: Variant
+    number: int
+    upstream: Upstream
+    log: Path
+
+    @property
+    def proxy(self) -> Variant:
+        return self.variant.hops[self.number]
+
+    @property
+    def behind(self) -> Variant:
+        """The next proxy, or the server."""
+        return (*self.variant.hops, self.variant)[self.number + 1]
+
+    def certificate_problem(self) -> str:
+        """What is wrong with the certificate of what is behind it; empty if nothing is."""
+        endpoint, entry = self.upstream.endpoint, self.behind.catalogued
+        if not has_tls(self.upstream.leg):
+            return ""
+        try:
+            context = ssl.create_default_context(cadata=endpoint.ca_pem)
+            name = entry.tls.server_name if entry.tls else None
+            connect(endpoint.host, endpoint.port, _WITHIN_S, context, name).close()
+        except ssl.SSLError as error:
+            return getattr(error, "verify_message", "") or error.reason or str(error)
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        return ""
+
+    def explained(self, error: LaunchError, certificate: str) -> LaunchError:
+        """An error of the proxy, with what may have caused it behind it."""
+        if not certificate or error.kind != "not_ready":
+            return error
+        message = (
+            f"{error.problems[0].message}; the certificate of {self.behind.entry.name} is not valid: {certificate}"
+        )
+        hint = f"build {self.behind.entry.name} again, or fix `tls` in its server.yaml"
+        return LaunchError(message, hint=hint, kind=error.kind, log_tail=error.log_tail)

@@ -1,0 +1,158 @@
+"""What a proxy really speaks to the server behind it: a relay in between sees how each of its connections begins.
+
+Over TLS the relay sees which protocols the proxy offers by ALPN (RFC 7301), in the clear in every version of TLS. Which
+of them the server chooses, it says when it is offered the same.
+"""
+
+import re
+import selectors
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+
+from redline.model import Leg
+from redline.plugins.launchers.http2 import PREFACE
+from redline.plugins.launchers.readiness import unverified
+from redline.plugins.timed import connect
+from redline.ports import Endpoint
+
+_WITHIN_S = 5.0
+_KEPT = 1 << 14
+_CHUNK = 1 << 16
+_ALPN = 16
+_REQUEST = re.compile(rb"[A-Z]+ \S+ HTTP/1\.[01]\r\n")
+_SWITCHED = re.compile(rb"HTTP/1\.1 101 .*\r\n[Uu]pgrade: *h2c\b", re.DOTALL)
+
+
+@dataclass
+class Beginning:
+    """The first bytes of a connection, in both directions."""
+
+    sent: bytes = b""
+    answered: bytes = b""
+
+
+@dataclass
+class Tap:
+    """A relay to a server. `beginnings` has its connections in the order in which they were made."""
+
+    endpoint: Endpoint
+    server: Endpoint
+    beginnings: list[Beginning] = field(default_factory=list)
+
+    def leg(self) -> Leg | None:
+        """What the last connection that carried something spoke; None if there was none, or it cannot be told."""
+        used = [each for each in self.beginnings if each.sent]
+        if not used:
+            return None
+        last = used[-1]
+        if last.sent.startswith(b"\x16\x03"):
+            offered = offered_by(last.sent)
+            return None if offered is None else "h2+tls" if self._chosen(offered) == "h2" else "h1+tls"
+        if last.sent.startswith(PREFACE[:16]) or _SWITCHED.match(last.answered):
+            return "h2c"
+        return "h1" if _REQUEST.match(last.sent) else None
+
+    def _chosen(self, offered: tuple[str, ...]) -> str | None:
+        """The protocol that the server chooses of those that are offered."""
+        with suppress(OSError), connect(*self._address, _WITHIN_S, unverified(*offered)) as connection:
+            return getattr(connection, "selected_alpn_protocol", lambda: None)()
+        return None
+
+    @property
+    def _address(self) -> tuple[str, int]:
+        return self.server.host, self.server.port
+
+
+@contextmanager
+def tapped(server: Endpoint) -> Iterator[Tap]:
+    """A relay to this server, on a port of its own. Its connections are closed at the end. Raises OSError."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=128))
+        wake, waker = socket.socketpair()
+        stack.enter_context(wake)
+        tap = Tap(Endpoint("127.0.0.1", listener.getsockname()[1], server.ca_pem), server)
+        thread = threading.Thread(target=_relay, args=(tap, listener, wake), name="tap", daemon=True)
+        thread.start()
+        try:
+            yield tap
+        finally:
+            waker.close()
+            thread.join()
+
+
+def _relay(tap: Tap, listener: socket.socket, wake: socket.socket) -> None:
+    """Pass on whatever arrives, until `wake` ends."""
+    with selectors.DefaultSelector() as selector, ExitStack() as open_sockets:
+        selector.register(listener, selectors.EVENT_READ)
+        selector.register(wake, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is wake:
+                    return
+                with suppress(OSError):
+                    if key.fileobj is listener:
+                        _accept(tap, listener, selector, open_sockets)
+                    else:
+                        _pass_on(key, selector)
+
+
+def _accept(tap: Tap, listener: socket.socket, selector: selectors.BaseSelector, open_sockets: ExitStack) -> None:
+    client = open_sockets.enter_context(listener.accept()[0])
+    server = open_sockets.enter_context(socket.create_connection((tap.server.host, tap.server.port), _WITHIN_S))
+    beginning = Beginning()
+    tap.beginnings.append(beginning)
+    for one, other, is_client in ((client, server, True), (server, client, False)):
+        one.settimeout(_WITHIN_S)
+        selector.register(one, selectors.EVENT_READ, (other, beginning, is_client))
+
+
+def _pass_on(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> None:
+    one = key.fileobj
+    assert isinstance(one, socket.socket)
+    other, beginning, is_client = key.data
+    try:
+        data = one.recv(_CHUNK)
+    except OSError:
+        data = b""
+    if not data:
+        selector.unregister(one)
+        other.shutdown(socket.SHUT_WR)
+        return
+    if is_client:
+        beginning.sent += data[: _KEPT - len(beginning.sent)]
+    else:
+        beginning.answered += data[: _KEPT - len(beginning.answered)]
+    other.sendall(data)
+
+
+def offered_by(hello: bytes) -> tuple[str, ...] | None:
+    """The protocols that a ClientHello offers by ALPN, in its order; None for what cannot be read as one."""
+    message = b""
+    while len(hello) >= 5 and hello[0] == 0x16:  # a ClientHello may be spread over several records
+        length = int.from_bytes(hello[3:5])
+        message, hello = message + hello[5 : 5 + length], hello[5 + length :]
+    if len(message) < 4 or message[0] != 1 or len(message) < 4 + int.from_bytes(message[1:4]):
+        return None
+    at = 4 + 2 + 32  # type and length, version, random
+    at += 1 + message[at]  # session
+    at += 2 + int.from_bytes(message[at : at + 2])  # ciphers
+    at += 1 + message[at]  # compression
+    end = at + 2 + int.from_bytes(message[at : at + 2])
+    at += 2
+    while at + 4 <= end:
+        kind, length = int.from_bytes(message[at : at + 2]), int.from_bytes(message[at + 2 : at + 4])
+        if kind == _ALPN:
+            return _names(message[at + 6 : at + 4 + length])
+        at += 4 + length
+    return ()
+
+
+def _names(listed: bytes) -> tuple[str, ...]:
+    names = []
+    while listed:
+        names.append(listed[1 : 1 + listed[0]].decode("latin-1"))
+        listed = listed[1 + listed[0] :]
+    return tuple(names)

@@ -1,0 +1,267 @@
+"""Servers behind small real proxies: started from back to front, seen through, watched and stopped."""
+
+import contextlib
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redline.errors import LaunchError
+from redline.model import Leg, Route, ServedTls, Variant
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.readiness import request_status, unverified
+from redline.plugins.launchers.route import RouteLauncher
+from redline.plugins.launchers.tap import offered_by, tapped
+from redline.plugins.timed import connect
+from redline.ports import Endpoint, Placement, RunningServer
+from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
+
+FREE = Placement()
+SCRIPT = Path(__file__).parents[1] / "fakes/servers/proxy.py"
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> RouteLauncher:
+    return RouteLauncher(ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache"))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "server.log"
+
+
+def proxy(behaviour: str = "relay", *, within_ms: int = 20_000) -> Variant:
+    command = (sys.executable, "-I", str(SCRIPT), "{port}", behaviour, "{upstream_host}", "{upstream_port}")
+    made = server(command=(*command, "{upstream_ca}"), within_ms=within_ms)
+    legs: tuple[Leg, ...] = ("h1", "h1+tls", "h2c", "h2+tls")
+    changed = {"name": f"proxy.{behaviour}", "kind": "proxy", "protocols": legs[:1], "upstream": legs}
+    return made.model_copy(update={"entry": made.catalogued.model_copy(update=changed)})
+
+
+def behind(origin: Variant, *hops: Variant, last: Leg = "h1") -> Variant:
+    plain: tuple[Leg, ...] = ("h1",)
+    legs = (*plain * len(hops), last)
+    return origin.model_copy(update={"route": Route(name="some", legs=legs, hops=hops)})
+
+
+@contextlib.contextmanager
+def running(launcher: RouteLauncher, variant: Variant, log: Path) -> Iterator[RunningServer]:
+    outcome = launcher.build([variant], lambda _building: None)
+    assert outcome.failures == {}
+    with launcher.running(variant, FREE, log) as started:
+        yield started
+
+
+def test_a_server_is_reached_through_its_hops(launcher: RouteLauncher, log: Path) -> None:
+    origin, first, second = server(), proxy(), proxy()
+    variant = behind(origin, first, second)
+    with running(launcher, variant, log) as started:
+        assert request_status("127.0.0.1", started.endpoint.port, "/", 5) == 200
+        facts = started.facts
+        assert facts is not None
+        assert facts.pid in alive(origin)
+        assert [hop.process.pid in alive(each) for hop, each in zip(facts.hops, (first, second), strict=True)] == [
+            True
+        ] * 2
+        assert facts.pids == (facts.pid, *(hop.process.pid for hop in facts.hops))
+        assert facts.hops[0].process.port == started.endpoint.port
+        # Each knows the port of what is behind it.
+        assert facts.hops[0].process.command[-2] == str(facts.hops[1].process.port)
+        assert facts.hops[1].process.command[-2] == str(facts.port)
+        assert [(hop.upstream, hop.upstream_seen, hop.certificate) for hop in facts.hops] == [("h1", "h1", "")] * 2
+        assert started.death() is None
+    assert alive(origin) + alive(first) + alive(second) == []
+    assert sorted(each.name for each in log.parent.iterdir()) == ["server-hop-1.log", "server-hop-2.log", "server.log"]
+
+
+def test_what_is_behind_a_proxy_is_seen_once(
+    launcher: RouteLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant, taps = behind(server(), proxy()), list[Endpoint]()
+
+    def counted(endpoint: Endpoint) -> object:
+        taps.append(endpoint)
+        return tapped(endpoint)
+
+    monkeypatch.setattr("redline.plugins.launchers.route.tapped", counted)
+    for _ in range(2):
+        with running(launcher, variant, log) as started:
+            assert started.facts is not None
+            assert started.facts.hops[0].upstream_seen == "h1"
+    assert len(taps) == 1
+
+
+def test_a_proxy_that_speaks_another_protocol_than_the_route_says(launcher: RouteLauncher, log: Path) -> None:
+    with running(launcher, behind(server(), proxy(), last="h2c"), log) as started:
+        assert started.facts is not None
+        assert (started.facts.hops[0].upstream, started.facts.hops[0].upstream_seen) == ("h2c", "h1")
+
+
+@pytest.mark.parametrize("dies", [0, 1])
+def test_the_death_of_any_is_named(launcher: RouteLauncher, log: Path, dies: int) -> None:
+    origin, hop = server("tires" if dies == 0 else "healthy"), proxy("frail" if dies else "relay")
+    with running(launcher, behind(origin, hop), log) as started:
+        for _ in range(400):
+            if request_status("127.0.0.1", started.endpoint.port, "/", 5) != 200:
+                break
+        assert eventually(lambda: started.death() is not None)
+        death = started.death()
+    assert death is not None
+    assert death.message.startswith(("fake.tires+via=some exited", "proxy.frail exited")[dies])
+    assert ("out of patience", "too many requests")[dies] in death.message
+    assert str(log.with_name(("server.log", "server-hop-1.log")[dies])) in death.hint
+
+
+def test_a_proxy_that_does_not_pass_requests_on(launcher: RouteLauncher, log: Path) -> None:
+    origin, hop = server(), proxy("stubborn", within_ms=500)
+    with pytest.raises(LaunchError) as caught, running(launcher, behind(origin, hop), log):
+        pass
+    assert caught.value.kind == "not_ready"
+    assert "proxy.stubborn answers GET / on port" in str(caught.value)
+    assert "with status 502 instead of 200" in str(caught.value)
+    assert alive(origin) + alive(hop) == []
+
+
+def test_an_error_elsewhere_stays_as_it_is(launcher: RouteLauncher, log: Path) -> None:
+    error = LaunchError("something else", hint="none", kind="not_ready")
+    with pytest.raises(LaunchError) as caught, running(launcher, behind(server(), proxy()), log):
+        raise error
+    assert caught.value is error
+
+
+def test_what_lacks_a_proxy_cannot_be_built(launcher: RouteLauncher) -> None:
+    good = proxy()
+    build = good.catalogued.build.model_copy(update={"run": ("false",)})
+    bad = good.model_copy(update={"entry": good.catalogued.model_copy(update={"build": build, "name": "proxy.bad"})})
+    variant, alone = behind(server(), bad), server()
+    outcome = launcher.build([variant, alone], lambda _building: None)
+    assert set(outcome.failures) == {variant.slug, "proxy.bad"}
+    assert set(outcome.hashes) == {alone.slug}
+
+
+TLS_SERVER = """
+import socket, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2], sys.argv[3])
+context.set_alpn_protocols(["h2", "http/1.1"])
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as plain:
+    while True:
+        client, _ = plain.accept()
+        try:
+            with context.wrap_socket(client, server_side=True) as connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok")
+        except OSError:
+            pass
+"""
+
+
+def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_name: str = "localhost") -> Variant:
+    """A server over TLS whose certificate is for a name and so many days."""
+    folder.mkdir()
+    certificate, key, request = (folder / f"{each}.pem" for each in ("certificate", "key", "request"))
+    made_of = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}")
+    asked = ("-addext", f"subjectAltName=DNS:{name}", "-keyout", str(key), "-out", str(request))
+    signed = ("-signkey", str(key), "-copy_extensions", "copyall", "-days", str(days), "-out", str(certificate))
+    for command in (("req", "-new", *made_of, *asked), ("x509", "-req", "-in", str(request), *signed)):
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    made = server(
+        command=(sys.executable, "-I", "-c", TLS_SERVER, "{port}", str(certificate), str(key)), within_ms=20_000
+    )
+    served = ServedTls(ca=str(certificate), server_name=server_name)
+    changed = {"tls": served, "protocols": ("h1+tls", "h2+tls"), "http": ("1.1", "2"), "name": "fake.secure"}
+    return made.model_copy(update={"entry": made.catalogued.model_copy(update=changed)})
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "leg", "seen"),
+    [("tls", "h1+tls", "h1+tls"), ("tls", "h2+tls", "h1+tls"), ("tls-h2", "h2+tls", "h2+tls")],
+)
+def test_what_is_spoken_over_tls_is_seen(
+    launcher: RouteLauncher, log: Path, tmp_path: Path, behaviour: str, leg: Leg, seen: Leg
+) -> None:
+    variant = behind(tls_origin(tmp_path / "tls"), proxy(behaviour), last=leg)
+    with running(launcher, variant, log) as started:
+        assert started.facts is not None
+        assert (started.facts.hops[0].upstream_seen, started.facts.hops[0].certificate) == (seen, "")
+
+
+def test_a_proxy_that_checks_gets_the_authority(launcher: RouteLauncher, log: Path, tmp_path: Path) -> None:
+    with running(launcher, behind(tls_origin(tmp_path / "tls"), proxy("strict"), last="h1+tls"), log) as started:
+        assert request_status("127.0.0.1", started.endpoint.port, "/", 5) == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"name": "elsewhere.example"}, "Hostname mismatch"), ({"days": -1}, "certificate has expired")],
+)
+def test_a_certificate_that_is_not_valid_behind_a_proxy(
+    launcher: RouteLauncher, log: Path, tmp_path: Path, changes: dict[str, int | str], why: str
+) -> None:
+    """A proxy that checks it is not ready, and the reason is named; one that does not is watched, and noted."""
+    origin = tls_origin(tmp_path / "tls", **changes)  # type: ignore[arg-type]
+    strict = behind(origin, proxy("strict", within_ms=1_000), last="h1+tls")
+    with pytest.raises(LaunchError) as caught, running(launcher, strict, log):
+        pass
+    assert "with status 502 instead of 200" in str(caught.value)
+    assert f"the certificate of fake.secure is not valid: {why}" in str(caught.value)
+    with running(launcher, behind(origin, proxy("tls"), last="h1+tls"), log) as started:
+        assert started.facts is not None
+        assert why in started.facts.hops[0].certificate
+
+
+def hello(*alpn: str) -> bytes:
+    """The ClientHello of a client that offers these protocols."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        unverified(*alpn).wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+def test_what_a_client_offers_is_read() -> None:
+    assert offered_by(hello("h2", "http/1.1")) == ("h2", "http/1.1")
+    assert offered_by(hello()) == ()
+    assert offered_by(hello("h2")[:60]) is None
+    assert offered_by(b"") is None
+
+
+@pytest.mark.parametrize(
+    ("sends", "answers", "seen"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", "h1"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"", "h2c"),
+        (b"GET / HTTP/1.1\r\nUpgrade: h2c\r\n\r\n", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", "h2c"),
+        (b"GET / HTTP/1.1\r\nUpgrade: h2c\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", "h1"),
+        (b"\x00\x01", b"", None),
+        (b"", b"", None),
+    ],
+)
+def test_what_passes_a_tap_is_recognized(sends: bytes, answers: bytes, seen: Leg | None) -> None:
+    def answer(listener: socket.socket) -> None:
+        with listener.accept()[0] as connection:
+            if sends:
+                connection.recv(65536)
+            connection.sendall(answers)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        with tapped(Endpoint("127.0.0.1", listener.getsockname()[1])) as tap:
+            with connect("127.0.0.1", tap.endpoint.port, 5) as client:
+                client.sendall(sends)
+                received = b""
+                while more := client.recv(65536):
+                    received += more
+            assert received == answers
+            assert tap.leg() == seen
+        thread.join()
+
+
+def test_a_tap_that_nothing_passes_knows_nothing() -> None:
+    with tapped(Endpoint("127.0.0.1", 1)) as tap:
+        assert tap.leg() is None
