@@ -10,6 +10,8 @@ from redline.model import (
     Closed,
     FindingKind,
     Grade,
+    HopFacts,
+    Leg,
     Load,
     Open,
     Option,
@@ -158,3 +160,39 @@ def test_a_recording_that_only_counts_processes_is_judged_by_their_numbers() -> 
     old = tuple(one for one in recording.series if one.name != "processes_replaced")
     (found,) = judge(CLOSED, recording.model_copy(update={"series": old}))
     assert (found.kind, found.message[:2]) == (FindingKind.SERVER_RESTARTED, "3 ")
+
+
+def through(*hops: HopFacts) -> list[tuple[FindingKind, Grade, str]]:
+    """What is found of a good trial through these proxies."""
+    recording = simulated_recording(CLOSED)
+    assert recording.server is not None
+    server = recording.server.model_copy(update={"hops": hops})
+    found = judge(CLOSED, recording.model_copy(update={"server": server}))
+    return [(finding.kind, finding.grade, finding.message) for finding in found]
+
+
+def hop(upstream: Leg = "h2+tls", seen: Leg | None = "h2+tls", certificate: str = "") -> HopFacts:
+    server = simulated_recording(CLOSED).server
+    assert server is not None
+    return HopFacts(name="proxy.front", process=server, upstream=upstream, upstream_seen=seen, certificate=certificate)
+
+
+def test_a_proxy_that_does_what_its_route_says_is_left_alone() -> None:
+    assert through(hop(), hop("h1", "h1")) == []
+
+
+def test_another_protocol_behind_a_proxy_is_a_warning() -> None:
+    message = "The proxy proxy.front did not speak h2+tls to what is behind it, as the route says, but h1+tls."
+    assert through(hop(seen="h1+tls")) == [(FindingKind.UPSTREAM_PROTOCOL, Grade.WARN, message)]
+
+
+def test_a_protocol_that_could_not_be_seen_is_a_note() -> None:
+    message = "It could not be seen whether the proxy proxy.front speaks h2+tls to what is behind it."
+    assert through(hop(seen=None)) == [(FindingKind.UPSTREAM_PROTOCOL, Grade.NOTE, message)]
+
+
+def test_a_certificate_that_a_proxy_should_not_accept_is_a_warning() -> None:
+    message = "The proxy proxy.front accepted a certificate that is not valid: certificate has expired."
+    assert through(hop(certificate="certificate has expired")) == [
+        (FindingKind.UPSTREAM_CERTIFICATE, Grade.WARN, message)
+    ]

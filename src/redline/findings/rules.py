@@ -281,6 +281,21 @@ _TABLE = (
         biases=_SLOW,
     ),
     Rule(
+        FindingKind.UPSTREAM_PROTOCOL,
+        note=0.0,
+        warn=1.0,
+        reason="Settings of a proxy do not always do what they say, and HTTP/2 to the server has another price than "
+        "HTTP/1.1. The numbers stand, but for the protocol that was spoken.",
+        advice="Name the leg in the route that the proxy really speaks, or change its configuration.",
+    ),
+    Rule(
+        FindingKind.UPSTREAM_CERTIFICATE,
+        warn=0.0,
+        reason="A proxy that accepts any certificate does not check what others check, so its handshakes are cheaper, "
+        "and any server could have answered it.",
+        advice="Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).",
+    ),
+    Rule(
         FindingKind.LOCK_LIMITED,
         note=0.25,
         warn=0.50,

@@ -1,7 +1,7 @@
 """Findings about the server, from what the probes saw of it, and the good news that the number is its own."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from redline.findings.machine import engine_share, server_share
@@ -83,6 +83,22 @@ def server_restarted(trial: Trial) -> tuple[Finding, ...]:
         f"them and continues."
     )
     return graded(FindingKind.SERVER_RESTARTED, replaced, message, trial)
+
+
+def upstream(trial: Trial) -> Iterator[tuple[Finding, ...]]:
+    """Whether each proxy spoke to what is behind it as its route says, and whether the certificate there was valid."""
+    hops = trial.recording.server.hops if trial.recording.server else ()
+    for hop in hops:
+        leg = f"{hop.upstream} to what is behind it"
+        if hop.upstream_seen is None:
+            unseen = f"It could not be seen whether the proxy {hop.name} speaks {leg}."
+            yield graded(FindingKind.UPSTREAM_PROTOCOL, 1.0, unseen, trial)
+        elif hop.upstream_seen != hop.upstream:
+            message = f"The proxy {hop.name} did not speak {leg}, as the route says, but {hop.upstream_seen}."
+            yield graded(FindingKind.UPSTREAM_PROTOCOL, 2.0, message, trial)
+        if hop.certificate:
+            message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
+            yield graded(FindingKind.UPSTREAM_CERTIFICATE, 1.0, message, trial)
 
 
 def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:

@@ -14,7 +14,7 @@ from redline.findings.machine import (
     throttled,
 )
 from redline.findings.rules import graded
-from redline.findings.server import debug_logging, lock_limited, server_restarted
+from redline.findings.server import debug_logging, lock_limited, server_restarted, upstream
 from redline.findings.steadiness import shrinking, unsteady, warmed
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
@@ -31,7 +31,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     traffic = trial.traffic
     found: list[tuple[Finding, ...]] = [_failed(trial), _perturbed(trial)]
     if traffic is not None:
-        found += [_cut_short(cell, trial, traffic), _tls_insecure(cell, trial)]
+        found += [_cut_short(cell, trial, traffic), _tls_insecure(cell, trial), *upstream(trial)]
         if traffic.counts.due > 0 and traffic.seconds > 0:
             found += [
                 _rate_missed(cell, trial, traffic),

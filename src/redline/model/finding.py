@@ -39,6 +39,8 @@ class FindingKind(StrEnum):
     SERVER_DIED = "server-died"
     TRIAL_FAILED = "trial-failed"
     SERVER_RESTARTED = "server-restarted"
+    UPSTREAM_PROTOCOL = "upstream-protocol"
+    UPSTREAM_CERTIFICATE = "upstream-certificate"
     LOCK_LIMITED = "lock-limited"
     DEBUG_LOGGING = "debug-logging"
     SERVER_LIMITED = "server-limited"
