@@ -17,12 +17,13 @@ from redline.model import (
     OneWay,
     OtherTime,
     Outcomes,
+    PartReport,
     Percentile,
     Signed,
     Suite,
     TooFew,
 )
-from redline.stats import QUANTILE_OF, enough_beyond, requests_needed
+from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
 from redline.suite.load_text import load_text
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
@@ -61,6 +62,8 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
             cell.scenario.clock_resolution_ns,
         ),
         tls=agreed_tls(judged),
+        route=cell.variant.route.text if cell.variant.route else "",
+        parts=tuple(_parts(judged)),
         timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives, response),
@@ -74,6 +77,17 @@ def _estimates(judged: JudgedCell, count: int) -> dict[Metric, Estimate]:
         for metric in Metric
         if judged.having(metric) and (metric not in QUANTILE_OF or enough_beyond(count, QUANTILE_OF[metric]))
     }
+
+
+def _parts(judged: JudgedCell) -> Iterator[PartReport]:
+    """The server and its proxies, each by itself; nothing without proxies."""
+    for place, part in enumerate(judged.used[0].parts if judged.used else ()):
+        alone = [trial.of_part(place) for trial in judged.used if place < len(trial.parts)]
+        estimates = {}
+        for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY):
+            if having := [trial for trial in alone if trial.has_metric(metric)]:
+                estimates[metric] = estimate(sample_of(having, metric), metric)
+        yield PartReport(name=part.name, estimates=estimates)
 
 
 def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:

@@ -8,13 +8,14 @@ from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Vari
 from redline.model.catalogue import option_text
 
 _SCENARIO = "scenario"
+_ROUTE = "route"
 _By = Mapping[tuple[str, str, str], JudgedCell]
 
 
 def effects(
     judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
 ) -> tuple[Effect, ...]:
-    """Every effect in every compared metric, in the order of the run's cells; for each, its options, then its scenario.
+    """Every effect in every compared metric, in the order of the run's cells; for each, options, route and scenario.
 
     Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
     among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
@@ -22,7 +23,7 @@ def effects(
     """
     known = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
     by = subjects_by_name(judged)
-    steps = _option_steps(tuple({one.cell.variant.slug: one.cell.variant for one in by.values()}.values()))
+    steps = _steps(tuple({one.cell.variant.slug: one.cell.variant for one in by.values()}.values()))
     found = []
     for one in by.values():
         for axis, value, reference, other in (*_options(one, steps, by), *_scenario(one, by)):
@@ -53,8 +54,7 @@ def _options(
     for axis, reference in steps.get(cell.variant.slug, []):
         other = by.get((reference.slug, cell.scenario.name, cell.load.name))
         if other is not None:
-            value, against = cell.variant.options[axis], reference.options[axis]
-            yield axis, option_text(value), option_text(against), other
+            yield axis, _value(cell.variant, axis), _value(reference, axis), other
 
 
 def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedCell]]:
@@ -64,12 +64,28 @@ def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedC
         yield _SCENARIO, cell.scenario.name, other.cell.scenario.name, other
 
 
-def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
-    """By slug: the options in which it differs from the server's first value, each with the variant that has that.
+def _value(variant: Variant, axis: str) -> str:
+    return variant.route_name if axis == _ROUTE else option_text(variant.options[axis])
+
+
+def _steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
+    """By slug: the axes on which it differs from the server's first value, each with the variant that has that.
 
     `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
-    only when all else is equal: its other options, HTTP, TLS and route.
+    only when all else is equal: its other options, HTTP, TLS and route. A route has its own HTTP and TLS.
     """
+    steps = _option_steps(variants)
+    first: dict[str, Variant] = {}
+    directly = {"route": None, "http": "1.1", "tls": None}
+    for variant in variants:
+        reference = first.setdefault(variant.model_copy(update=directly).slug, variant)
+        if variant.route_name != reference.route_name:
+            steps.setdefault(variant.slug, []).append((_ROUTE, reference))
+    return steps
+
+
+def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
+    """The steps on the axes that are options."""
     first: dict[tuple[str, str], OptionValue] = {}
     for variant in variants:
         for name, value in variant.options.items():
@@ -91,4 +107,4 @@ def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Va
 
 def _content(variant: Variant) -> tuple[object, ...]:
     options = tuple(sorted((name, option_text(value)) for name, value in variant.options.items()))
-    return variant.entry.name, options, variant.http, variant.tls, variant.route
+    return variant.entry.name, options, variant.http, variant.tls, variant.route_name

@@ -57,6 +57,7 @@ from redline.model.report import (
     Moment,
     ObjectiveResult,
     OtherTime,
+    PartReport,
     Percentile,
     Place,
     Precision,

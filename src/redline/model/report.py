@@ -91,6 +91,13 @@ class TrialReport(Frozen):
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
 
+class PartReport(Frozen):
+    """What the server alone cost, or one of the proxies in front of it."""
+
+    name: str = Field(description="`server`, or the slug of the proxy")
+    estimates: dict[Metric, Estimate] = Field(description="CPU per request and memory")
+
+
 class CellReport(Frozen):
     """One cell. If `valid` is false, the findings say why and the estimates must not be shown as results."""
 
@@ -119,6 +126,10 @@ class CellReport(Frozen):
         (), description="handshakes and one-way times, if there are any"
     )
     tls: tuple[AgreedTls, ...] = omitted_if_default((), description="what its trials' handshakes negotiated, each once")
+    route: str = omitted_if_default("", description="`h1 → proxy.nginx → h1`; absent if the load goes to the server")
+    parts: tuple[PartReport, ...] = omitted_if_default(
+        (), description="the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
+    )
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
@@ -172,8 +183,8 @@ class RunReport(Frozen):
 class Effect(Frozen):
     """What one change on one axis costs on one server, all else being equal.
 
-    `axis` is the name of an option, whose `value` is compared with its `reference`, the first value in the suite; or
-    `scenario`, if one names another by `against`.
+    `axis` is the name of an option, or `route`: its `value` is compared with its `reference`, the first value in the
+    suite; or `scenario`, if one names another by `against`.
     """
 
     axis: str

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,12 +22,15 @@ from redline.model import (
     Subject,
     Traffic,
 )
+from redline.model.recording import HOPS
 from redline.stats.samples import BLOCKS, Floats, Merged, Quantiles, Ratios, Sample, block_sums
 
 QUANTILE_OF = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999, Metric.P9999: 0.9999}
 
 PAGE_BYTES = 4096
 """Memory comes in pages, so trials that agree to the byte agree to a page."""
+
+PARTS: tuple[Subject, ...] = ("server", *HOPS)
 
 FEWEST_BEYOND = 10
 """Requests that must lie beyond a percentile for it to be given: 10 fix it to a third of the tail's own scale."""
@@ -74,7 +77,7 @@ class Trial:
 
     @cached_property
     def server_cpu_ns(self) -> float | None:
-        """CPU time of the server's processes within the measurement window; None when no probe saw it."""
+        """CPU time of the server's and its hops' processes within the measurement window; None when not seen."""
         return self.increase("cpu_ns", "server")
 
     @cached_property
@@ -86,8 +89,8 @@ class Trial:
     @cached_property
     def numbers(self) -> "TrialNumbers":
         """What estimates rest on, which stays when the recording is let go."""
-        recording, traffic = self.recording, self.traffic
-        memory = recording.find("rss_bytes", "server")
+        recording, traffic, parts = self.recording, self.traffic, self._parts
+        most = [part.most_memory_bytes for part in parts if part.most_memory_bytes is not None]
         return TrialNumbers(
             cell_id=recording.cell_id,
             round=recording.round,
@@ -97,9 +100,22 @@ class Trial:
             failure=recording.failure,
             traffic=MeasuredTraffic.of(traffic) if traffic else None,
             server_cpu_ns=self.server_cpu_ns if traffic else None,
-            most_memory_bytes=max(memory.values) if memory else None,
+            most_memory_bytes=sum(most) if most else None,
             fixed_work=recording.fixed_work,
+            parts=parts if len(parts) > 1 else (),
         )
+
+    @property
+    def _parts(self) -> tuple["PartNumbers", ...]:
+        """The server, then its hops."""
+        recording, server = self.recording, self.recording.server
+        names = ("server", *(hop.name for hop in server.hops)) if server else ("server",)
+        found = []
+        for name, subject in zip(names, PARTS, strict=False):
+            memory = recording.find("rss_bytes", subject)
+            cpu_ns = recording.sampled_increase("cpu_ns", subject)
+            found.append(PartNumbers(name, cpu_ns, max(memory.values) if memory else None))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +167,17 @@ class MeasuredTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+class PartNumbers:
+    """What the server alone used, or one of the proxies in front of it."""
+
+    name: str
+    cpu_ns: float | None
+    most_memory_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class TrialNumbers:
-    """What estimates, comparisons and reports take from a recording."""
+    """What estimates, comparisons and reports take from a recording. CPU time and memory include those of proxies."""
 
     cell_id: str
     round: int
@@ -164,6 +189,13 @@ class TrialNumbers:
     server_cpu_ns: float | None
     most_memory_bytes: float | None
     fixed_work: tuple[FixedWork, ...] = ()
+    parts: tuple[PartNumbers, ...] = ()
+    """The server and the proxies in front of it, the client's first; empty without a proxy."""
+
+    def of_part(self, place: int) -> "TrialNumbers":
+        """The same, with the CPU time and memory of this part alone."""
+        part = self.parts[place]
+        return replace(self, server_cpu_ns=part.cpu_ns, most_memory_bytes=part.most_memory_bytes)
 
     def has_metric(self, metric: Metric) -> bool:
         """Whether it says anything about the metric."""

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from redline.model import CellReport, Comparison, Metric, Report
+from redline.model import CellReport, Comparison, Estimate, Metric, Report
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 
 _CELL = (
@@ -24,7 +24,7 @@ Field = str | int | float | bool | None
 
 
 def render(report: Report) -> bytes:
-    """Eight rows for each cell, one a metric, and three for each of its other times; then one for each skipped.
+    """Eight rows for each cell, one a metric, and more for its proxies and other times; then one for each skipped.
 
     Header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe.
     """
@@ -43,6 +43,9 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         compared = comparisons.get(cell.cell_id, {})
         for metric in Metric:
             yield about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.valid)
+        for part in cell.parts if cell.valid else ():
+            for metric, found in part.estimates.items():
+                yield about | _estimated(found) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
         for time in cell.other_times if cell.valid else ():
             for name, value in (("p50", time.p50_ns), ("p99", time.p99_ns), ("max", time.max_ns)):
                 metric_name = f"{time.name.replace(' ', '-')}-{name}"
@@ -67,7 +70,11 @@ def _numbers(cell: CellReport, metric: Metric) -> dict[str, Field]:
     estimate = cell.estimates.get(metric)
     if estimate is None or not cell.valid:
         return about
-    return about | {name: getattr(estimate, name) for name in _ESTIMATE}
+    return about | _estimated(estimate)
+
+
+def _estimated(estimate: Estimate) -> dict[str, Field]:
+    return {name: getattr(estimate, name) for name in _ESTIMATE}
 
 
 def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field]:

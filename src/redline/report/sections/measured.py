@@ -1,8 +1,8 @@
 """All that was measured, for the page: tables of every group of cells, folded."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from redline.model import CellReport, Grade, Metric, Report
+from redline.model import CellReport, Estimate, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -19,7 +19,7 @@ from redline.report.document import (
     line,
 )
 from redline.report.sections.plots import has_curves
-from redline.report.sections.trials import trial_text, warm_ups
+from redline.report.sections.trials import route_text, trial_text, warm_ups
 from redline.report.sections.views import Group, groups, invalid_reason, servers
 
 _SERVER = Column("server", merged=True)
@@ -47,6 +47,9 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     metrics = [fmt.label(metric) for metric in Metric]
     estimates: Iterable[tuple[TableCell, ...]] = ((name, *_estimates(cell)) for cell, name in cells)
     yield _table("Estimates, each with its 95% interval", [*metrics, "rests on"], estimates, left=("rests on",))
+    parts = [Metric.CPU_PER_REQUEST, Metric.MEMORY]
+    rows = ((name, part.name, *_amounts(part.estimates, parts)) for cell, name in cells for part in cell.parts)
+    yield _table("Server and proxies, each by itself", ["part", *map(fmt.label, parts)], rows, left=("part",))
     drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
     shares = sorted({p.q for cell, _ in drawn for p in (*cell.response_percentiles, *cell.service_percentiles)})
     title = "Percentiles of the response time and of the service time"
@@ -57,7 +60,7 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     yield _table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind",))
     trials = [(trial, name) for cell, name in cells for trial in cell.trials]
     unused = frozenset(at for at, (trial, _) in enumerate(trials) if not trial.used)
-    rows: Iterable[tuple[TableCell, ...]] = (
+    of_trials: Iterable[tuple[TableCell, ...]] = (
         (
             name,
             str(trial.round),
@@ -70,7 +73,7 @@ def _tables(cells: _Cells) -> Iterator[Block]:
         )
         for trial, name in trials
     )
-    yield _table("Trials", _TRIALS, rows, left=("warm-up", "failure"), muted=unused)
+    yield _table("Trials", _TRIALS, of_trials, left=("warm-up", "failure"), muted=unused)
 
 
 _OUTCOMES = [
@@ -108,12 +111,17 @@ def _estimates(cell: CellReport) -> Iterator[TableCell]:
     if not cell.valid:
         yield InvalidCell(invalid_reason(cell))
         return
-    for metric in Metric:
-        found = cell.estimates.get(metric)
+    yield from _amounts(cell.estimates, Metric)
+    yield _rests_on(cell)
+
+
+def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) -> Iterator[TableCell]:
+    """Each metric with its interval; nothing for one that was not measured."""
+    for metric in metrics:
+        found = estimates.get(metric)
         yield (
             TextCell((line(fmt.amount(found.value, found.unit), (f" {fmt.interval(found)}", "dim")),)) if found else ""
         )
-    yield _rests_on(cell)
 
 
 def _rests_on(cell: CellReport) -> str:
@@ -164,6 +172,7 @@ def _notes(group: Group) -> Prose:
     ]
     texts += [f"Warm-up of {names}: {text}." for names, text in warm_ups(group.cells)]
     texts += [f"{cell.server}: {'; '.join(map(fmt.agreed, cell.tls))}." for cell in group.cells if cell.tls]
+    texts += [text for cell in group.cells if (text := route_text(cell))]
     if any(cell.other_times for cell in group.cells):
         texts.append("One-way times are differences of two clocks, and no finer than the server's own resolution.")
     return Prose.of(texts, "dim")

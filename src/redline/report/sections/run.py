@@ -46,7 +46,7 @@ from redline.report.sections.measured import measured
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.ranking import ranking_page, ranking_sections
-from redline.report.sections.trials import lone_rounds, precision_text, warm_ups
+from redline.report.sections.trials import lone_rounds, precision_text, route_text, warm_ups
 from redline.report.sections.views import (
     BuildLine,
     FindingGroup,
@@ -321,12 +321,13 @@ def _server(cell: CellReport, group: Group, series: int) -> ServerCell:
 
 
 def _notes(group: Group) -> Iterator[str]:
-    """How servers warmed up, what their connections agreed on, and percentiles that need more requests."""
+    """How servers warmed up, what connections agreed on, routes, and percentiles that need more requests."""
     for names, text in warm_ups(group.cells):
         yield f"Warm-up of {names}: {text}."
     for cell in group.cells:
         if cell.valid and (cell.tls or cell.other_times):
             yield f"{cell.server}: {'; '.join((*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times)))}."
+    yield from filter(None, map(route_text, group.cells))
     missing: dict[str, list[str]] = {}
     for cell in group.cells:
         for one in cell.too_few if cell.valid else ():

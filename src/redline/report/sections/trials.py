@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from redline.model import CellReport, Comparison, Precision, Report, Warming, WarmUp
+from redline.model import CellReport, Comparison, Metric, Precision, Report, Warming, WarmUp
 from redline.quantities import duration, percent
 from redline.report import format as fmt
 
@@ -16,6 +16,16 @@ def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
         if text := warm_up_text(cell):
             said.setdefault(text, []).append(cell.server)
     return [(", ".join(servers), text) for text, servers in said.items()]
+
+
+def route_text(cell: CellReport) -> str:
+    """`rust.hyper+via=nginx: h1 → proxy.nginx → h1; CPU per request: server 9.1 us, proxy.nginx 12 us.`; or empty."""
+    said = [cell.route] if cell.route else []
+    for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY) if cell.valid else ():
+        each = [(part.name, part.estimates[metric]) for part in cell.parts if metric in part.estimates]
+        amounts = ", ".join(f"{name} {fmt.amount(found.value, found.unit)}" for name, found in each)
+        said += [f"{fmt.label(metric)}: {amounts}"] if each else []
+    return f"{cell.server}: {'; '.join(said)}." if said else ""
 
 
 def warm_up_text(cell: CellReport) -> str:

@@ -1,0 +1,119 @@
+"""What proxies cost: part of CPU time and memory, and each by itself in recordings and reports."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import build_report
+from redline.model import HOPS, CellReport, Clocks, HopFacts, Metric, PlannedTrial, Recording, Report, Route, Variant
+from redline.ports import LoadOptions, Placement
+from redline.report.render import RENDERERS
+from redline.running.record import Tools, record_load
+from redline.stats import Trial
+from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeProbe, FakeServer
+from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_variant
+from tests.unit.test_analysis_effects import run_of, steps
+
+NGINX = simulated_variant("proxy.nginx")
+HOP = HopFacts(name="proxy.nginx", process=FACTS.model_copy(update={"pid": 77}), upstream="h1", upstream_seen="h1")
+
+
+def routed(recording: Recording, *, cpu: float = 0.5, clocks: bool = False) -> Recording:
+    """The recording with a proxy that used this share of the server's CPU time, and half of its memory."""
+    assert recording.server is not None
+    assert recording.traffic is not None
+    series = []
+    for name, share in (("cpu_ns", cpu), ("run_delay_ns", 1.0), ("rss_bytes", 0.5)):
+        own = recording.find(name, "server")
+        assert own is not None
+        values = tuple(value * share for value in own.values)
+        series.append(own.model_copy(update={"subject": HOPS[0], "values": values}))
+    traffic = recording.traffic
+    if clocks:
+        start_ns, end_ns = traffic.measure_start_ns, traffic.measure_end_ns
+        read = Clocks(start_ns=start_ns, end_ns=end_ns, server_cpu_ns=123_000_000, steal_ns=0)
+        traffic = traffic.model_copy(update={"clocks": read})
+    server = recording.server.model_copy(update={"hops": (HOP,)})
+    changed = {"server": server, "series": (*recording.series, *series), "traffic": traffic}
+    return recording.model_copy(update=changed)
+
+
+def test_cpu_time_and_memory_cover_server_and_proxies() -> None:
+    alone = Trial(simulated_recording(simulated_cell()))
+    both = Trial(routed(simulated_recording(simulated_cell())))
+    assert alone.numbers.parts == ()
+    assert alone.server_cpu_ns is not None
+    assert both.server_cpu_ns == pytest.approx(1.5 * alone.server_cpu_ns)
+    assert alone.numbers.most_memory_bytes is not None
+    assert both.numbers.most_memory_bytes == pytest.approx(1.5 * alone.numbers.most_memory_bytes)
+    server, proxy = both.numbers.parts
+    assert (server.name, proxy.name) == ("server", "proxy.nginx")
+    assert server.cpu_ns == pytest.approx(alone.server_cpu_ns)
+    assert proxy.cpu_ns == pytest.approx(0.5 * alone.server_cpu_ns)
+
+
+def test_the_engines_clock_reads_all_of_them() -> None:
+    """It gets the processes of all: what each used by itself comes from samples."""
+    trial = Trial(routed(simulated_recording(simulated_cell()), clocks=True))
+    assert trial.server_cpu_ns == 123_000_000
+    assert sum(part.cpu_ns or 0.0 for part in trial.numbers.parts) > 0
+
+
+def test_a_load_through_a_proxy_is_watched_at_each_process() -> None:
+    events: list[str] = []
+    driver, probe = FakeDriver(events), FakeProbe(events)
+    server = FakeServer(facts=FACTS.model_copy(update={"hops": (HOP,)}))
+    tools = Tools(FakeLauncher(events), driver, lambda: (probe,), Placement(), lambda pid: (pid, pid + 1))
+    cell = simulated_cell()
+    planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=1)
+    made = record_load(cell, planned, server, tools, LoadOptions(log=Path("unused")))
+    assert events == [f"follow server {FACTS.pid}", "follow hop-1 77", "drive", "follow engine 99", "finish"]
+    assert driver.drives[0].pids == (77, 78, FACTS.pid, FACTS.pid + 1)
+    assert Recording.model_validate_json(made.model_dump_json()) == made
+
+
+def through(variant: Variant, name: str = "nginx") -> Variant:
+    return variant.model_copy(update={"route": Route(name=name, legs=("h1", "h1"), hops=(NGINX,))})
+
+
+def report_of(*variants: Variant) -> Report:
+    run = run_of({}, list(variants))
+    ids = {cell_id for cell_id, cell in run.manifest.plan.cells.items() if cell.variant.route}
+    recordings = tuple(routed(each) if each.cell_id in ids else each for each in run.recordings)
+    return build_report(run.model_copy(update={"recordings": recordings}))
+
+
+def cells(report: Report) -> tuple[CellReport, CellReport]:
+    one, other = report.cells
+    return one, other
+
+
+def test_a_route_is_an_axis_whose_effect_is_shown() -> None:
+    direct = simulated_variant("a.one")
+    assert steps(report_of(direct, through(direct))) == [
+        ("a.one+via=nginx.SimpleGet.saturate", "route", "nginx", "direct")
+    ]
+    other = simulated_variant("a.two")
+    assert steps(report_of(direct, through(other))) == []
+
+
+def test_a_report_has_the_route_in_words_and_each_part_by_itself() -> None:
+    direct = simulated_variant("a.one")
+    report = report_of(direct, through(direct))
+    alone, behind = cells(report)
+    assert (alone.route, alone.parts) == ("", ())
+    assert behind.route == "h1 → proxy.nginx → h1"
+    assert [part.name for part in behind.parts] == ["server", "proxy.nginx"]
+    whole = behind.estimates[Metric.CPU_PER_REQUEST].value
+    of_parts = [part.estimates[Metric.CPU_PER_REQUEST].value for part in behind.parts]
+    assert sum(of_parts) == pytest.approx(whole)
+    assert of_parts[1] == pytest.approx(whole / 3)
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    markdown = RENDERERS["md"].render(report).decode()
+    assert "a.one+via=nginx: h1 → proxy.nginx → h1; CPU per request: server " in markdown
+    assert "Server and proxies, each by itself" in RENDERERS["html"].render(report).decode()
+    metrics = [row["metric"] for row in csv.DictReader(io.StringIO(RENDERERS["csv"].render(report).decode()))]
+    assert metrics.count("cpu-per-request:proxy.nginx") == 1
+    assert metrics.count("memory:server") == 1
