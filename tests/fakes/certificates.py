@@ -1,4 +1,4 @@
-"""A certificate that signs itself, made for one test run; nothing of it is kept."""
+"""Certificates that sign themselves, made for one test run; nothing of them is kept."""
 
 import ssl
 import subprocess
@@ -33,3 +33,16 @@ class Certificate:
         if alpn:
             made.set_alpn_protocols(list(alpn))
         return made
+
+
+def write_certificate(folder: Path, *, name: str = "localhost", days: int = 2) -> None:
+    """`server.pem` for this name and so many days, which may be negative, `server.key`, and the same as `ca.pem`."""
+    made_of = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}")
+    request = ("req", "-new", *made_of, "-addext", f"subjectAltName=DNS:{name}")
+    signed = ("x509", "-req", "-in", "request.pem", "-signkey", "server.key", "-copy_extensions", "copyall")
+    for command in (
+        (*request, "-keyout", "server.key", "-out", "request.pem"),
+        (*signed, "-days", str(days), "-out", "server.pem"),
+    ):
+        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+    (folder / "ca.pem").write_text((folder / "server.pem").read_text())

@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.tap import offered_by, tapped
 from redline.plugins.timed import connect
 from redline.ports import Endpoint, Placement, RunningServer
+from tests.fakes.certificates import write_certificate
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
 
 FREE = Placement()
@@ -113,7 +113,7 @@ def test_the_death_of_any_is_named(launcher: RouteLauncher, log: Path, dies: int
         death = started.death()
     assert death is not None
     assert death.message.startswith(("fake.tires+via=some exited", "proxy.frail exited")[dies])
-    assert ("out of patience", "too many requests")[dies] in death.message
+    assert ("out of patience", "too many connections")[dies] in death.message
     assert str(log.with_name(("server.log", "server-hop-1.log")[dies])) in death.hint
 
 
@@ -164,12 +164,8 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as plain:
 def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_name: str = "localhost") -> Variant:
     """A server over TLS whose certificate is for a name and so many days."""
     folder.mkdir()
-    certificate, key, request = (folder / f"{each}.pem" for each in ("certificate", "key", "request"))
-    made_of = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}")
-    asked = ("-addext", f"subjectAltName=DNS:{name}", "-keyout", str(key), "-out", str(request))
-    signed = ("-signkey", str(key), "-copy_extensions", "copyall", "-days", str(days), "-out", str(certificate))
-    for command in (("req", "-new", *made_of, *asked), ("x509", "-req", "-in", str(request), *signed)):
-        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    write_certificate(folder, name=name, days=days)
+    certificate, key = folder / "server.pem", folder / "server.key"
     made = server(
         command=(sys.executable, "-I", "-c", TLS_SERVER, "{port}", str(certificate), str(key)), within_ms=20_000
     )

@@ -7,7 +7,7 @@ import pytest
 from redline.errors import Problem, UsageError
 from redline.model import Cell, Suite
 from redline.suite import Overrides, load_catalogue, load_suite
-from redline.suite.planning import make_plan
+from redline.suite.planning import expected_trial_ns, make_plan
 from tests.fakes.catalogues import FAMILY, PROXIES, SUITE, suite_of, write_catalogue
 
 SERVES_ALL = FAMILY.replace("runtime: native\n", "runtime: native\nhttp: [1.1, 2]\n", 1)
@@ -160,3 +160,10 @@ def test_a_server_that_serves_both_versions_at_once_needs_no_protocol(tmp_path: 
     assert routed(tmp_path, fam=both).variants[0].serves == "h1"
     found = problems(tmp_path, fam=both.replace("[h1, h2c]", "[h1, h2c, h2+tls]"))
     assert any("does not get the protocol" in each.message for each in found)
+
+
+def test_a_hop_adds_to_how_long_a_trial_takes(tmp_path: Path) -> None:
+    cells = {cell.variant.slug: cell for cell in make_plan(routed(tmp_path)).cells.values()}
+    direct, fronted = cells["fam.plain"], cells["fam.plain+via=fronted"]
+    assert fronted.variant.runtimes == ("native", "native")
+    assert expected_trial_ns(fronted) > expected_trial_ns(direct)

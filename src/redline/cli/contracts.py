@@ -16,6 +16,7 @@ from redline.model import (
     Estimate,
     Finding,
     Frozen,
+    Leg,
     ObjectiveResult,
     OtherTime,
     Percentile,
@@ -139,12 +140,15 @@ class SearchJudgeResult(Frozen):
 
 
 class ListedServer(Frozen):
-    """A server of the catalogue and whether it can be used here."""
+    """A server or proxy of the catalogue and whether it can be used here."""
 
     name: str
+    kind: Literal["server", "proxy"] = omitted_if_default("server")
     about: str
     runtime: str
     options: dict[str, tuple[str | int | bool, ...]]
+    protocols: tuple[Leg, ...] = Field(default=("h1",), description="the legs that it can serve")
+    upstream: tuple[Leg, ...] = omitted_if_default((), description="of a proxy: those to what is behind it")
     state: Literal["built", "not built", "cannot be built"]
     reason: str = ""
 

@@ -77,12 +77,18 @@ class Variant(Frozen):
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime
 
     @property
+    def runtimes(self) -> tuple[str, ...]:
+        """What its server and the proxies in front of it run on."""
+        return (self.runtime, *(hop.runtime for hop in self.hops))
+
+    @property
     def slug(self) -> str:
         """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `+http2`; `+via=nginx`."""
         added = [
             f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
         ]
-        added += ["http2"] if self.http == "2" and self.route is None else []
+        says_http = self.route is None and (isinstance(self.entry, AttachedServer) or self.entry.kind == "server")
+        added += ["http2"] if self.http == "2" and says_http else []
         added += [self.tls.slug] if self.tls and self.tls.slug else []
         added += [f"via={self.route.name}"] if self.route else []
         return "+".join([self.entry.name, *added])

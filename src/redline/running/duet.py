@@ -167,13 +167,14 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         keep_interrupted=start.keep_interrupted,
         is_warm=DuetWarmth().is_warm if first.warmup_detect else None,
     )
+    runtimes = {runtime for each in cells for runtime in each.variant.runtimes}
     duet = DuetDrive(
         drive=drive,
         others=tuple((each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)),
         pids=tuple(tools.processes(server) for server in servers),
-        slice_ns=max(SLICE_NS.get(each.variant.runtime, DEFAULT_SLICE_NS) for each in cells),
+        slice_ns=max(SLICE_NS.get(runtime, DEFAULT_SLICE_NS) for runtime in runtimes),
         longest_slice_ns=LONGEST_SLICE_NS,
-        guard_ns=max(GUARD_NS.get(each.variant.runtime, DEFAULT_GUARD_NS) for each in cells),
+        guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
         parallel=bool(start.planned.places),
         on_block=start.on_block,
     )

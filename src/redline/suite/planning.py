@@ -198,8 +198,8 @@ def with_causes(plan: Plan) -> Plan:
 def expected_length_ns(plan: Plan) -> int:
     """An estimate of how long the plan's trials take in nanoseconds, builds not included.
 
-    Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on the server's runtime:
-    a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
+    Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on what server and
+    proxies run on: a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
     trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
     # In a duet each server, and the baseline once more as a control, has the time of a trial.
@@ -209,7 +209,7 @@ def expected_length_ns(plan: Plan) -> int:
 
 def expected_trial_ns(cell: Cell) -> int:
     """An estimate of how long one trial of a cell takes, in nanoseconds."""
-    overhead_ns = _OVERHEAD_NS.get(cell.variant.runtime, _OVERHEAD_OF_OTHERS_NS)
+    overhead_ns = sum(_OVERHEAD_NS.get(runtime, _OVERHEAD_OF_OTHERS_NS) for runtime in cell.variant.runtimes)
     return cell.warmup_ns + cell.load.duration_ns + overhead_ns
 
 

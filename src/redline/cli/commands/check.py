@@ -88,6 +88,9 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         loads_of_shares = ", ".join(f"{name} ({share.text})" for name, share in rates if share)
         console.print(f"\npart 2 of 2: {loads_of_shares}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
+    routes = {cell.variant.route.name: cell.variant.route for cell in plan.cells.values() if cell.variant.route}
+    for name, route in routes.items():
+        console.print(f"route {name}: {route.text}", markup=False, highlight=False)
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
         console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
     cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))

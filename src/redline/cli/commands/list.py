@@ -38,7 +38,15 @@ def _listed(entry: ServerEntry, launcher: ProcessLauncher) -> ListedServer:
     state, reason = launcher.availability(entry)
     options = {name: option.values for name, option in entry.options.items()}
     return ListedServer(
-        name=entry.name, about=entry.about, runtime=entry.runtime, options=options, state=state, reason=reason
+        name=entry.name,
+        kind=entry.kind,
+        about=entry.about,
+        runtime=entry.runtime,
+        options=options,
+        protocols=entry.serves,
+        upstream=entry.upstream,
+        state=state,
+        reason=reason,
     )
 
 
@@ -53,15 +61,22 @@ def _near(file: Path) -> str:
     return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
 
 
-def _print(result: ListResult, console: Console) -> None:
-    table = Table(title="Servers", title_justify="left", box=None, header_style="bold", pad_edge=False)
+def _table(title: str, listed: list[ListedServer]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for heading in ("name", "runtime", "here", "options", "what it is"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "name")
-    for server in result.servers:
+    for server in listed:
         options = "  ".join(f"{name}={'|'.join(map(str, values))}" for name, values in server.options.items())
         here = Text(server.state + (f": {server.reason}" if server.reason else ""), style=_STATE_STYLE[server.state])
-        table.add_row(Text(server.name), server.runtime, here, Text(options), Text(server.about))
-    console.print(table)
+        legs = f" ({', '.join(server.protocols)} → {', '.join(server.upstream)})" if server.upstream else ""
+        table.add_row(Text(server.name), server.runtime, here, Text(options), Text(server.about + legs))
+    return table
+
+
+def _print(result: ListResult, console: Console) -> None:
+    for title, kind in (("Servers", "server"), ("\nProxies", "proxy")):
+        if listed := [server for server in result.servers if server.kind == kind]:
+            console.print(_table(title, listed))
     for title, rows in (
         ("Scenarios", list(result.scenarios.items())),
         ("Suites", [(suite.file, suite.about) for suite in result.suites]),
