@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redline.errors import BuildError, RedlineError
-from redline.model import Run
+from redline.model import HopFacts, Run
 from redline.ports import BuildOutcome
 from redline.running.session import refuse_changed
 from tests.fakes.recordings import simulated_run
@@ -46,6 +46,19 @@ def test_another_runtime_is_refused() -> None:
         refuse_changed(changed, RUN, RUN.manifest.environment)
     assert caught.value.problems[0].message == f"{slug} ran on simulated 1.0; now it would run on simulated 1.1"
     assert caught.value.hint == "put simulated 1.0 back, or start a new run: trials of one run must be of one build"
+
+
+def test_another_build_of_a_proxy_is_refused() -> None:
+    first = RUN.recordings[0]
+    assert first.server is not None
+    process = first.server.model_copy(update={"build": "of the proxy"})
+    hop = HopFacts(name="proxy.front", process=process, upstream="h1")
+    server = first.server.model_copy(update={"hops": (hop,)})
+    routed = RUN.model_copy(update={"recordings": (first.model_copy(update={"server": server}),)})
+    same = replace(built(RUN), hashes={**built(RUN).hashes, "proxy.front": "of the proxy"})
+    refuse_changed(same, routed, RUN.manifest.environment)
+    with pytest.raises(RedlineError, match=r"proxy\.front is not what it was"):
+        refuse_changed(built(RUN), routed, RUN.manifest.environment)
 
 
 def test_why_it_cannot_be_built_is_told_before_that_it_is_not_what_it_was() -> None:

@@ -30,6 +30,7 @@ from redline.model import (
     Recording,
     Report,
     Run,
+    ServerFacts,
     Skipped,
     Suite,
     Variant,
@@ -392,18 +393,23 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
     ran = [(recording.cell_id, recording.server) for recording in run.recordings]
     ran += [each for duet in run.duets for each in zip(duet.cell_ids, duet.servers, strict=False)]
     for cell_id, was in ran:
-        slug = run.manifest.plan.cells[cell_id].variant.slug
         if was is None:
             continue
-        for name, build in ((slug, was.build), *((hop.name, hop.process.build) for hop in was.hops)):
-            if built.hashes.get(name) != build:
-                raise RedlineError(f"{name} is not what it was when this run began", hint=hint)
-        before, now = was.runtime_version or "nothing known", built.runtimes.get(slug)
-        # The hash of a build knows nothing of the JDK that its server is started with.
-        if now is not None and now != was.runtime_version:
-            message = f"{slug} ran on {before}; now it would run on {now or 'nothing known'}"
-            raise RedlineError(message, hint=f"put {was.runtime_version or 'what it ran on'} back, or {hint}")
+        _refuse_changed_process(built, run.manifest.plan.cells[cell_id].variant.slug, was, hint)
+        for hop in was.hops:
+            _refuse_changed_process(built, hop.name, hop.process, hint)
     refuse_other_machine(run.manifest.environment, environment, "this run")
+
+
+def _refuse_changed_process(built: BuildOutcome, name: str, was: ServerFacts, hint: str) -> None:
+    """The same of one server or proxy."""
+    if built.hashes.get(name) != was.build:
+        raise RedlineError(f"{name} is not what it was when this run began", hint=hint)
+    before, now = was.runtime_version or "nothing known", built.runtimes.get(name)
+    # The hash of a build knows nothing of the JDK that its server is started with.
+    if now is not None and now != was.runtime_version:
+        message = f"{name} ran on {before}; now it would run on {now or 'nothing known'}"
+        raise RedlineError(message, hint=f"put {was.runtime_version or 'what it ran on'} back, or {hint}")
 
 
 def refuse_other_machine(was: Environment, now: Environment, begun: str) -> None:
