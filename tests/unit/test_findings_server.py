@@ -6,6 +6,7 @@ import pytest
 
 from redline.findings import judge, judge_cell
 from redline.model import (
+    HOPS,
     Cell,
     Closed,
     FindingKind,
@@ -149,6 +150,20 @@ def test_processes_that_are_replaced_are_told() -> None:
     (found,) = judge(CLOSED, simulated_recording(CLOSED, replace(GOOD, replaced=2)))
     assert (found.kind, found.grade) == (FindingKind.SERVER_RESTARTED, Grade.WARN)
     assert "2 of the server's processes ended during the load and others took their place" in found.message
+
+
+def test_processes_of_a_proxy_that_are_replaced_are_told_too() -> None:
+    recording = simulated_recording(CLOSED, replace(GOOD, replaced=2))
+    assert recording.server is not None
+    names = ("processes_started", "processes_ended", "processes_replaced")
+    of_the_proxy = [
+        series.model_copy(update={"subject": HOPS[0]}) if series.name in names else series
+        for series in recording.series
+    ]
+    server = recording.server.model_copy(update={"hops": (hop(),)})
+    (found,) = judge(CLOSED, recording.model_copy(update={"series": tuple(of_the_proxy), "server": server}))
+    assert found.kind is FindingKind.SERVER_RESTARTED
+    assert "2 of the processes of the proxy proxy.front ended during the load" in found.message
 
 
 def test_helpers_that_live_for_a_request_are_no_restart() -> None:

@@ -9,6 +9,7 @@ from redline.findings.rules import RULES, graded
 from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
 from redline.quantities import percent, size
 from redline.stats import Trial
+from redline.stats.trials import PARTS
 
 USERS_FOR_EACH = 8
 """Requests in flight for each core and worker, from which on one of them is full in a system without other limits.
@@ -71,18 +72,24 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, 
 
 
 def server_restarted(trial: Trial) -> tuple[Finding, ...]:
-    """Whether processes of the server ended during the load and others took their place.
+    """Whether processes of the server, or of a proxy in front of it, ended during the load and others took their place.
 
     A helper that came and went under load does not count, as far as the recording shows: only older processes do.
     """
-    known = trial.recording.find("processes_replaced", "server")
-    counted = min(_counted(trial, name) for name in ("processes_ended", "processes_started"))
-    replaced = counted if known is None else max(known.values)
+    hops = trial.recording.server.hops if trial.recording.server else ()
+    names = ("the server's processes", *(f"the processes of the proxy {hop.name}" for hop in hops))
+    found = [(_replaced(trial, part), name) for name, part in zip(names, PARTS, strict=False)]
+    replaced, name = max(found, key=lambda each: each[0])
     message = (
-        f"{replaced:,.0f} of the server's processes ended during the load and others took their place: it restarts "
-        f"them and continues."
+        f"{replaced:,.0f} of {name} ended during the load and others took their place: it restarts them and continues."
     )
     return graded(FindingKind.SERVER_RESTARTED, replaced, message, trial)
+
+
+def _replaced(trial: Trial, subject: Subject) -> float:
+    known = trial.recording.find("processes_replaced", subject)
+    counted = min(_counted(trial, name, subject) for name in ("processes_ended", "processes_started"))
+    return counted if known is None else max(known.values)
 
 
 def upstream(trial: Trial) -> Iterator[tuple[Finding, ...]]:
@@ -147,7 +154,7 @@ def _logging_option(cell: Cell) -> str:
     return ""
 
 
-def _counted(trial: Trial, name: str) -> float:
+def _counted(trial: Trial, name: str, subject: Subject) -> float:
     """By how much a counter grew from the first sample to the last; 0 when no probe took it."""
-    series = trial.recording.find(name, "server")
+    series = trial.recording.find(name, subject)
     return series.values[-1] - series.values[0] if series is not None else 0.0
