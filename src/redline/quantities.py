@@ -6,6 +6,7 @@ becomes an exact number.
 
 import math
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 
@@ -38,6 +39,7 @@ _RATE_HINT = "write requests per second, such as 5000 or 5000/s; 300/min and 100
 HIGHEST_RATE_PER_S = 1e7
 
 _SIZE_BYTES = {"": 1, "B": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2}
+_MEMORY_BYTES = _SIZE_BYTES | {"GB": 1000**3, "GiB": 1024**3}
 _SIZE_HINT = "write a number of bytes, or a number with a unit (B, kB, KiB, MB, MiB), such as 256 or 5MB"
 
 
@@ -178,17 +180,26 @@ def parse_share(text: str | float) -> float:
     return float(share)
 
 
+def parse_memory(text: str | int) -> int:
+    """As `parse_size`, but up to `2GiB` and more."""
+    return _parse_size(text, _MEMORY_BYTES)
+
+
 def parse_size(text: str | int) -> int:
     """A size in whole bytes: `256`, `64KiB`, `5MB`. Raises WrongValueError (a ValueError) for anything else."""
+    return _parse_size(text, _SIZE_BYTES)
+
+
+def _parse_size(text: str | int, units: Mapping[str, int]) -> int:
     match = re.fullmatch(rf"({NUMBER})\s*([^\d\s.]*)", str(text).strip())
     if not match:
         raise WrongValueError(f"{quoted(text)} is not a size", _SIZE_HINT)
     number, unit = match.groups()
-    if unit not in _SIZE_BYTES:
-        same = [known for known in _SIZE_BYTES if known.lower() == unit.lower()]
+    if unit not in units:
+        same = [known for known in units if known.lower() == unit.lower()]
         hint = f"did you mean `{number}{same[0]}`?" if same else _SIZE_HINT
         raise WrongValueError(f"{quoted(text)} has an unknown unit `{clip(unit)}`", hint)
-    size = Decimal(number) * _SIZE_BYTES[unit]
+    size = Decimal(number) * units[unit]
     if size != int(size):
         raise WrongValueError(f"{quoted(text)} is not a whole number of bytes", _SIZE_HINT)
     return int(size)

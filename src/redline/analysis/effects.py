@@ -8,14 +8,19 @@ from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Vari
 from redline.model.catalogue import option_text
 
 _SCENARIO = "scenario"
-_ROUTE = "route"
+_ROUTE, _PLACE = "route", "in"
+_WITHOUT: Mapping[str, Mapping[str, object]] = {
+    _ROUTE: {"route": None, "http": "1.1", "tls": None},
+    _PLACE: {"container": None},
+}
+"""What two variants differ in that are one step apart on an axis that is no option."""
 _By = Mapping[tuple[str, str, str], JudgedCell]
 
 
 def effects(
     judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
 ) -> tuple[Effect, ...]:
-    """Every effect in every compared metric, in the order of the run's cells; for each, options, route and scenario.
+    """Every effect in every compared metric, in the order of the run's cells; for each, options, route, place and scenario.
 
     Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
     among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
@@ -65,22 +70,23 @@ def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedC
 
 
 def _value(variant: Variant, axis: str) -> str:
-    return variant.route_name if axis == _ROUTE else option_text(variant.options[axis])
+    places = {_ROUTE: variant.route_name, _PLACE: variant.place}
+    return places[axis] if axis in places else option_text(variant.options[axis])
 
 
 def _steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
     """By slug: the axes on which it differs from the server's first value, each with the variant that has that.
 
     `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
-    only when all else is equal: its other options, HTTP, TLS and route. A route has its own HTTP and TLS.
+    only when all else is equal: its other options, HTTP, TLS, route and container. A route has its own HTTP and TLS.
     """
     steps = _option_steps(variants)
-    first: dict[str, Variant] = {}
-    directly = {"route": None, "http": "1.1", "tls": None}
-    for variant in variants:
-        reference = first.setdefault(variant.model_copy(update=directly).slug, variant)
-        if variant.route_name != reference.route_name:
-            steps.setdefault(variant.slug, []).append((_ROUTE, reference))
+    for axis, without in _WITHOUT.items():
+        first: dict[str, Variant] = {}
+        for variant in variants:
+            reference = first.setdefault(variant.model_copy(update=dict(without)).slug, variant)
+            if _value(variant, axis) != _value(reference, axis):
+                steps.setdefault(variant.slug, []).append((axis, reference))
     return steps
 
 
@@ -107,4 +113,4 @@ def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Va
 
 def _content(variant: Variant) -> tuple[object, ...]:
     options = tuple(sorted((name, option_text(value)) for name, value in variant.options.items()))
-    return variant.entry.name, options, variant.http, variant.tls, variant.route_name
+    return variant.entry.name, options, variant.http, variant.tls, variant.route_name, variant.container

@@ -17,6 +17,7 @@ from redline.model.catalogue import (
     leg_of,
     slug_text,
 )
+from redline.model.container import Container
 from redline.model.exchange import Scenario
 from redline.model.load import EngineMode, Load
 
@@ -53,7 +54,7 @@ class Route(Frozen):
 
 
 class Variant(Frozen):
-    """A server with its options, protocol and route fixed; `options` holds every option, defaults included.
+    """A server with its options, protocol, route and place fixed; `options` holds every option, defaults included.
 
     `http` and `tls` are those that the load uses, on the first leg of the route.
     """
@@ -63,6 +64,7 @@ class Variant(Frozen):
     http: HttpVersion = omitted_if_default("1.1")
     tls: Tls | None = omitted_if_default(None)
     route: Route | None = omitted_if_default(None, description="absent if the load goes to the server directly")
+    container: Container | None = omitted_if_default(None, description="absent if it is a process of the machine")
 
     @property
     def catalogued(self) -> ServerEntry:
@@ -83,13 +85,14 @@ class Variant(Frozen):
 
     @property
     def slug(self) -> str:
-        """`rust.axum`, or `rust.axum+routes=1` where an option differs from its default; `+http2`; `+via=nginx`."""
+        """`rust.axum`, or `rust.axum+routes=1` where an option differs; `+http2`; `+container`; `+via=nginx`."""
         added = [
             f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
         ]
         says_http = self.route is None and (isinstance(self.entry, AttachedServer) or self.entry.kind == "server")
         added += ["http2"] if self.http == "2" and says_http else []
         added += [self.tls.slug] if self.tls and self.tls.slug else []
+        added += [self.container.slug] if self.container else []
         added += [f"via={self.route.name}"] if self.route else []
         return "+".join([self.entry.name, *added])
 
@@ -102,6 +105,11 @@ class Variant(Frozen):
     def route_name(self) -> str:
         """`direct` without a route."""
         return self.route.name if self.route else DIRECT
+
+    @property
+    def place(self) -> str:
+        """`process`, or its container with what differs from the defaults."""
+        return self.container.slug if self.container else "process"
 
     @property
     def hops(self) -> tuple["Variant", ...]:
@@ -117,7 +125,8 @@ class Variant(Frozen):
     def content(self) -> dict[str, object]:
         """What of it affects a measurement, ready for JSON."""
         routed = {"legs": self.route.legs, "hops": [hop.content for hop in self.route.hops]} if self.route else DIRECT
-        return {"server": self.entry.name, "options": self.options, **self.spoken, "route": routed}
+        placed = self.model_dump(mode="json", include={"container"})
+        return {"server": self.entry.name, "options": self.options, **self.spoken, **placed, "route": routed}
 
     @property
     def misfit(self) -> str:

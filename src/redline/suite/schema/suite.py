@@ -19,6 +19,7 @@ from pydantic_core.core_schema import DictSchema
 from redline.errors import WrongValueError
 from redline.model import Backend, Design
 from redline.model.plan import DIRECT
+from redline.suite.schema.container import PlacedSchema
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
@@ -66,7 +67,7 @@ class TlsSchema(Schema):
     resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
 
 
-class HopSchema(Schema):
+class HopSchema(PlacedSchema):
     """A proxy of a route, by name or with its options."""
 
     use: str = Field(description="a proxy of the catalogue, as family.name", examples=["proxy.nginx"])
@@ -91,7 +92,7 @@ RouteNames = Annotated[
 ]
 
 
-class ServerSchema(Schema):
+class ServerSchema(PlacedSchema):
     """A server of the catalogue by name, or with its options; a list of values is an axis."""
 
     use: str = Field(description="a server of the catalogue, as family.name", examples=["rust.hyper"])

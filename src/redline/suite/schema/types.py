@@ -15,6 +15,7 @@ from redline.quantities import (
     did_you_mean,
     parse_any_rate,
     parse_duration,
+    parse_memory,
     parse_rate,
     parse_share,
     parse_size,
@@ -233,6 +234,13 @@ Size = Annotated[
     int,
     _from_text(parse_size, "5MB", (str, int)),
     _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB"),
+]
+LEAST_MEMORY_BYTES = 6_000_000
+Memory = Annotated[
+    int,
+    _from_text(parse_memory, "512MiB", (str, int)),
+    _at_least(LEAST_MEMORY_BYTES, "6MB", "container engines take no less: write it like `512MiB`"),
+    _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB|GB|GiB)?\s*$", "512MiB", "2GiB"),
 ]
 _OBJECTIVE = {"type": "string", "examples": ["p99 < 200ms, errors < 0.1%, achieved > 99%"]}
 _OBJECTIVES = [_OBJECTIVE, {"type": "array", "items": _OBJECTIVE, "minItems": 1}]

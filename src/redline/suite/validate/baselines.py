@@ -28,8 +28,9 @@ def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) 
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those with the same route and protocol, and the same value of every option that they share with the variant."""
-    return [other for other in among if _protocol(other) == _protocol(variant) and _agree(variant, other)]
+    """Those with the same route, protocol and container, and the same value of every option that both have."""
+    alike = [other for other in among if other.container == variant.container and _agree(variant, other)]
+    return [other for other in alike if _protocol(other) == _protocol(variant)]
 
 
 def _protocol(variant: Variant) -> tuple[object, ...]:
@@ -138,13 +139,13 @@ def _partner(
 
 
 def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those of its own server that differ from it in one option, or in nothing but route and protocol."""
+    """Those of its own server that differ from it in one option, in nothing but route and protocol, or in place."""
     return [other for other in among if _changes(variant, other) == 1]
 
 
 def _changes(one: Variant, other: Variant) -> int:
     options = sum(not is_among(value, (other.options[name],)) for name, value in one.options.items())
-    return options + (_protocol(one) != _protocol(other))
+    return options + (_protocol(one) != _protocol(other)) + (one.container != other.container)
 
 
 def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:

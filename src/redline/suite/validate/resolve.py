@@ -16,6 +16,7 @@ from redline.suite.schema.scenario import http2_forbids
 from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema, TlsSchema
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
+from redline.suite.validate.containers import places_of
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
@@ -114,7 +115,7 @@ def _variants(sheet: Sheet, names: Names) -> list[Variant]:
 
 
 def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
-    """Every combination of the routes and option values that are written; none after noting what is wrong."""
+    """Every combination of routes, places and option values that are written; none after noting what is wrong."""
     by_name = sheet.document.at(path) == written.use
     entry = names.catalogue.servers.get(written.use)
     if entry is None:
@@ -127,6 +128,7 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
     for name, values in written.options.items():
         check_option(sheet, (*path, "with", name), entry, name, values)
     chosen = routes_of(sheet, path, entry, written, names.routes)
+    places = places_of(sheet, path, written)
     settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
     fronts = [_front(entry, written, route) for route in chosen]
     if written.tls is not None and fronts and not any(has_tls(leg) for _, leg in fronts):
@@ -141,8 +143,10 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
             http=http_of(leg),
             tls=_served_by(settings, front) if has_tls(leg) else None,
             route=route,
+            container=container,
         )
         for route, (front, leg) in zip(chosen, fronts, strict=True)
+        for container in places
         for values in product(*axes.values())
     ]
 

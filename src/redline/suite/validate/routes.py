@@ -11,6 +11,7 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import HopSchema, RouteItem, ServerSchema
 from redline.suite.validate.checking import Sheet
+from redline.suite.validate.containers import places_of
 from redline.suite.validate.options import check_option
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
@@ -137,6 +138,7 @@ def _hop(
     for name, value in written.options.items():
         check_option(sheet, (*path, "with", name), entry, name, [value])
     front, behind = around
+    (container, *_) = places_of(sheet, path, written, hop=True)
     if front is not None and front not in entry.serves:
         sheet.wrong(where, f"{entry.name} does not serve {front}", f"it serves {', '.join(entry.serves)}")
     if behind is not None and behind not in entry.upstream:
@@ -149,4 +151,5 @@ def _hop(
         options={name: written.options.get(name, option.default) for name, option in entry.options.items()},
         http=http_of(front),
         tls=Tls(server_name=entry.tls.server_name if entry.tls else None) if has_tls(front) else None,
+        container=container,
     )

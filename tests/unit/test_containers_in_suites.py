@@ -1,0 +1,103 @@
+"""Containers in suites: which variants they make, and what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.errors import Problem, UsageError
+from redline.model import Cell, Container, Suite
+from redline.suite import Overrides, load_catalogue, load_suite
+from redline.suite.planning import make_plan
+from tests.fakes.catalogues import FAMILY, PROXIES, write_catalogue
+
+BOXED = """\
+servers:
+  - {use: fam.plain, in: [process, container], route: [direct, fronted]}
+  - {use: fam.plain, in: container, container: {network: published, cpus: 0.5, memory: 0.0625GiB, pids: 100}}
+  - {use: fam.plain, in: container, container: {image: "registry/debian:12"}}
+baseline: {"*+container*": fam.plain}
+routes:
+  fronted: [h1, {use: proxy.front, with: {workers: 1}, in: container, container: {cpus: 2}}, h1]
+scenarios: [Get]
+loads:
+  saturate: {closed: {users: 64}, for: 1s}
+"""
+PLAIN = """\
+servers: [{use: fam.plain%s}]
+scenarios: [Get]
+loads:
+  saturate: {closed: {users: 64}, for: 1s}
+"""
+
+
+def read(folder: Path, text: str = BOXED) -> Suite:
+    catalogue = load_catalogue(write_catalogue(folder / "catalogue", fam=FAMILY, proxy=PROXIES))
+    file = folder / "some.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load_suite(file, catalogue, Overrides())
+
+
+def problems(folder: Path, keys: str, more: str = "") -> tuple[Problem, ...]:
+    with pytest.raises(UsageError) as caught:
+        read(folder, PLAIN % keys + more)
+    return caught.value.problems
+
+
+def test_a_place_is_an_axis_and_a_part_of_the_slug(tmp_path: Path) -> None:
+    suite = read(tmp_path)
+    assert [variant.slug for variant in suite.variants] == [
+        "fam.plain",
+        "fam.plain+container",
+        "fam.plain+via=fronted",
+        "fam.plain+container+via=fronted",
+        "fam.plain+container-published-cpus=0.5-memory=64MiB-pids=100",
+        "fam.plain+container-image=debian-12-c8cb30",
+    ]
+    assert suite.variants[4].container == Container(network="published", cpus=0.5, memory_bytes=64 << 20, pids=100)
+    assert [hop.slug for hop in suite.variants[2].hops] == ["proxy.front+workers=1+container-cpus=2"]
+    assert suite.variants[2].container is None
+
+
+def test_a_container_is_compared_with_the_process_on_the_same_route(tmp_path: Path) -> None:
+    assert read(tmp_path).baselines["fam.plain+container"] == "fam.plain"
+
+
+def test_a_container_is_part_of_a_cell_and_a_process_is_not(tmp_path: Path) -> None:
+    cells = {cell.slug: cell for cell in make_plan(read(tmp_path)).cells.values()}
+    process, boxed = cells["fam.plain.Get.saturate"], cells["fam.plain+container.Get.saturate"]
+    assert "container" not in process.variant.content
+    assert '"container"' not in process.model_dump_json()
+    assert boxed.variant.content == {**process.variant.content, "container": {}}
+    assert Cell.model_validate_json(boxed.model_dump_json()) == boxed
+
+
+@pytest.mark.parametrize(
+    ("keys", "message", "hint"),
+    [
+        (", container: {cpus: 1}", "this runs in no container", "add `in: container`"),
+        (", in: [container, container]", "`container` is given twice", "remove one"),
+        (", in: container, container: {memory: 64}", "must be at least 6MB", "512MiB"),
+        (", in: jail", "`jail`", "process, container"),
+        (", in: container, container: {cpus: 0}", "greater than 0", ""),
+        (", in: container, container: {network: bridge}", "`bridge`", "host, published"),
+        (", in: container, container: {image: '--privileged'}", "--privileged", ""),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, keys: str, message: str, hint: str) -> None:
+    (problem,) = problems(tmp_path, keys)
+    assert message in problem.message
+    assert hint in problem.hint
+    assert problem.place is not None
+
+
+@pytest.mark.parametrize(
+    ("hop", "message"),
+    [
+        ("in: [process, container]", "a hop runs in one place"),
+        ("in: container, container: {network: published}", "through the network of the machine"),
+    ],
+)
+def test_a_hop_runs_in_one_place_on_the_network_of_the_machine(tmp_path: Path, hop: str, message: str) -> None:
+    routes = f"routes:\n  fronted: [h1, {{use: proxy.front, {hop}}}, h1]\n"
+    (problem,) = problems(tmp_path, ", route: fronted", routes)
+    assert message in problem.message
