@@ -62,15 +62,19 @@ class NotStarted:
 
 @dataclass(frozen=True)
 class Exited:
-    """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed."""
+    """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed.
+
+    `because` is why it got the signal, where that is known.
+    """
 
     code: int | None
     signal: int | None
     at_ns: int
+    because: str = ""
 
     def __str__(self) -> str:
         if self.signal is not None:
-            return f"was ended by {signal_name(self.signal)}"
+            return f"was ended by {signal_name(self.signal)}{f' {self.because}' if self.because else ''}"
         return "vanished with its warden" if self.code is None else f"exited with code {self.code}"
 
 

@@ -15,8 +15,9 @@ from typing import NamedTuple
 from redline.plugins.linux.procfs import read_bytes
 
 _MARK = "redline-"
+_CONTAINER = re.compile(r"(?:libpod-|docker-)?[0-9a-f]{64}(?:\.scope)?")
 _OCTAL = re.compile(r"\\([0-7]{3})")
-# Version 1 has no word for "no limit": an unlimited memory limit reads as the largest multiple of a page.
+# An unlimited memory limit of version 1 reads as the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
 
 
@@ -49,9 +50,12 @@ def group_of(pid: int | str = "self", proc: Path = Path("/proc")) -> Path | None
 
 
 def own_group_of(pid: int) -> Path | None:
-    """The group that the launcher made for this process alone, or None."""
+    """The group that the launcher made for this process alone, or that of its container, or None."""
     folder = group_of(pid)
-    return folder if folder is not None and folder.name.startswith(_MARK) else None
+    if folder is None:
+        return None
+    container = folder.parent if folder.name == "container" else folder  # podman may put the processes one below
+    return folder if folder.name.startswith(_MARK) or _CONTAINER.fullmatch(container.name) else None
 
 
 def parent_for_servers() -> Path | None:
@@ -91,23 +95,27 @@ def _cpu_stat(group: Path) -> dict[bytes, int]:
 
 @dataclass(frozen=True)
 class Limits:
-    """`layout` is v1, v2, hybrid or empty; None where there is no limit."""
+    """`layout` is v1, v2, hybrid or empty; None where there is no limit. `tasks` are processes and threads."""
 
     layout: str
     cores: float | None
     memory_bytes: int | None
+    tasks: int | None = None
 
 
-def read_limits(proc: Path = Path("/proc")) -> Limits:
-    """The narrowest limits of this process's groups and all above them, as far as they can be seen from here."""
+def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
+    """The narrowest limits of a process's groups and all above them, as far as they can be seen from here."""
     unified, divided = (mount_points(kind, proc / "self/mountinfo") for kind in ("cgroup2", "cgroup"))
     layout = ("hybrid" if divided else "v2") if unified else ("v1" if divided else "")
-    memory = []
-    for folder, v1 in _groups("memory", "self", proc):
-        text = _text(folder / ("memory.limit_in_bytes" if v1 else "memory.max"))
-        if text.isdigit() and int(text) < _UNLIMITED_BYTES:
-            memory.append(int(text))
-    return Limits(layout, min(quotas(proc=proc).values(), default=None), min(memory, default=None))
+
+    def narrowest(controller: str, name: str, name_in_v1: str) -> int | None:
+        texts = [_text(folder / (name_in_v1 if v1 else name)) for folder, v1 in _groups(controller, pid, proc)]
+        # Version 1 has no word for "no limit" of memory; elsewhere it is `max`.
+        return min((int(text) for text in texts if text.isdigit() and int(text) < _UNLIMITED_BYTES), default=None)
+
+    memory_bytes = narrowest("memory", "memory.max", "memory.limit_in_bytes")
+    tasks = narrowest("pids", "pids.max", "pids.max")
+    return Limits(layout, min(quotas(pid, proc).values(), default=None), memory_bytes, tasks)
 
 
 def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, float]:
