@@ -20,7 +20,7 @@ _By = Mapping[tuple[str, str, str], JudgedCell]
 def effects(
     judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
 ) -> tuple[Effect, ...]:
-    """Every effect in every compared metric, in the order of the run's cells; for each, options, route, place and scenario.
+    """Every effect in every compared metric, by the run's cells; for each, options, route, place, scenario.
 
     Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
     among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing

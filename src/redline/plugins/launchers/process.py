@@ -5,7 +5,8 @@ import random
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
+from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
 from redline.plugins.linux import cgroup, procfs
+from redline.plugins.linux.network import Address, Namespace
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Placement, Upstream
 
@@ -65,21 +68,35 @@ def listens(port: int, pid: int) -> bool:
 
     True as well when the kernel does not say.
     """
-    return port in ports_of(pid) or port not in _listened(psutil.net_connections("tcp"))
+    return port in ports_of(pid) or port not in {address.port for address in _listening(psutil.net_connections("tcp"))}
 
 
 def ports_of(pid: int) -> set[int]:
     """The ports on which a process listens, or one below it, or one of its group, as far as the kernel says."""
+    return {address.port for address in _addresses_of(pid)}
+
+
+def _addresses_of(pid: int) -> set[Address]:
+    namespace = Namespace.of(pid)
+    if not namespace.ours and (heard := namespace.listening()):
+        return heard
     group = cgroup.own_group_of(pid)
-    found: set[int] = set()
+    found: set[Address] = set()
     for each in (cgroup.processes(group) if group else ()) or procfs.tree(pid):
         with suppress(psutil.Error):
-            found |= _listened(psutil.Process(each).net_connections("tcp"))
+            found |= _listening(psutil.Process(each).net_connections("tcp"))
     return found
 
 
-def _listened(connections: Iterable[Any]) -> set[int]:
-    return {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+def _listening(connections: Iterable[Any]) -> set[Address]:
+    listening = (each.laddr for each in connections if each.status == psutil.CONN_LISTEN)
+    return {Address(address.ip, address.port) for address in listening}
+
+
+def _is_out_of_reach(port: int, pid: int) -> bool:
+    """Whether a process listens on this port, and on addresses of its own network's loopback alone."""
+    heard = [ip_address(address.ip) for address in _addresses_of(pid) if address.port == port]
+    return bool(heard) and all(address.is_loopback for address in heard)
 
 
 def _bindable(port: int) -> int:
@@ -136,7 +153,8 @@ class _Attempt:
         values = {name: option_text(value) for name, value in self.variant.options.items()} | {
             "port": str(self.port),
             "folder": str(self.built.folder),
-            "cpus": str(len(cpus) or len(os.sched_getaffinity(0))),
+            "cpus": str(cores_of(self.variant.container, len(cpus) or len(os.sched_getaffinity(0)))),
+            "host": self._listens_on,
             "scratch": str(self.scratch),
             "java": str(self.jdk.java) if self.jdk else "",
             "protocol": self.variant.serves,
@@ -168,6 +186,19 @@ class _Attempt:
             authority = str(file)
         return dict(zip(UPSTREAM, (endpoint.host, str(endpoint.port), upstream.leg, authority), strict=True))
 
+    @property
+    def _listens_on(self) -> str:
+        container = self.variant.container
+        return EVERYWHERE if container and container.network == "published" else HOST
+
+    def guard(self, order: LaunchOrder, prepared: "Prepared") -> Guard:
+        """Start it, as a process or in its container. Raises LaunchError and OSError."""
+        if prepared.containers is None or prepared.image is None:
+            return Guard(order)
+        variables = (*self.variant.catalogued.start.env, PADDING)
+        start = BoxedStart(self.port, self.scratch, variables)
+        return prepared.containers.guard(self.variant, prepared.image, order, start)
+
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | None:
         """The facts of the server once it is ready, or None when another process has its port. Raises LaunchError."""
         name, ready = self.variant.slug, self.ready
@@ -185,6 +216,8 @@ class _Attempt:
         exited, saw = guard.poll(), waited.saw
         if saw == NOTHING and (elsewhere := ports_of(started.pid) - {self.port}):
             saw = f"{saw}; it listens on port {', '.join(map(str, sorted(elsewhere)))} instead"
+        if self._listens_on == EVERYWHERE and isinstance(saw, str) and _is_out_of_reach(self.port, started.pid):
+            saw = f"{saw}; it listens on 127.0.0.1 alone, which no published port reaches: use {{host}} in its entry"
         guard.stop()
         if exited is None:
             raise failures.not_ready(name, ready, self.port, saw, self.log)
@@ -210,11 +243,13 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a server is started from: its build, its JDK, and where its scratch folder is made."""
+    """What a server is started from: its build, its JDK, where its scratch folder is made, and its image, if any."""
 
     built: StandingBuild
     jdk: Jdk | None
     scratch: Path
+    containers: Containers | None = None
+    image: Image | None = None
 
 
 def _asked_in(variant: Variant) -> Leg:
@@ -248,7 +283,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
             )
             try:
                 order = attempt.order()
-                guard = Guard(order)
+                guard = attempt.guard(order, prepared)
             except OSError as error:
                 raise LaunchError(
                     f"{variant.slug} could not be started, for its warden could not be: {error.strerror}",
@@ -283,6 +318,7 @@ class ProcessLauncher:
         self._folders = catalogue, cache
         self._jdks = jdks or Jdks(cache)
         self._scratch = cache.absolute() / "scratch"
+        self._containers = Containers(self._scratch)
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         """Build what the variants need, or find it built; by variant slug. Variants of one server share its build.
@@ -310,7 +346,7 @@ class ProcessLauncher:
     ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
-        prepared = Prepared(builds.find(variant.catalogued), self._jdk(variant), self._scratch)
+        prepared = self._prepared(variant, builds)
         with started(variant, prepared, placement, log, seed=seed) as server:
             yield server
 
@@ -320,9 +356,24 @@ class ProcessLauncher:
     ) -> Iterator[ProcessServer]:
         """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
         builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
-        prepared = Prepared(builds.find(hop.catalogued), self._jdk(hop), self._scratch)
+        prepared = self._prepared(hop, builds)
         with started(hop, prepared, placement, log, upstream=upstream) as server:
             yield server
+
+    def _prepared(self, variant: Variant, builds: Builds) -> Prepared:
+        """Raises LaunchError."""
+        built, jdk = builds.find(variant.catalogued), self._jdk(variant)
+        if variant.container is None:
+            return Prepared(built, jdk, self._scratch)
+        try:
+            image = self._containers.provide(variant, built, jdk, lambda _line: None)
+        except BuildError as error:
+            raise LaunchError(error.problems[0].message, hint=error.hint) from error
+        built = replace(built, runtime_version=self._with_engine(built.runtime_version))
+        return Prepared(built, jdk, self._scratch, self._containers, image)
+
+    def _with_engine(self, runtime: str) -> str:
+        return "; ".join(filter(None, (runtime, self._containers.engine().version)))
 
     def _jdk(self, variant: Variant) -> Jdk | None:
         try:
@@ -341,7 +392,12 @@ class ProcessLauncher:
                 progress(Building((name,), line))
 
             try:
-                outcome.runtimes[slug] = _runtime(variant, self._jdks.provide(variant, show), outcome.runtimes[slug])
+                jdk = self._jdks.provide(variant, show)
+                outcome.runtimes[slug] = _runtime(variant, jdk, outcome.runtimes[slug])
+                if variant.container is not None:
+                    for builds in self._copies.values():
+                        self._containers.provide(variant, builds.find(variant.catalogued), jdk, show)
+                    outcome.runtimes[slug] = self._with_engine(outcome.runtimes[slug])
             except BuildError as error:
                 outcome.failures[slug] = error
                 del outcome.hashes[slug], outcome.runtimes[slug]

@@ -3,8 +3,10 @@
 import os
 import re
 import socket
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +15,15 @@ import psutil
 from redline.plugins.linux.procfs import read_bytes
 
 _TIME_WAIT = re.compile(rb"^TCP:.* tw (\d+)", re.MULTILINE)
+_LISTEN = b"0A"
 _ANY_PORT = 9
+
+
+class Address(NamedTuple):
+    """An address and a port."""
+
+    ip: str
+    port: int
 
 
 class TcpCounts(NamedTuple):
@@ -51,6 +61,11 @@ class Namespace:
     def ours(self) -> bool:
         """Whether this process is in it: settings of a network can be read for one's own namespace only."""
         return self.pid == "self"
+
+    def listening(self) -> set[Address]:
+        """Where it is listened on, by whomever. The format is that of proc(5), /proc/net/tcp."""
+        lines = [line.split() for name in ("tcp", "tcp6") for line in self._read(name).splitlines()[1:]]
+        return {_address(words[1].decode()) for words in lines if len(words) > 3 and words[3] == _LISTEN}
 
     def tcp(self) -> TcpCounts | None:
         """From /proc/net/snmp (RFC 4022: tcpOutSegs, tcpRetransSegs) and netstat (Linux: snmp_counter.rst)."""
@@ -136,3 +151,12 @@ def _device_towards(host: str) -> str | None:
             devices = psutil.net_if_addrs().items()
             return next((name for name, addresses in devices if own in (each.address for each in addresses)), None)
     return None
+
+
+def _address(text: str) -> Address:
+    """`0100007F:1F90`: the kernel prints each 32 bits of an address in the byte order of the machine."""
+    digits, _, port = text.partition(":")
+    words = bytes.fromhex(digits)
+    if sys.byteorder == "little":
+        words = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
+    return Address(str(ip_address(words)), int(port, 16))

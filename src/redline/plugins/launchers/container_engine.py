@@ -1,0 +1,147 @@
+"""Container engines: the client of podman or docker, whichever is here, each of its calls with a time limit."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from redline.plugins.linux.cgroup import read_limits
+
+CHOICE = "REDLINE_CONTAINER_ENGINE"
+"""The variable that names the client to use, on the PATH or by its path."""
+CLIENTS = ("podman", "docker")
+INSTALL = f"install podman or docker, or name its client in {CHOICE}"
+ANSWER_WITHIN_S = 20.0
+"""For what takes well under a second."""
+WORK_WITHIN_S = 120.0
+"""For what moves an image, or waits for something to end."""
+_LONGEST_REASON = 500
+
+
+class ContainerEngineError(Exception):
+    """A call failed, or took too long. The text is a reason in one line; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class ContainerEngine:
+    """A client that can be called. `client` is its path."""
+
+    client: str
+
+    @cached_property
+    def name(self) -> str:
+        """`podman` or `docker`, as it says itself: a `docker` may be podman."""
+        said = self.ask("--version")
+        return "podman" if "podman" in said.lower() else "docker"
+
+    @cached_property
+    def version(self) -> str:
+        """`podman 4.3.1`; that of the service for docker, whose client does not run containers itself."""
+        form = "{{.Client.Version}}" if self.name == "podman" else "{{.Server.Version}}"
+        return f"{self.name} {self.ask('version', '--format', form)}"
+
+    @cached_property
+    def command(self) -> tuple[str, ...]:
+        """The client with the options that it needs on this machine.
+
+        podman takes systemd's control groups and `crun` by default. Without systemd there are none of those, and crun
+        refuses a machine that has control groups of both versions.
+        """
+        if self.name != "podman":
+            return (self.client,)
+        no_systemd = not Path("/run/systemd/system").is_dir()
+        prefers_runc = read_limits().layout == "hybrid" and shutil.which("runc") is not None
+        manager = ("--cgroup-manager", "cgroupfs") if no_systemd else ()
+        return (self.client, *manager, *(("--runtime", "runc") if prefers_runc else ()))
+
+    @cached_property
+    def ulimits(self) -> tuple[str, ...]:
+        """Options of `run`: as many open files as a server without a container has.
+
+        podman's own defaults are more than a process without CAP_SYS_RESOURCE may have, and it lowers its own limit of
+        processes to the number of process ids.
+        """
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        limits = [f"nofile={files}:{files}"] if files != resource.RLIM_INFINITY else []
+        processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        if self.name == "podman" and processes != resource.RLIM_INFINITY:
+            least = min(processes, int(Path("/proc/sys/kernel/pid_max").read_text()))
+            limits.append(f"nproc={least}:{least}")
+        return tuple(word for limit in limits for word in ("--ulimit", limit))
+
+    def call(self, *words: str, within_s: float | None = None) -> str:
+        """What a command of it prints, without spaces around. Raises ContainerEngineError."""
+        return _output((*self.command, *words), words[0], within_s or ANSWER_WITHIN_S)
+
+    def ask(self, *words: str) -> str:
+        """The same without the options of this machine."""
+        return _output((self.client, *words), words[0], ANSWER_WITHIN_S)
+
+
+def find_container_engine() -> ContainerEngine:
+    """The one that the environment names, or the first that answers. Raises ContainerEngineError without any."""
+    chosen = os.environ.get(CHOICE)
+    if chosen and shutil.which(chosen) is None:
+        raise ContainerEngineError(f"{CHOICE} names {chosen}, which is no command", INSTALL)
+    clients = [path for client in ((chosen,) if chosen else CLIENTS) if (path := shutil.which(client))]
+    reasons: list[ContainerEngineError] = []
+    for client in clients:
+        found = ContainerEngine(client)
+        try:
+            _ = found.version
+        except ContainerEngineError as error:
+            reasons.append(error)
+        else:
+            return found
+    if not reasons:
+        raise ContainerEngineError("there is no container engine: neither podman nor docker is installed", INSTALL)
+    raise ContainerEngineError("; ".join(map(str, reasons)), reasons[0].hint)
+
+
+def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
+    """In a session of its own, so that a Ctrl-C is the lab's alone, and all of it ends when it takes too long."""
+    called = f"`{Path(command[0]).name} {verb}`"
+    hint = f"try it by hand: {' '.join(command[:12])}"
+    # Files, not pipes: what an engine leaves running may hold its outputs.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+        except OSError as error:
+            raise ContainerEngineError(f"{called} cannot be run: {error.strerror}", INSTALL) from error
+        try:
+            code = process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            message = f"{called} did not end within {within_s:.3g} s"
+            raise ContainerEngineError(message, f"does its service run, and is it well? {hint}") from None
+        finally:
+            with suppress(ProcessLookupError):
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for file in (out, err):
+            file.seek(0)
+        text, said = (file.read().decode(errors="replace").strip() for file in (out, err))
+    if code != 0:
+        raise ContainerEngineError(f"{called} failed: {reason_of(said) or f'code {code}'}", hint)
+    return text
+
+
+def reason_of(said: str) -> str:
+    """What an engine says is wrong, in one line: its last one, without the words that every such line has."""
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("See '", "Usage:", "Run '"))]
+    last = lines[-1].strip() if lines else ""
+    for word in ("Error:", "docker:", "Error response from daemon:"):
+        last = last.removeprefix(word).strip()
+    return last[:_LONGEST_REASON]

@@ -1,0 +1,409 @@
+"""Servers in containers: their images, how they are started, what is verified, and that nothing of them is left.
+
+The warden runs the client of the container engine, which stays attached to the container: so its output, its end and
+its exit code come as those of any server. The janitor, one shell for each lab, waits for the lab to end, however it
+ends, and removes all that has the lab's label.
+"""
+
+import atexit
+import math
+import os
+import re
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+
+from redline.errors import BuildError, LaunchError
+from redline.model import Container, Variant
+from redline.model.catalogue import FILLED_BY_THE_LAB, filled, option_text
+from redline.plugins.jdks import Jdk
+from redline.plugins.launchers import failures, images
+from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.container_engine import (
+    ANSWER_WITHIN_S,
+    WORK_WITHIN_S,
+    ContainerEngine,
+    ContainerEngineError,
+    find_container_engine,
+    reason_of,
+)
+from redline.plugins.launchers.failures import tail
+from redline.plugins.launchers.guard import Exited, Guard, LaunchOrder, NotStarted, Started
+from redline.plugins.linux import cgroup, procfs
+from redline.plugins.temporary import temporary_folder
+
+LABEL = "redline.lab"
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - inside of a container, whose port is published on 127.0.0.1 alone
+_COULD_NOT_RUN = 125
+"""The exit code of `run` for what is wrong with the engine, not with what it runs."""
+_BY_SIGNAL = 128
+_PAUSE_S = 0.02
+_START_WITHIN_S = 30.0
+_JANITOR = """\
+trap "" INT HUP TERM
+cat >/dev/null
+list() { timeout 60 "$@" 2>/dev/null; }
+all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
+[ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force $all; }
+all=$(list "$@" network ls --quiet --filter "label=$LABEL=$LAB")
+[ -z "$all" ] || list "$@" network rm $all
+all=$(list "$@" images --quiet "redline/$LAB" | sort -u)
+[ -z "$all" ] || list "$@" rmi --force $all
+"""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image of the engine. `mounts` are the paths of this machine that a container of it gets, read-only."""
+
+    name: str
+    mounts: tuple[Path, ...] = ()
+
+
+class Containers:
+    """What one lab has of a container engine. Nothing is done before the first container is asked for."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._numbers = count(1)
+        self._images: dict[tuple[str, int], Image] = {}
+        self._engine: ContainerEngine | ContainerEngineError | None = None
+        self._janitor: subprocess.Popen[bytes] | None = None
+
+    @cached_property
+    def lab(self) -> str:
+        """What distinguishes this lab from others on this machine, in labels and names."""
+        return f"{os.getpid()}-{secrets.token_hex(3)}"
+
+    def engine(self) -> ContainerEngine:
+        """One that has run a container here. Raises ContainerEngineError, from then on without another try."""
+        if isinstance(self._engine, ContainerEngine):
+            return self._engine
+        try:
+            if self._engine is not None:
+                raise self._engine
+            self._engine = self._tried(find_container_engine())
+        except ContainerEngineError as error:
+            self._engine = error
+            raise
+        return self._engine
+
+    def _tried(self, engine: ContainerEngine) -> ContainerEngine:
+        """The engine, after it has run `true` in a container. Raises ContainerEngineError."""
+        self._watch(engine)
+        name, files = f"redline-{self.lab}-0", images.needed(Path("/"), (), ("true",), (), None)
+        try:
+            image = self._import(engine, "check", files)
+        except OSError as error:
+            raise ContainerEngineError(f"no image can be made: {error}", "make room in the lab's cache") from error
+        options = ("--name", name, "--label", f"{LABEL}={self.lab}", "--network", "host", "--pull", "never")
+        engine.call("run", *options, *engine.ulimits, image.name, "true")
+        engine.call("rm", "--force", name)
+        return engine
+
+    def provide(
+        self, variant: Variant, built: StandingBuild, jdk: Jdk | None, progress: Callable[[str], None]
+    ) -> Image:
+        """The image of a container variant, made if there is none. Raises BuildError."""
+        assert variant.container is not None
+        key = (variant.slug, built.copy)
+        if key not in self._images:
+            try:
+                self._images[key] = self._made(variant, variant.container, built, jdk, progress)
+            except ContainerEngineError as error:
+                raise BuildError(f"{variant.slug} cannot run in a container: {error}", hint=error.hint) from error
+            except OSError as error:
+                reason = f"{error.filename or self._scratch}: {error.strerror}"
+                message = f"the image of {variant.slug} could not be made: {reason}"
+                raise BuildError(message, hint="make room, and leave the build folder alone during a run") from error
+        return self._images[key]
+
+    def _made(
+        self,
+        variant: Variant,
+        wanted: Container,
+        built: StandingBuild,
+        jdk: Jdk | None,
+        progress: Callable[[str], None],
+    ) -> Image:
+        entry, engine = variant.catalogued, self.engine()
+        if wanted.image is not None:
+            try:
+                engine.call("image", "inspect", wanted.image)
+            except ContainerEngineError as error:
+                hint = f"get it first: {engine.name} pull {wanted.image}"
+                raise ContainerEngineError(f"there is no image {wanted.image} here", hint) from error
+            homes = (jdk.home,) if jdk else ()
+            return Image(wanted.image, tuple(dict.fromkeys((built.folder, *homes, *_outside(homes)))))
+        progress("making its image")
+        values = dict.fromkeys(FILLED_BY_THE_LAB, "") | {
+            **{name: option_text(value) for name, value in variant.options.items()},
+            "folder": str(built.folder),
+            "java": str(jdk.java) if jdk else "",
+        }
+        words = [filled(text, values) for text in (*entry.start.command, *entry.start.env.values())]
+        tools = [tool.command for tool in entry.start.needs]
+        return self._import(engine, entry.name, images.needed(built.folder, entry.build.outputs, words, tools, jdk))
+
+    def _import(self, engine: ContainerEngine, name: str, paths: tuple[Path, ...]) -> Image:
+        """An image of these paths, from a tar file."""
+        image = f"redline/{self.lab}:{name}-{images.digest(paths)}"
+        if image not in [known.name for known in self._images.values()]:
+            with temporary_folder(self._scratch) as folder:
+                images.pack(paths, folder / "image.tar")
+                engine.call("import", str(folder / "image.tar"), image, within_s=WORK_WITHIN_S)
+        return Image(image)
+
+    def guard(self, variant: Variant, image: Image, order: LaunchOrder, start: "BoxedStart") -> "ContainerGuard":
+        """Start the server of an order in a container. Raises LaunchError, and what a Guard raises."""
+        assert variant.container is not None
+        try:
+            name = f"redline-{self.lab}-{next(self._numbers)}"
+            box = Box(self.engine(), name, self.lab, variant.slug, variant.container, image, start)
+            return ContainerGuard(order, box)
+        except ContainerEngineError as error:
+            raise LaunchError(f"{variant.slug}: {error}", hint=error.hint) from error
+
+    def _watch(self, engine: ContainerEngine) -> None:
+        """Start the janitor. It ends when its stdin does, which only the lab holds open."""
+        self._janitor = subprocess.Popen(
+            ("sh", "-c", _JANITOR, "janitor", *engine.command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LAB": self.lab, "LABEL": LABEL},
+            start_new_session=True,
+        )
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Remove what this lab has of the engine, and wait for that. May be called again."""
+        janitor, self._janitor = self._janitor, None
+        if janitor is not None and janitor.stdin is not None:
+            janitor.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                janitor.wait(WORK_WITHIN_S)
+
+
+def cores_of(wanted: Container | None, cores: int) -> int:
+    """How many cores a server may use of those that it is pinned to."""
+    return cores if wanted is None or wanted.cpus is None else max(1, min(cores, math.ceil(wanted.cpus)))
+
+
+def _outside(folders: tuple[Path, ...]) -> list[Path]:
+    """What links in these folders lead to outside of them, as the configuration of Debian's JDKs."""
+    found = []
+    for folder in folders:
+        for link in (path for path in folder.rglob("*") if path.is_symlink() and path.exists()):
+            found += [step for step in images.on_the_way(link) if folder not in step.parents and step.is_file()]
+    return found
+
+
+@dataclass(frozen=True)
+class BoxedStart:
+    """What a container gets of one start: a port, a folder, and variables of its order's environment."""
+
+    port: int
+    scratch: Path
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Box:
+    """One container: how it is run, found, verified and removed."""
+
+    engine: ContainerEngine
+    name: str
+    lab: str
+    server: str
+    wanted: Container
+    image: Image
+    start: BoxedStart
+
+    def open(self) -> None:
+        """Make its network. Raises ContainerEngineError."""
+        if self.wanted.network == "published":
+            self.engine.call("network", "create", "--label", f"{LABEL}={self.lab}", self.name)
+
+    def order(self, order: LaunchOrder) -> LaunchOrder:
+        """The order of a server, as one for the client that runs it in this container."""
+        own = () if self.wanted.image else ("PATH",)  # an image of the build has everything where this machine has it
+        env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
+        options = [
+            *("--name", self.name, "--label", f"{LABEL}={self.lab}", "--pull", "never", "--log-driver", "none"),
+            *("--workdir", str(order.folder), "--volume", f"{self.start.scratch}:{self.start.scratch}"),
+            *("--security-opt", "label=disable"),  # else SELinux keeps it from what is mounted
+            *self._network(),
+            *self._limits(order.cpus),
+            *self.engine.ulimits,
+            *(word for path in self.image.mounts for word in ("--volume", f"{path}:{path}:ro")),
+            *(word for name, text in sorted(env.items()) for word in ("--env", f"{name}={text}")),
+        ]
+        program, *words = order.command
+        command = (*self.engine.command, "run", *options, "--entrypoint", program, self.image.name, *words)
+        return replace(order, command=command, env=dict(os.environ), cpus=(), cgroup_parent=None)
+
+    def _network(self) -> list[str]:
+        if self.wanted.network == "host":
+            return ["--network", "host"]
+        return ["--network", self.name, "--publish", f"127.0.0.1:{self.start.port}:{self.start.port}"]
+
+    def _limits(self, cpus: tuple[int, ...]) -> list[str]:
+        pinned = ["--cpuset-cpus", ",".join(map(str, cpus))] if cpus else []
+        quota = ["--cpus", f"{self.wanted.cpus:g}"] if self.wanted.cpus else []
+        memory = str(self.wanted.memory_bytes)
+        bounded = ["--memory", memory, "--memory-swap", memory] if self.wanted.memory_bytes else []
+        return [*pinned, *quota, *bounded, "--pids-limit", str(self.wanted.pids or -1)]
+
+    def pid(self) -> int:
+        """The first process of the container, as this machine sees it; 0 while there is none yet."""
+        try:
+            text = self.engine.call("container", "inspect", "--format", "{{.State.Pid}}", self.name)
+        except ContainerEngineError as error:
+            if "no such" in str(error).lower():
+                return 0
+            raise
+        return int(text) if text.isdigit() else 0
+
+    def verify(self, pid: int, cpus: tuple[int, ...]) -> None:
+        """That the server is the process that it seems to be, and has its cores and limits. Raises LaunchError."""
+        if not _is_first_of_its_namespace(pid):
+            message = f"{self.server}: process {pid}, which {self.engine.name} names, is not one of its container"
+            raise LaunchError(
+                message, hint="run the lab where the container engine runs, not in a container of its own"
+            )
+        for what, asked, found in self.differences(pid, cpus):
+            raise LaunchError(
+                f"{self.server}: {what} of its container should be {asked}, and its control group says {found}",
+                hint=f"can {self.engine.name} use the controllers cpu, cpuset, memory and pids? See `redline doctor`",
+            )
+
+    def differences(self, pid: int, cpus: tuple[int, ...]) -> list[tuple[str, str, str]]:
+        """Each limit that is not in force: its name, what was asked for, what is there."""
+        limits, wanted = cgroup.read_limits(pid=pid), self.wanted
+        try:
+            pinned = tuple(sorted(os.sched_getaffinity(pid)))
+        except OSError:
+            pinned = cpus  # it has ended: that is reported
+        page = procfs.PAGE_BYTES
+        memory = None if wanted.memory_bytes is None else wanted.memory_bytes // page * page
+        compared: list[tuple[str, object, object]] = [
+            ("the cores", cpus or pinned, pinned),
+            ("the limit `memory`", memory, limits.memory_bytes),
+            ("the limit `pids`", wanted.pids, limits.tasks),
+        ]
+        # A quota is kept in microseconds of a period of 100 ms.
+        if wanted.cpus is not None and (limits.cores is None or abs(limits.cores - wanted.cpus) > wanted.cpus * 1e-3):
+            compared.append(("the limit `cpus`", wanted.cpus, limits.cores))
+        return [(what, str(asked), str(found)) for what, asked, found in compared if asked not in (None, found)]
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended it for its memory limit."""
+        with suppress(ContainerEngineError):
+            return self.engine.call("container", "inspect", "--format", "{{.State.OOMKilled}}", self.name) == "true"
+        return False
+
+    def close(self, pid: int, grace_ns: int) -> None:
+        """Stop it and remove it with its network. Raises LaunchError when the engine does not do that."""
+        calls = [
+            ("kill", self.name),
+            ("rm", "--force", "--volumes", self.name),
+            *([("network", "rm", self.name)] if self.wanted.network == "published" else []),
+        ]
+        errors: list[ContainerEngineError] = []
+        if pid and catches_sigterm(pid):
+            seconds = math.ceil(grace_ns / 1e9)
+            with suppress(ContainerEngineError):
+                self.engine.call("stop", "-t", str(seconds), self.name, within_s=seconds + ANSWER_WITHIN_S)
+        for call in calls:
+            try:
+                self.engine.call(*call)
+            except ContainerEngineError as error:
+                if call[0] != "kill" and not re.search(r"no such|not found|unable to find", str(error).lower()):
+                    errors.append(error)
+        if errors:
+            if pid:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            message = f"the container {self.name} of {self.server} could not be removed: {errors[0]}"
+            raise LaunchError(message, hint=errors[0].hint)
+
+
+class ContainerGuard(Guard):
+    """A warden whose server is the client of a container engine, and the container that this runs."""
+
+    def __init__(self, order: LaunchOrder, box: Box) -> None:
+        """Raises ContainerEngineError, besides what a Guard raises."""
+        self._box, self._inner, self._pid, self._closed = box, order, 0, False
+        box.open()
+        super().__init__(box.order(order))
+
+    def started(self) -> Started | NotStarted:
+        """Wait until the container runs, and verify what it was given. Raises LaunchError."""
+        client = super().started()
+        if isinstance(client, NotStarted):
+            return client
+        try:
+            self._pid = self._found()
+        except ContainerEngineError as error:
+            raise LaunchError(f"{self._box.server}: {error}", hint=error.hint) from error
+        if not self._pid:
+            return client  # it ended already, and its log says why
+        self._box.verify(self._pid, self._inner.cpus)
+        return Started(self._pid, client.at_ns, cgroup.own_group_of(self._pid) is not None)
+
+    def _found(self) -> int:
+        deadline = time.monotonic() + _START_WITHIN_S
+        while self.poll(_PAUSE_S) is None:
+            if pid := self._box.pid():
+                return pid
+            if time.monotonic() > deadline:
+                message = f"its container was not started within {_START_WITHIN_S:.3g} s"
+                raise ContainerEngineError(message, f"see {self._order.log}")
+        exited = self.exited
+        if exited is not None and exited.code == _COULD_NOT_RUN:
+            said = tail(self._order.log)
+            if not failures.says_port_is_taken(said):
+                message = f"{self._box.engine.name} could not start its container: {reason_of(said)}"
+                raise ContainerEngineError(message, f"its whole output is in {self._order.log}")
+        return 0
+
+    def poll(self, wait_s: float = 0.0) -> Exited | None:
+        """How the server ended: exit codes above 128 are those of signals."""
+        known, exited = self.exited, super().poll(wait_s)
+        if known is None and exited is not None and (exited.code or 0) > _BY_SIGNAL:
+            number = (exited.code or 0) - _BY_SIGNAL
+            because = ""
+            if number == signal.SIGKILL and self._pid and self._box.ran_out_of_memory():
+                because = "for it used more memory than its container may"
+            self.exited = Exited(None, number, exited.at_ns, because)
+        return self.exited
+
+    def stop(self) -> None:
+        """Remove the container, and then all that was started for it. May be called again."""
+        closed, self._closed = self._closed, True
+        try:
+            if not closed:
+                self._box.close(self._pid, self._inner.grace_ns)
+        finally:
+            super().stop()
+
+
+def catches_sigterm(pid: int) -> bool:
+    """Whether a process handles SIGTERM. The first one of a container that does not is not ended by it."""
+    found = re.search(rb"^SigCgt:\s+([0-9a-f]+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def _is_first_of_its_namespace(pid: int) -> bool:
+    """Whether a process is the first one of a PID namespace below this one."""
+    found = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
+    ids = found[1].split() if found else []
+    return len(ids) > 1 and ids[-1] == b"1"

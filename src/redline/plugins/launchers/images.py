@@ -1,0 +1,177 @@
+"""Images made of nothing but what a server needs: its build, its runtime, and the libraries that these are linked with.
+
+Every file has the path in the image that it has on this machine, so a command means the same in both places.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tarfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from redline.plugins.jdks import Jdk
+
+_WITHIN_S = 60.0
+_MOST_LINKS = 40
+"""As many links as the kernel follows on the way to one file."""
+_LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
+_SCRIPT_TOOLS = ("sh", "env", "cat", "chmod", "cp", "dirname", "ln", "mkdir", "printf", "rm", "sed")
+"""What a start script may use besides what its entry `needs`."""
+_NAMES = tuple(map(Path, ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")))
+"""How a server finds the user that it is to become."""
+_TEMPORARY = Path("/tmp")  # noqa: S108 - its entry, without what is in it
+_PYTHON = re.compile(r"python3(\.\d+)?")
+_LIBRARY_OF_PYTHON = "import sysconfig; print(sysconfig.get_path('stdlib'))"
+_NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "ensurepip")
+_NOT_RUN = ("jmods", "include", "man", "demo", "sample", "src.zip", "lib/src.zip")
+"""Of a JDK: what no program runs with."""
+
+
+class _Closure:
+    """Paths, with the links and folders on the way to them, and all that is in the folders that were asked for."""
+
+    def __init__(self) -> None:
+        self.paths: set[Path] = set()
+        self._done: set[Path] = set()
+
+    def add(self, roots: Iterable[Path], leave_out: Iterable[Path] = ()) -> None:
+        """Paths that lead nowhere are left out."""
+        queue, done = list(roots), self._done | set(leave_out)
+        while queue:
+            root = queue.pop()
+            if root in done:
+                continue
+            done.add(root)
+            steps = list(on_the_way(root))
+            self.paths.update(steps)
+            if steps and steps[-1].is_dir() and not steps[-1].is_symlink():
+                with suppress(OSError):
+                    queue += steps[-1].iterdir()
+        self._done |= done
+
+
+def needed(
+    folder: Path, outputs: Iterable[str], words: Sequence[str], tools: Iterable[str], jdk: Jdk | None
+) -> tuple[Path, ...]:
+    """The paths that a start needs: files, folders, and the links on the way to them, each of them absolute and once.
+
+    `outputs` are relative to the build's folder. `words` are those of the command and of the environment, the program
+    first; what they name is needed too. `tools` are programs on the PATH.
+    """
+    found = _Closure()
+    if jdk is not None:
+        found.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
+    found.paths.update(on_the_way(folder))
+    found.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
+    scripts = [path for path in found.paths if _may_be_run(path) and _head(path)[:2] == b"#!"]
+    if scripts:
+        interpreters = {word for path in scripts for word in _interpreter(path)}
+        found.add(_programs((*interpreters, *_SCRIPT_TOOLS)))
+    for python in sorted(path for path in found.paths if _PYTHON.fullmatch(path.name) and _may_be_run(path)):
+        for library in map(Path, _said((str(python), "-c", _LIBRARY_OF_PYTHON)).split()):
+            found.add([library], [library / name for name in _NOT_OF_PYTHON])
+    binaries = [path for path in found.paths if (_may_be_run(path) or ".so" in path.name) and _head(path) == b"\x7fELF"]
+    # What is not linked, or with what is not here, says so on stderr, and is left as it is.
+    found.add(Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries)))))
+    return tuple(sorted(found.paths))
+
+
+def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:
+    """What words name, also as `@FILE` and after a `=`: any file, and folders below that of the build."""
+    for word in words:
+        for text in {word, word.removeprefix("@"), word.partition("=")[2]} - {""}:
+            path = folder / text
+            with suppress(OSError, ValueError):
+                if ("/" in text and path.is_file()) or (path.is_dir() and folder in path.parents):
+                    yield path
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """12 hex digits over names, sizes and times of files: another one where a file of the image has changed."""
+    total = hashlib.sha256()
+    for path in paths:
+        status = path.lstat()
+        facts = [str(path), str(status.st_mode)]
+        if stat.S_ISLNK(status.st_mode):
+            facts.append(str(path.readlink()))
+        elif stat.S_ISREG(status.st_mode):
+            facts += [str(status.st_size), str(status.st_mtime_ns)]
+        total.update("\0".join([*facts, ""]).encode(errors="surrogateescape"))
+    return total.hexdigest()[:12]
+
+
+def pack(paths: Iterable[Path], file: Path) -> None:
+    """Write the one layer of an image: everything owned by root, and a folder for temporary files. Raises OSError."""
+    with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted({*paths, _TEMPORARY}):
+            member = archive.gettarinfo(path)
+            if member.islnk():  # to a file of another name, which this one is as well
+                member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
+            member.uid = member.gid = 0
+            member.uname = member.gname = "root"
+            if member.isfile():
+                with path.open("rb") as content:
+                    archive.addfile(member, content)
+            elif member.isdir() or member.issym():
+                archive.addfile(member)
+
+
+def on_the_way(path: Path) -> Iterator[Path]:
+    """The folders and links through which a path leads, and what it leads to; nothing for one that leads nowhere."""
+    found: list[Path] = []
+    at, left, links = Path("/"), list(path.parts[1:]), 0
+    while left:
+        part = left.pop(0)
+        if part == "..":
+            at = at.parent
+            continue
+        step = at / part
+        if not os.path.lexists(step):
+            return
+        found.append(step)
+        if not step.is_symlink():
+            at = step
+            continue
+        target = step.readlink()
+        links += 1
+        if links > _MOST_LINKS:
+            return
+        at = Path("/") if target.is_absolute() else at
+        left = [*(target.parts[1:] if target.is_absolute() else target.parts), *left]
+    yield from found
+
+
+def _programs(names: Iterable[str]) -> list[Path]:
+    return [Path(found).absolute() for name in names if (found := shutil.which(name))]
+
+
+def _may_be_run(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and os.access(path, os.X_OK)
+
+
+def _head(path: Path) -> bytes:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(4)
+    return b""
+
+
+def _interpreter(script: Path) -> list[str]:
+    """The words of its first line: `/usr/bin/env bash` needs both."""
+    with script.open("rb") as file:
+        return file.readline(256)[2:].decode(errors="replace").split()
+
+
+def _said(command: Sequence[str]) -> str:
+    """What a command prints; nothing where it cannot be run."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_WITHIN_S, check=False, text=True
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
