@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redline.findings import judge, judge_cell
+from redline.findings import judge, judge_cell, judge_probe
 from redline.model import (
     HOPS,
     Cell,
@@ -199,6 +199,15 @@ def test_a_proxy_that_does_what_its_route_says_is_left_alone() -> None:
 def test_another_protocol_behind_a_proxy_is_a_warning() -> None:
     message = "The proxy proxy.front did not speak h2+tls to what is behind it, as the route says, but h1+tls."
     assert through(hop(seen="h1+tls")) == [(FindingKind.UPSTREAM_PROTOCOL, Grade.WARN, message)]
+
+
+def test_a_probe_of_a_search_warns_of_it_too() -> None:
+    recording = simulated_recording(CLOSED)
+    assert recording.server is not None
+    server = recording.server.model_copy(update={"hops": (hop(seen="h1+tls"),)})
+    assert [finding.kind for finding in judge_probe(CLOSED, recording)] == []
+    found = judge_probe(CLOSED, recording.model_copy(update={"server": server}))
+    assert [finding.kind for finding in found] == [FindingKind.UPSTREAM_PROTOCOL]
 
 
 def test_a_protocol_that_could_not_be_seen_is_a_note() -> None:

@@ -64,7 +64,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """What engine and machine did to a probe of a search. All else is what the probe is to find out."""
+    """What engine, machine and proxies did to a probe of a search. All else is what the probe is to find out."""
     trial, traffic = Trial(recording), recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
@@ -75,6 +75,7 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         *cpu_pressure(trial, traffic),
         *noisy_neighbour(trial, traffic),
         *throttled(trial),
+        *(finding for found in upstream(trial) for finding in found),
     )
 
 
