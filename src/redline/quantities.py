@@ -15,7 +15,8 @@ from redline.errors import WrongValueError
 _DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _RATES = ((1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s"))
 _SIZES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
-_SCALES = {"ns": _DURATIONS, "1/s": _RATES, "B": _SIZES}
+_BYTE_RATES = tuple((scale, f"{name}/s") for scale, name in _SIZES)
+_SCALES = {"ns": _DURATIONS, "1/s": _RATES, "B": _SIZES, "B/s": _BYTE_RATES}
 
 NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _QUANTITY = re.compile(rf"({NUMBER})(?![0-9.])\s*([A-Za-zµμ]*)\s*")

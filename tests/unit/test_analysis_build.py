@@ -54,6 +54,9 @@ def test_estimates_are_of_the_trials_put_together(run: Run, report: Report) -> N
     assert cell.counts.completed == completed
     assert cell.counts.outcomes.total == cell.counts.due == merged.count
     assert cell.estimates[Metric.THROUGHPUT].value == pytest.approx(completed / len(traffics))
+    received = sum(traffic.counts.bytes_received for traffic in traffics)
+    assert cell.estimates[Metric.RECEIVED].value == pytest.approx(received / len(traffics))
+    assert cell.estimates[Metric.MEAN].value == pytest.approx(merged.mean_ns)
     for metric, q in ((Metric.P50, 0.5), (Metric.P90, 0.9), (Metric.P99, 0.99), (Metric.P999, 0.999)):
         assert cell.estimates[metric].value == merged.quantile_ns(q)
     for made in cell.estimates.values():

@@ -14,6 +14,8 @@ class Metric(StrEnum):
     """What is estimated and compared. The unit and the better direction belong to the metric."""
 
     THROUGHPUT = "throughput"
+    RECEIVED = "received"
+    MEAN = "mean"
     P50 = "p50"
     P90 = "p90"
     P99 = "p99"
@@ -24,15 +26,13 @@ class Metric(StrEnum):
 
     @property
     def unit(self) -> str:
-        """`1/s`, `ns` or `B`; percentiles are of the response time."""
-        if self is Metric.THROUGHPUT:
-            return "1/s"
-        return "B" if self is Metric.MEMORY else "ns"
+        """`1/s`, `B/s`, `ns` or `B`; the mean and percentiles are of the response time."""
+        return {Metric.THROUGHPUT: "1/s", Metric.RECEIVED: "B/s", Metric.MEMORY: "B"}.get(self, "ns")
 
     @property
     def higher_is_better(self) -> bool:
-        """True for throughput only."""
-        return self is Metric.THROUGHPUT
+        """True for throughput, of requests and of bytes."""
+        return self in (Metric.THROUGHPUT, Metric.RECEIVED)
 
 
 SHOWN = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)

@@ -201,8 +201,10 @@ class TrialNumbers:
         """Whether it says anything about the metric."""
         if self.traffic is None:
             return False
-        if metric is Metric.THROUGHPUT:
+        if metric in (Metric.THROUGHPUT, Metric.RECEIVED):
             return self.traffic.seconds > 0
+        if metric is Metric.MEAN:
+            return self.traffic.response.count > 0
         if metric is Metric.CPU_PER_REQUEST:
             return self.traffic.counts.completed > 0 and self.server_cpu_ns is not None
         if metric is Metric.MEMORY:
@@ -225,6 +227,12 @@ def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | N
     completed = [traffic.counts.completed for traffic in traffics]
     if metric is Metric.THROUGHPUT:
         return Ratios(_array(completed), _array([each.seconds for each in traffics]), blocks=_answered(traffics))
+    if metric is Metric.RECEIVED:
+        received = [traffic.counts.bytes_received for traffic in traffics]
+        return Ratios(_array(received), _array([each.seconds for each in traffics]))
+    if metric is Metric.MEAN:
+        counts = _array([traffic.response.count for traffic in traffics])
+        return Ratios(_array([traffic.response.mean_ns for traffic in traffics]) * counts, counts)
     if metric is Metric.CPU_PER_REQUEST:
         # It has no blocks: what one reading is late, the next block gets.
         return Ratios(_array([trial.server_cpu_ns or 0.0 for trial in trials]), _array(completed))
