@@ -13,7 +13,7 @@ serve(async ({ host, port, protocol, key, cert }) => {
   const app = Fastify({
     keepAliveTimeout,
     http2: protocol.startsWith('h2'),
-    https: key ? { key, cert, allowHTTP1: true } : null,
+    ...(key && { https: { key, cert, allowHTTP1: true } }),
   })
   app.get('/v1/pets', { schema: { response: { 200: { type: 'array', items: pet } } } }, async () => [
     { id: 1, name: 'catten', tag: 'cat' },

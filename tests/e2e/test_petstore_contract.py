@@ -8,46 +8,73 @@ import pytest
 
 from redline.model import Cell, Expected
 from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.ports import Endpoint
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
-from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, started
+from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, routed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]  # all of them are built, and what some need is downloaded
 
-SERVERS = [
+PLAIN = str.maketrans("+.", "--")
+PROXIED = "axum.petstore"
+LOAD = {"closed": {"users": 1}, "for": "1s"}
+PETSTORES = [
     entry
     for entry in ENTRIES.values()
     if entry.kind == "server" and entry.name != CEILING and "routes" not in entry.options
 ]
+PROXIES = [entry for entry in ENTRIES.values() if entry.name.startswith("proxy.")]
 
 
-def cells() -> list[Cell]:
-    """One for each server and each leg that it serves, planned as a suite's are."""
-    routes = {leg.replace("+", "-"): [leg] for entry in SERVERS for leg in entry.serves}
-    servers = [{"use": entry.name, "route": [leg.replace("+", "-") for leg in entry.serves]} for entry in SERVERS]
-    load = {"closed": {"users": 1}, "for": "1s"}
-    suite = {"servers": servers, "routes": routes, "scenarios": ["Petstore"], "loads": {"one": load}}
-    return list(
-        make_plan(read_suite(json.dumps(suite), "contract", load_catalogue(CATALOGUE), Overrides())).cells.values()
-    )
+def planned(servers: dict[str, list[str]], routes: dict[str, list[str]]) -> list[object]:
+    """The cells of a suite with these servers, each on some of these routes; as a test's parameters."""
+    items = [{"use": server, "route": names} for server, names in servers.items()]
+    suite = {"servers": items, "routes": routes, "scenarios": ["Petstore"], "loads": {"one": LOAD}}
+    plan = make_plan(read_suite(json.dumps(suite), "contract", load_catalogue(CATALOGUE), Overrides()))
+    return [
+        pytest.param(cell, id=cell.variant.slug, marks=[pytest.mark.jvm] if cell.variant.runtime == "jvm" else [])
+        for cell in plan.cells.values()
+    ]
 
 
-def marked(cell: Cell) -> object:
-    jvm = [pytest.mark.jvm] if cell.variant.runtime == "jvm" else []
-    return pytest.param(cell, id=cell.variant.slug, marks=jvm)
+def direct() -> list[object]:
+    """Each petstore on each leg that it serves."""
+    names = {entry.name: [leg.replace("+", "-") for leg in entry.serves] for entry in PETSTORES}
+    return planned(names, {leg.replace("+", "-"): [leg] for entry in PETSTORES for leg in entry.serves})
 
 
-@pytest.mark.parametrize("cell", [marked(cell) for cell in cells()])
-def test_the_pets_are_served_and_nothing_else(workshop: Workshop, tmp_path: Path, cell: Cell) -> None:
+def proxied() -> list[object]:
+    """Each proxy on each leg that it serves in front of HTTP/1.1, and on each that it speaks behind HTTP/1.1."""
+    pairs = [(entry.name, leg, "h1") for entry in PROXIES for leg in entry.serves]
+    pairs += [(entry.name, "h1", leg) for entry in PROXIES for leg in entry.upstream if leg != "h1"]
+    routes = {f"{leg}-{proxy}-{behind}".translate(PLAIN): [leg, proxy, behind] for proxy, leg, behind in pairs}
+    return planned({PROXIED: list(routes)}, routes)
+
+
+def check(cell: Cell, endpoint: Endpoint) -> None:
+    """The pets, and an unknown path."""
     elsewhere = cell.scenario.request.model_copy(update={"path": "/v1/nothing", "expect": Expected(status=404)})
     not_found = cell.model_copy(update={"scenario": cell.scenario.model_copy(update={"request": elsewhere})})
     driver = EngineDriver(find_engine())
-    with started(workshop, cell.variant, tmp_path) as server:
-        assert driver.verify(cell, server.endpoint) is None
-        assert driver.verify(not_found, server.endpoint) is None
-        if cell.variant.http == "1.1" and cell.variant.tls is None:
+    assert driver.verify(cell, endpoint) is None
+    assert driver.verify(not_found, endpoint) is None
+
+
+@pytest.mark.parametrize("cell", direct())
+def test_a_server_serves_the_pets_on_each_leg(workshop: Workshop, tmp_path: Path, cell: Cell) -> None:
+    with routed(workshop, cell.variant, tmp_path) as server:
+        check(cell, server.endpoint)
+        if cell.variant.serves == "h1":
             connection = HTTPConnection(server.endpoint.host, server.endpoint.port, timeout=20)
             connection.request("GET", "/v1/pets")
-            answer = connection.getresponse()
-            assert (answer.getheader("Content-Type") or "").startswith("application/json")
+            assert (connection.getresponse().getheader("Content-Type") or "").startswith("application/json")
             connection.close()
+
+
+@pytest.mark.parametrize("cell", proxied())
+def test_a_proxy_passes_the_pets_on_between_each_two_legs(workshop: Workshop, tmp_path: Path, cell: Cell) -> None:
+    with routed(workshop, cell.variant, tmp_path) as server:
+        check(cell, server.endpoint)
+        assert server.facts is not None
+        (hop,) = server.facts.hops
+        assert (hop.upstream_seen, hop.certificate) == (hop.upstream, "")

@@ -10,7 +10,8 @@ import pytest
 from redline.errors import BuildError
 from redline.model import Cell, OptionValue, ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
-from redline.ports import Placement
+from redline.plugins.launchers.route import RouteLauncher
+from redline.ports import Placement, RunningServer
 from redline.suite import load_catalogue
 
 CHECKOUT = Path(__file__).parents[2]
@@ -66,7 +67,24 @@ def _servers(item: pytest.Item) -> list[str]:
 
 @contextmanager
 def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[ProcessServer]:
-    """The server; skips, saying why, where it cannot be built."""
+    """The server by itself; skips, saying why, where it cannot be built."""
+    check_built(workshop, variant)
+    with workshop.launcher.running(variant, Placement(), folder / "server.log") as server:
+        yield server
+        assert server.death() is None
+
+
+@contextmanager
+def routed(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[RunningServer]:
+    """The server behind its proxies; skips, saying why, where one of them cannot be built."""
+    check_built(workshop, variant)
+    with RouteLauncher(workshop.launcher).running(variant, Placement(), folder / "server.log") as server:
+        yield server
+        assert server.death() is None
+
+
+def check_built(workshop: Workshop, variant: Variant) -> None:
+    """Skip the test if a server or proxy cannot be built here; raise the error of one that should have been built."""
     for each in (variant, *variant.hops):
         entry = each.catalogued
         available = workshop.launcher.availability(entry)
@@ -77,6 +95,3 @@ def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[Proc
             if excused(entry, failed):
                 pytest.skip(str(failed))
             raise failed
-    with workshop.launcher.running(variant, Placement(), folder / "server.log") as server:
-        yield server
-        assert server.death() is None
