@@ -8,6 +8,7 @@ export const keepAliveTimeout = 75_000
 
 const { values } = parseArgs({
   options: {
+    host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string' },
     protocol: { type: 'string', default: 'h1' },
     tls: { type: 'string' },
@@ -15,7 +16,7 @@ const { values } = parseArgs({
   },
 })
 
-// Calls start({ port, protocol, key, cert }) in every worker process; with one worker, in this process.
+// Calls start({ host, port, protocol, key, cert }) in every worker process; with one worker, in this process.
 export function serve(start) {
   const workers = Number(values.workers)
   if (cluster.isPrimary && workers > 1) {
@@ -23,7 +24,7 @@ export function serve(start) {
     cluster.on('exit', (_, code) => process.exit(code || 1))
     return
   }
-  const options = { host: '127.0.0.1', port: Number(values.port), protocol: values.protocol }
+  const options = { host: values.host, port: Number(values.port), protocol: values.protocol }
   if (values.protocol.endsWith('+tls')) {
     options.key = readFileSync(`${values.tls}/server.key`)
     options.cert = readFileSync(`${values.tls}/server.pem`)

@@ -26,6 +26,7 @@ async def pets() -> list[Pet]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--protocol", choices=("h1", "h1+tls"), default="h1")
     parser.add_argument("--tls", help="a folder with server.pem and server.key")
@@ -34,6 +35,7 @@ if __name__ == "__main__":
     over_tls = options.protocol == "h1+tls"
     uvicorn.run(
         "main:app",
+        host=options.host,
         port=options.port,
         workers=options.workers,
         access_log=False,
