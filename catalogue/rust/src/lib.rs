@@ -1,6 +1,7 @@
 //! What all servers share and no measurement depends on: their command line, their runtime and how they end.
 
 use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,11 +11,13 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The largest request body that is accepted, in bytes.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The command line: `--port P [--routes N] [--threads N] [--protocol NAME --tls DIR]`.
+/// The command line: `--port P [--host ADDRESS] [--routes N] [--threads N] [--protocol NAME --tls DIR]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Port on 127.0.0.1.
+    /// Port to listen on.
     pub port: u16,
+    /// Address to listen on.
+    pub host: IpAddr,
     /// How many routes of each kind are served.
     pub routes: usize,
     /// Worker threads of the tokio runtime.
@@ -26,12 +29,14 @@ pub struct Options {
 impl Options {
     /// Reads `--name value` pairs; the error says what is wrong.
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut port, mut routes, mut threads, mut over_tls, mut tls) = (None, 128, 1, false, None);
+        let (mut port, mut host, mut routes, mut threads, mut over_tls, mut tls) =
+            (None, IpAddr::V4(Ipv4Addr::LOCALHOST), 128, 1, false, None);
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(format!("{name} needs a value"))?;
             let wrong = |_| format!("{name} takes a number, not {value:?}");
             match name.as_str() {
                 "--port" => port = Some(value.parse().map_err(wrong)?),
+                "--host" => host = value.parse().map_err(|_| format!("{name} takes an address, not {value:?}"))?,
                 "--routes" => routes = value.parse().map_err(wrong)?,
                 "--threads" => threads = value.parse().map_err(wrong)?,
                 "--protocol" => over_tls = value.ends_with("+tls"),
@@ -43,7 +48,7 @@ impl Options {
             return Err("--routes and --threads are at least 1".into());
         }
         let port = port.ok_or("--port is missing")?;
-        Ok(Self { port, routes, threads, tls: tls.filter(|_| over_tls) })
+        Ok(Self { port, host, routes, threads, tls: tls.filter(|_| over_tls) })
     }
 }
 
@@ -67,11 +72,13 @@ where
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
-            eprintln!("{message}\n  hint: --port P [--routes N] [--threads N] [--protocol NAME --tls DIR]");
+            eprintln!(
+                "{message}\n  hint: --port P [--host ADDRESS] [--routes N] [--threads N] [--protocol NAME --tls DIR]"
+            );
             return ExitCode::from(2);
         }
     };
-    let port = options.port;
+    let (host, port) = (options.host, options.port);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build();
     let ended = runtime.and_then(|runtime| {
         let ended = runtime.block_on(async { serve_until_told(serve(options)).await });
@@ -81,7 +88,7 @@ where
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("cannot serve on 127.0.0.1:{port}: {error}");
+            eprintln!("cannot serve on {host}:{port}: {error}");
             ExitCode::FAILURE
         }
     }
@@ -99,6 +106,8 @@ async fn serve_until_told(server: impl Future<Output = std::io::Result<()>>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::{Options, now_in};
 
     fn parse(line: &str) -> Result<Options, String> {
@@ -107,8 +116,10 @@ mod tests {
 
     #[test]
     fn reads_all_options() {
-        let options = parse("--port 8080 --routes 1 --threads 2");
-        assert_eq!(options, Ok(Options { port: 8080, routes: 1, threads: 2, tls: None }));
+        let options = parse("--port 8080 --host 0.0.0.0 --routes 1 --threads 2");
+        let host = Ipv4Addr::UNSPECIFIED.into();
+        assert_eq!(options, Ok(Options { port: 8080, host, routes: 1, threads: 2, tls: None }));
+        assert_eq!(parse("--port 8080").map(|options| options.host), Ok(Ipv4Addr::LOCALHOST.into()));
     }
 
     #[test]

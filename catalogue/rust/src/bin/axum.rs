@@ -34,7 +34,7 @@ fn router(routes: usize) -> Router {
 }
 
 async fn serve(options: Options) -> std::io::Result<()> {
-    let listener = TcpListener::bind(("127.0.0.1", options.port)).await?.tap_io(|connection| {
+    let listener = TcpListener::bind((options.host, options.port)).await?.tap_io(|connection| {
         // A connection that is already gone cannot be tuned, and its next read says so.
         let _ = connection.set_nodelay(true);
     });

@@ -120,7 +120,7 @@ fn concerns_one_connection(error: &io::Error) -> bool {
 
 async fn serve(options: Options) -> io::Result<()> {
     let table = Arc::new(table(options.routes));
-    let listener = TcpListener::bind(("127.0.0.1", options.port)).await?;
+    let listener = TcpListener::bind((options.host, options.port)).await?;
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,

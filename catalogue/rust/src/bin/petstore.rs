@@ -25,7 +25,7 @@ async fn pets() -> Json<Vec<Pet>> {
 
 async fn serve(options: Options) -> std::io::Result<()> {
     let app = Router::new().route("/v1/pets", get(pets)).into_make_service();
-    let server = axum_server::bind(SocketAddr::from(([127, 0, 0, 1], options.port)));
+    let server = axum_server::bind(SocketAddr::new(options.host, options.port));
     let Some(tls) = options.tls else {
         return server.acceptor(NoDelayAcceptor::new()).serve(app).await;
     };
