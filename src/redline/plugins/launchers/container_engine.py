@@ -66,18 +66,16 @@ class ContainerEngine:
 
     @cached_property
     def ulimits(self) -> tuple[str, ...]:
-        """Options of `run`: as many open files as a server without a container has.
+        """Options of `run`: as many open files and processes as a server without a container may have.
 
-        podman's own defaults are more than a process without CAP_SYS_RESOURCE may have, and it lowers its own limit of
+        podman's own defaults are more than a process without CAP_SYS_RESOURCE may give, and it lowers its own limit of
         processes to the number of process ids.
         """
-        files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        limits = [f"nofile={files}:{files}"] if files != resource.RLIM_INFINITY else []
-        processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        if self.name == "podman" and processes != resource.RLIM_INFINITY:
-            least = min(processes, int(Path("/proc/sys/kernel/pid_max").read_text()))
-            limits.append(f"nproc={least}:{least}")
-        return tuple(word for limit in limits for word in ("--ulimit", limit))
+        files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+        limits = [("nofile", files)] if files != resource.RLIM_INFINITY else []
+        if processes != resource.RLIM_INFINITY:
+            limits.append(("nproc", min(processes, int(Path("/proc/sys/kernel/pid_max").read_text()))))
+        return tuple(word for name, limit in limits for word in ("--ulimit", f"{name}={limit}:{limit}"))
 
     def call(self, *words: str, within_s: float | None = None) -> str:
         """What a command of it prints, without spaces around. Raises ContainerEngineError."""

@@ -38,6 +38,7 @@ from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import Exited, Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.temporary import temporary_folder
+from redline.quantities import size
 
 LABEL = "redline.lab"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - inside of a container, whose port is published on 127.0.0.1 alone
@@ -45,6 +46,7 @@ _COULD_NOT_RUN = 125
 """The exit code of `run` for what is wrong with the engine, not with what it runs."""
 _BY_SIGNAL = 128
 _PAUSE_S = 0.02
+_ENDING_S = 1.0
 _START_WITHIN_S = 30.0
 _JANITOR = """\
 trap "" INT HUP TERM
@@ -304,12 +306,6 @@ class Box:
             compared.append(("the limit `cpus`", wanted.cpus, limits.cores))
         return [(what, str(asked), str(found)) for what, asked, found in compared if asked not in (None, found)]
 
-    def ran_out_of_memory(self) -> bool:
-        """Whether the kernel ended it for its memory limit."""
-        with suppress(ContainerEngineError):
-            return self.engine.call("container", "inspect", "--format", "{{.State.OOMKilled}}", self.name) == "true"
-        return False
-
     def close(self, pid: int, grace_ns: int) -> None:
         """Stop it and remove it with its network. Raises LaunchError when the engine does not do that."""
         calls = [
@@ -356,7 +352,12 @@ class ContainerGuard(Guard):
             raise LaunchError(f"{self._box.server}: {error}", hint=error.hint) from error
         if not self._pid:
             return client  # it ended already, and its log says why
-        self._box.verify(self._pid, self._inner.cpus)
+        try:
+            self._box.verify(self._pid, self._inner.cpus)
+        except LaunchError:
+            if self.poll(_ENDING_S) is None:
+                raise
+            return client  # of a process that was ending nothing can be read
         return Started(self._pid, client.at_ns, cgroup.own_group_of(self._pid) is not None)
 
     def _found(self) -> int:
@@ -380,9 +381,9 @@ class ContainerGuard(Guard):
         known, exited = self.exited, super().poll(wait_s)
         if known is None and exited is not None and (exited.code or 0) > _BY_SIGNAL:
             number = (exited.code or 0) - _BY_SIGNAL
-            because = ""
-            if number == signal.SIGKILL and self._pid and self._box.ran_out_of_memory():
-                because = "for it used more memory than its container may"
+            limit = self._box.wanted.memory_bytes
+            killed = number == signal.SIGKILL and limit is not None
+            because = f"in a container that may use {size(limit)} of memory" if killed and limit else ""
             self.exited = Exited(None, number, exited.at_ns, because)
         return self.exited
 

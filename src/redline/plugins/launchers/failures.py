@@ -87,6 +87,8 @@ def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
 
 
 def _hint_for(exited: Exited, log: Path) -> str:
+    if exited.signal == signal.SIGKILL and exited.because:
+        return f"the kernel sends SIGKILL to what needs more memory than that: raise `memory`; see {log}"
     if exited.signal == signal.SIGKILL:
         return f"nothing but the kernel or a user sends SIGKILL: out of memory? see `dmesg | tail` and {log}"
     return f"its whole output is in {log}"

@@ -64,7 +64,7 @@ class NotStarted:
 class Exited:
     """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed.
 
-    `because` is why it got the signal, where that is known.
+    `because` says under which limits it got the signal, where it has some.
     """
 
     code: int | None

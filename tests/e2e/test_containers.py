@@ -1,0 +1,286 @@
+"""Servers in containers, with the container engine of this machine: what they get, and that nothing of them is left.
+
+Without an engine that can run containers these tests skip. On Debian, podman and runc are enough.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redline.errors import LaunchError
+from redline.model import Container, FindingKind, Variant
+from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, ContainerEngineError
+from redline.plugins.launchers.containers import LABEL, Containers
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.readiness import request_status
+from redline.plugins.linux import cgroup
+from redline.ports import Placement
+from redline.suite import load_catalogue
+from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.lab import Lab
+from tests.e2e.test_run import measured, run
+from tests.fakes.servers.entries import eventually, make_catalogue, server
+
+pytestmark = pytest.mark.e2e
+
+FIRST_CORE = min(os.sched_getaffinity(0))
+ONE_CORE = Placement(server_cpus=(FIRST_CORE,))
+SMALL = Container(cpus=0.5, memory_bytes=64 << 20, pids=100)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
+    """One that can run containers, or a skip with its reason."""
+    lab = Containers(tmp_path_factory.mktemp("engine"))
+    try:
+        return lab.engine()
+    except ContainerEngineError as error:
+        pytest.skip(f"{error}; {error.hint}")
+    finally:
+        lab.close()
+
+
+def left_of_labs(engine: ContainerEngine) -> list[str]:
+    """What there is of labs that have ended, or of this process, and the groups of containers that are not there."""
+    label = ("--filter", f"label={LABEL}")
+    names = [
+        *engine.call("ps", "--all", "--format", "{{.Names}}", *label).split(),
+        *engine.call("network", "ls", "--format", "{{.Name}}", *label).split(),
+        *re.findall("redline/.*", engine.call("images", "--format", "{{.Repository}}")),
+    ]
+    known = engine.call("ps", "--all", "--quiet", "--no-trunc").split()
+    folders = [point for kind in ("cgroup", "cgroup2") for point, _ in cgroup.mount_points(kind)]
+    groups = [str(group) for folder in folders for group in folder.rglob("libpod-*")]
+    gone = [group for group in groups if not any(container in group for container in known)]
+    return [name for name in names if not is_of_another(name)] + gone
+
+
+def is_of_another(name: str) -> bool:
+    """Whether the lab whose process id is in a name is another one that runs."""
+    pid = int(re.split("[-/]", name)[1])
+    return pid != os.getpid() and Path("/proc", str(pid)).exists()
+
+
+@pytest.fixture
+def nothing_left(engine: ContainerEngine) -> Iterator[ContainerEngine]:
+    """After the test there are no containers, networks, images and control groups of it."""
+    yield engine
+    assert eventually(lambda: not left_of_labs(engine)), left_of_labs(engine)
+
+
+@contextlib.contextmanager
+def ended(launcher: ProcessLauncher) -> Iterator[ProcessLauncher]:
+    """A launcher whose lab ends with the block."""
+    try:
+        yield launcher
+    finally:
+        launcher._containers.close()
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, nothing_left: ContainerEngine) -> Iterator[ProcessLauncher]:
+    """Of the small servers; after `nothing_left` was set up, so that the lab ends before the count."""
+    with ended(ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")) as found:
+        yield found
+
+
+def oracle_in(oracle: Path, container: Container) -> Variant:
+    variant = server("oracle", command=(str(oracle), "null", "--port", "{port}"))
+    entry = variant.catalogued
+    ready = entry.ready.model_copy(update={"path": "/ready", "within_ns": 20_000_000_000})
+    return Variant(entry=entry.model_copy(update={"ready": ready}), container=container)
+
+
+def shell_in(script: str, container: Container, *tools: str) -> Variant:
+    variant = server("shell", command=("sh", "-c", f"{script}; : {{port}} {' '.join(tools)}"))
+    return variant.model_copy(update={"container": container})
+
+
+def built(launcher: ProcessLauncher, variant: Variant) -> Variant:
+    outcome = launcher.build([variant], lambda _building: None)
+    assert outcome.hash_of(variant.slug)
+    return variant
+
+
+def failed(launcher: ProcessLauncher, variant: Variant, folder: Path) -> LaunchError:
+    with pytest.raises(LaunchError) as caught, launcher.running(variant, ONE_CORE, folder / "log"):
+        pass
+    return caught.value
+
+
+def test_a_server_has_its_core_and_its_limits(oracle: Path, launcher: ProcessLauncher, tmp_path: Path) -> None:
+    variant = built(launcher, oracle_in(oracle, SMALL))
+    with launcher.running(variant, ONE_CORE, tmp_path / "log", seed=7) as running:
+        pid = running.facts.pid
+        assert request_status("127.0.0.1", running.endpoint.port, "/ready", 5) == 200
+        limits = cgroup.read_limits(pid=pid)
+        assert (limits.cores, limits.memory_bytes, limits.tasks) == (0.5, 64 << 20, 100)
+        assert os.sched_getaffinity(pid) == {FIRST_CORE}
+        assert running.facts.padding_bytes > 0
+        variables = Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"REDLINE_PADDING=x" in variables
+        assert Path(f"/proc/{pid}/root{oracle}").stat().st_size == oracle.stat().st_size
+        assert len(list(Path(f"/proc/{pid}/root").iterdir())) < 20
+        assert not Path(f"/proc/{pid}/root/usr/bin").exists()
+        assert running.death() is None
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_server_of_the_catalogue_is_reached_through_a_published_port(
+    nothing_left: ContainerEngine, tmp_path: Path
+) -> None:
+    folder = CHECKOUT / "catalogue"
+    entry = load_catalogue(folder).servers["rust.hyper"]
+    options = {name: option.default for name, option in entry.options.items()}
+    with ended(ProcessLauncher(folder, CHECKOUT / ".cache")) as launcher:
+        for network in ("host", "published"):
+            container = Container.model_validate({"network": network})
+            variant = built(launcher, Variant(entry=entry, options=options, container=container))
+            with launcher.running(variant, ONE_CORE, tmp_path / "log") as running:
+                assert request_status("127.0.0.1", running.endpoint.port, "/path0", 5) == 200
+                own, its = (Path(f"/proc/{pid}/ns/net").readlink() for pid in ("self", running.facts.pid))
+                assert (own == its) == (network == "host")
+                assert nothing_left.version in running.facts.runtime_version
+
+
+def test_a_server_that_hears_itself_alone_cannot_be_published(
+    oracle: Path, launcher: ProcessLauncher, tmp_path: Path
+) -> None:
+    variant = built(launcher, oracle_in(oracle, Container(network="published")))
+    ready = variant.catalogued.ready.model_copy(update={"within_ns": 3_000_000_000})
+    hurried = variant.model_copy(update={"entry": variant.catalogued.model_copy(update={"ready": ready})})
+    assert "listens on 127.0.0.1 alone, which no published port reaches" in str(failed(launcher, hurried, tmp_path))
+
+
+def test_a_server_that_needs_more_memory_than_it_may_have_says_so(launcher: ProcessLauncher, tmp_path: Path) -> None:
+    hungry = shell_in("x=12345678; while :; do x=$x$x; done", Container(memory_bytes=32 << 20))
+    built(launcher, hungry)
+    assert "was ended by SIGKILL in a container that may use 32.0 MiB of memory" in str(
+        failed(launcher, hungry, tmp_path)
+    )
+
+
+def test_a_server_that_ends_tells_its_own_exit_code_and_words(launcher: ProcessLauncher, tmp_path: Path) -> None:
+    leaving = built(launcher, shell_in("echo no licence; exit 3", Container()))
+    assert re.search("exited with code 3 .* its last words: no licence", str(failed(launcher, leaving, tmp_path)))
+
+
+def test_a_server_that_dies_under_load_is_seen(oracle: Path, launcher: ProcessLauncher, tmp_path: Path) -> None:
+    variant = built(launcher, oracle_in(oracle, Container()))
+    with launcher.running(variant, ONE_CORE, tmp_path / "log") as running:
+        os.kill(running.facts.pid, signal.SIGKILL)
+        assert eventually(lambda: running.death() is not None)
+        death = running.death()
+        assert death is not None
+        assert "was ended by SIGKILL while it was under test" in death.message
+
+
+def wrapped(engine: ContainerEngine, folder: Path, verb: str, instead: str) -> Path:
+    """The client, except that a call with this word does something else."""
+    file = folder / "podman"
+    file.write_text(f'#!/bin/sh\ncase " $* " in *" {verb} "*) {instead} ;; esac\nexec {engine.client} "$@"\n')
+    file.chmod(0o755)
+    return file
+
+
+def test_an_image_that_cannot_be_made_skips_its_cells_with_the_reason(
+    oracle: Path, engine: ContainerEngine, launcher: ProcessLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = "case \"$*\" in *fake.oracle*) echo 'Error: no space left on device' >&2; exit 125 ;; esac"
+    monkeypatch.setenv(CHOICE, str(wrapped(engine, tmp_path, "import", full)))
+    variant, plain = oracle_in(oracle, Container()), server()
+    outcome = launcher.build([variant, plain], lambda _building: None)
+    assert list(outcome.hashes) == [plain.slug]
+    reason = f"{variant.slug} cannot run in a container: `podman import` failed: no space left on device"
+    assert outcome.unavailable == {variant.slug: reason}
+
+
+def test_an_engine_that_hangs_when_a_container_is_started_ends_in_a_message(
+    oracle: Path, engine: ContainerEngine, launcher: ProcessLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redline.plugins.launchers.containers._START_WITHIN_S", 1.0)
+    hanging = 'case "$*" in *"true") ;; *) sleep 600 ;; esac'
+    monkeypatch.setenv(CHOICE, str(wrapped(engine, tmp_path, "run", hanging)))
+    variant = built(launcher, oracle_in(oracle, Container(network="published")))
+    assert "its container was not started within 1 s" in failed(launcher, variant, tmp_path).problems[0].message
+
+
+def test_an_engine_that_does_not_remove_a_container_is_named_and_the_server_is_dead(
+    oracle: Path, engine: ContainerEngine, launcher: ProcessLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = tmp_path / "stuck"
+    instead = f"[ ! -e {stuck} ] || {{ echo 'Error: device busy' >&2; exit 2; }}"
+    monkeypatch.setenv(CHOICE, str(wrapped(engine, tmp_path, "rm", instead)))
+    variant = built(launcher, oracle_in(oracle, Container()))
+    running = contextlib.ExitStack()
+    found = running.enter_context(launcher.running(variant, ONE_CORE, tmp_path / "log"))
+    stuck.touch()
+    with pytest.raises(LaunchError, match="could not be removed: `podman rm` failed: device busy"):
+        running.close()
+    assert eventually(lambda: not Path(f"/proc/{found.facts.pid}").exists())
+    stuck.unlink()
+
+
+@pytest.fixture
+def service(engine: ContainerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """podman as a service that the docker client talks to."""
+    docker = shutil.which("docker")
+    if docker is None or engine.name != "podman":
+        pytest.skip("this needs the docker client and podman")
+    socket = f"unix://{tmp_path}/podman.sock"
+    command = [*engine.command, "system", "service", "--time", "0", socket]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert eventually((tmp_path / "podman.sock").exists)
+        monkeypatch.setenv("DOCKER_HOST", socket)
+        monkeypatch.setenv(CHOICE, docker)
+        yield docker
+        process.terminate()
+
+
+def test_the_docker_client_works_with_the_service_of_podman(
+    oracle: Path, nothing_left: ContainerEngine, service: str, tmp_path: Path
+) -> None:
+    assert ContainerEngine(service).name == "docker"
+    with ended(ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")) as launcher:
+        variant = built(launcher, oracle_in(oracle, SMALL))
+        with launcher.running(variant, ONE_CORE, tmp_path / "log") as running:
+            assert request_status("127.0.0.1", running.endpoint.port, "/ready", 5) == 200
+            assert running.facts.runtime_version.startswith("docker ")
+
+
+def test_a_suite_compares_a_container_with_a_process(
+    oracle: Path, redline: Redline, nothing_left: ContainerEngine
+) -> None:
+    """Throttled by its own quota, which is a finding of that cell alone."""
+    servers = "{use: good.one, in: [process, container]}, {use: good.one, in: container, container: {cpus: 0.1}}"
+    suite = Lab(redline.folder, oracle).suite(servers, more="baseline: good.one")
+    _, report = run(redline, suite)
+    assert measured(report) == ["good.one", "good.one+container", "good.one+container-cpus=0.1"]
+    kinds = {cell.server: {finding.kind for finding in cell.findings} for cell in report.cells}
+    assert FindingKind.THROTTLED in kinds["good.one+container-cpus=0.1"]
+    assert FindingKind.THROTTLED not in kinds["good.one"]
+    assert {effect.axis for effect in report.effects} >= {"in"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_lab_that_is_ended_leaves_nothing(
+    number: int, oracle: Path, redline: Redline, nothing_left: ContainerEngine
+) -> None:
+    suite = Lab(redline.folder, oracle).suite("{use: good.one, in: container}", trials=50)
+    with redline.start("run", suite, "-o", redline.folder / "out") as process:
+        deadline = time.monotonic() + 120
+        running = ("ps", "--quiet", "--filter", f"name=redline-{process.pid}-")
+        while not list((redline.folder / "out").rglob("server.log")) or not nothing_left.call(*running):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=120)
