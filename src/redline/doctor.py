@@ -42,6 +42,14 @@ def examine(environment: Environment) -> tuple[Advice, ...]:
     )
 
 
+def container_advice(version: str, reason: str = "", hint: str = "") -> Advice:
+    """Whether servers can run in containers: the engine's version, or the reason why not."""
+    if not reason:
+        says = f"{version}: it has run a container, so servers can run in containers"
+        return Advice(topic="containers", grade="ok", says=says)
+    return Advice(topic="containers", grade="note", says=f"no server can run in a container: {reason}", do=hint)
+
+
 def _cores(env: Environment) -> Iterator[_Advised]:
     pinned = f"server on {_listed(env.server_cpus)}, engine on {_listed(env.engine_cpus)}"
     spare = env.cores > len(env.server_cpus) + len(env.engine_cpus)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from redline.doctor import examine
+from redline.doctor import container_advice, examine
 from redline.model import Environment
 
 GOOD: dict[str, Any] = {
@@ -145,3 +145,12 @@ def test_the_guide_explains_every_topic() -> None:
     guide = (Path(__file__).parents[2] / "docs/guide/doctor.md").read_text()
     for item in examine(environment()):
         assert f"\n## {item.topic}\n" in guide, item.topic
+
+
+def test_an_engine_that_cannot_run_containers_gives_its_reason() -> None:
+    good = container_advice("podman 4.3.1")
+    assert (good.topic, good.grade, good.do) == ("containers", "ok", "")
+    assert good.says.startswith("podman 4.3.1")
+    bad = container_advice("", "`podman run` failed: no cgroups", "try it by hand")
+    assert (bad.grade, bad.do) == ("note", "try it by hand")
+    assert "`podman run` failed: no cgroups" in bad.says
