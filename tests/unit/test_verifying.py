@@ -196,16 +196,6 @@ def test_over_http_2_the_engine_asks() -> None:
     assert verify_by_load(cell, Endpoint("127.0.0.1", 1), drive_to(bad, [])) == "GET /a: unexpected status (status 2xx)"
 
 
-def test_over_http_2_a_certificate_that_is_not_valid_is_named(certificate: Certificate) -> None:
-    cell = cell_of(Request(path="/a"), http="2", tls=Tls(server_name="example.org"))
-    failing = drive_to(replace(GOOD, outcomes={"tls": 1}), [])
-    with targets.target(targets.healthy, certificate.context("h2")) as url:
-        wrong = verify_by_load(cell, Endpoint("127.0.0.1", urlsplit(url).port or 0, certificate.pem), failing)
-    assert wrong is not None
-    assert wrong.startswith("GET /a: TLS failed: Hostname mismatch")
-    assert verify_by_load(cell, Endpoint("127.0.0.1", 1), failing) == "GET /a: tls (status 2xx)"
-
-
 def test_an_engine_that_cannot_ask_is_told(tmp_path: Path) -> None:
     wrong = EngineDriver(tmp_path / "none").verify(cell_of(Request(), http="2"), Endpoint("127.0.0.1", 1))
     assert wrong is not None

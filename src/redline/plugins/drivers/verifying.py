@@ -103,8 +103,6 @@ def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traf
                 return f"{request_line}: {error.problems[0].message}"
         wrong = [kind.replace("_", " ") for kind, number in counts.outcomes if number and kind != "ok"]
         if wrong or not counts.outcomes.ok:
-            if counts.outcomes.tls and (why := _handshake_problem(cell, endpoint)):
-                return f"{request_line}: {why}"
             classes = f" (status {', '.join(counts.status)})" if counts.status else ""
             return f"{request_line}: {', '.join(wrong) or 'no answer'}{classes}"
     return None
@@ -142,7 +140,7 @@ def _ask(cell: Cell, request: Request, endpoint: Endpoint, expected_length: int 
     except http.client.HTTPException as error:
         return _http_problem(error)
     except ssl.SSLError as error:
-        return _tls_failed(error)
+        return f"TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
     except OSError as error:
         return error.strerror or type(error).__name__
     finally:
@@ -150,30 +148,12 @@ def _ask(cell: Cell, request: Request, endpoint: Endpoint, expected_length: int 
             connection.close()
 
 
-def _handshake_problem(cell: Cell, endpoint: Endpoint) -> str | None:
-    """Why a handshake for HTTP/2 fails; None if it does not. The engine counts those that fail, without a reason."""
-    tls = cell.variant.tls
-    try:
-        context = tls_context(tls or Tls(), endpoint, "h2")
-        name = tls.server_name if tls else None
-        connect(endpoint.host, endpoint.port, verify_within_s(cell), context, name).close()
-    except ssl.SSLError as error:
-        return _tls_failed(error)
-    except OSError:
-        return None
-    return None
-
-
-def _tls_failed(error: ssl.SSLError) -> str:
-    return f"TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
-
-
-def tls_context(tls: Tls, endpoint: Endpoint, protocol: str = "http/1.1") -> ssl.SSLContext:
+def tls_context(tls: Tls, endpoint: Endpoint) -> ssl.SSLContext:
     """The TLS settings of a client. Raises OSError (of it SSLError) for authorities that cannot be read."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = min(_VERSIONS[version] for version in tls.versions)
     context.maximum_version = max(_VERSIONS[version] for version in tls.versions)
-    context.set_alpn_protocols([protocol])
+    context.set_alpn_protocols(["http/1.1"])
     authorities = tls.ca_pem or endpoint.ca_pem
     if tls.insecure:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
