@@ -1,4 +1,4 @@
-"""Certificates that sign themselves, made for one test run; nothing of them is kept."""
+"""Certificates for one test run; nothing of them is kept."""
 
 import ssl
 import subprocess
@@ -36,13 +36,13 @@ class Certificate:
 
 
 def write_certificate(folder: Path, *, name: str = "localhost", days: int = 2) -> None:
-    """`server.pem` for this name and so many days, which may be negative, `server.key`, and the same as `ca.pem`."""
-    made_of = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}")
-    request = ("req", "-new", *made_of, "-addext", f"subjectAltName=DNS:{name}")
-    signed = ("x509", "-req", "-in", "request.pem", "-signkey", "server.key", "-copy_extensions", "copyall")
+    """`server.pem` for this name and so many days, which may be negative, `server.key`, and its authority, `ca.pem`."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    made = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", "server.key")
+    signed = ("-copy_extensions", "copyall", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
     for command in (
-        (*request, "-keyout", "server.key", "-out", "request.pem"),
-        (*signed, "-days", str(days), "-out", "server.pem"),
+        ("req", "-x509", *key, "-subj", "/CN=authority", "-days", "2", "-keyout", "ca.key", "-out", "ca.pem"),
+        ("req", *key, *made, "-out", "server.csr"),
+        ("x509", "-req", "-in", "server.csr", *signed, "-days", str(days), "-out", "server.pem"),
     ):
         subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
-    (folder / "ca.pem").write_text((folder / "server.pem").read_text())

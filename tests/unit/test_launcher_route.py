@@ -169,7 +169,7 @@ def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_n
     made = server(
         command=(sys.executable, "-I", "-c", TLS_SERVER, "{port}", str(certificate), str(key)), within_ms=20_000
     )
-    served = ServedTls(ca=str(certificate), server_name=server_name)
+    served = ServedTls(ca=str(folder / "ca.pem"), server_name=server_name)
     changed = {"tls": served, "protocols": ("h1+tls", "h2+tls"), "http": ("1.1", "2"), "name": "fake.secure"}
     return made.model_copy(update={"entry": made.catalogued.model_copy(update=changed)})
 

@@ -1,0 +1,303 @@
+"""Routes as a user meets them: a server directly and behind proxies, in runs, duets and searches."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.model import FindingKind, Metric, Recording, Report, Run
+from redline.storage.runs import RunStore
+from tests.e2e.conftest import CHECKOUT, Done, Redline
+from tests.e2e.lab import BUILD, SCENARIOS, SERVER
+from tests.e2e.leftovers import left_of
+from tests.fakes.certificates import write_certificate
+
+pytestmark = pytest.mark.e2e
+
+PROXY = Path(__file__).parents[1] / "fakes" / "servers" / "proxy.py"
+RELAY = f"[{sys.executable}, -I, -S, {PROXY}, '{{port}}', relay, '{{upstream_host}}', '{{upstream_port}}']"
+FRONT = f"""\
+about: proxies that pass on what arrives
+runtime: python
+kind: proxy
+{BUILD}
+ready: {{within: 10s}}
+servers:
+  relay: {{about: relays, protocols: [h1], upstream: [h1], start: {{command: {RELAY}}}}}
+  boaster:
+    about: would speak HTTP/2 to the server
+    protocols: [h1]
+    upstream: [h2c]
+    start: {{command: {RELAY}}}
+  stubborn:
+    about: answers 502
+    protocols: [h1]
+    upstream: [h1]
+    ready: {{within: 700ms}}
+    start: {{command: {RELAY.replace("relay", "stubborn")}}}
+"""
+
+NGINX = """\
+about: nginx in front, with the protocols that it has
+runtime: native
+kind: proxy
+build: {run: [MAKE, out], inputs: [server.yaml, start], outputs: [out/ca.pem]}
+tls: {ca: out/ca.pem, server_name: localhost}
+ready: {within: 10s}
+servers:
+  nginx:
+    about: nginx
+    protocols: [h1, h1+tls, h2c, h2+tls]
+    upstream: [h1, h1+tls]
+    start:
+      command: [bash, ./start, "{port}", "{protocol}", "{scratch}"]
+      env: {UPSTREAM: "{upstream_host}:{upstream_port}", BEHIND: "{upstream_protocol}", AUTHORITY: "{upstream_ca}"}
+"""
+
+START_NGINX = """\
+set -eu
+port=$1 protocol=$2 scratch=$3
+listen="127.0.0.1:$port"; secure=""; behind="http://behind"
+if [[ $protocol == *+tls ]]; then
+  listen+=" ssl"; secure="ssl_certificate $PWD/out/server.pem; ssl_certificate_key $PWD/out/server.key;"
+fi
+if [[ $protocol == h2* ]]; then listen+=" http2"; fi
+if [[ $BEHIND == *+tls ]]; then
+  behind="https://behind"
+  secure+=" proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_trusted_certificate $AUTHORITY;"
+fi
+cat >"$scratch/nginx.conf" <<END
+daemon off; worker_processes 1; pid $scratch/pid; error_log stderr warn;
+events { worker_connections 1024; }
+http {
+  access_log off; client_body_temp_path $scratch/b; proxy_temp_path $scratch/p; fastcgi_temp_path $scratch/f;
+  uwsgi_temp_path $scratch/u; scgi_temp_path $scratch/s; keepalive_requests 1000000000;
+  upstream behind { server $UPSTREAM; keepalive 64; keepalive_requests 1000000000; }
+  server { listen $listen; $secure
+    location / { proxy_pass $behind; proxy_http_version 1.1; proxy_set_header Connection ""; } }
+}
+END
+exec nginx -p "$scratch" -e stderr -c "$scratch/nginx.conf"
+"""
+
+SUITE = """\
+servers: {servers}
+routes:
+  relay: [h1, front.relay, h1]
+  twice: [h1, front.relay, h1, front.relay, h1]
+  boasted: [h1, front.boaster, h2c]
+  stubborn: [h1, front.stubborn, h1]
+{routes}
+scenarios: [{scenario}]
+loads:
+  saturate: {{closed: {{users: 4}}, for: 300ms}}
+warmup: 50ms
+timeout: 2s
+trials: {trials}
+{more}
+"""
+
+
+def _origins(oracle: Path) -> str:
+    null = f"start: {{command: ['{oracle}', 'null', '--port', '{{port}}']}}"
+    return f"""\
+about: servers to be put behind proxies
+runtime: native
+http: [1.1, 2]
+{BUILD}
+servers:
+  one: {{about: answers, ready: {{path: /path0}}, {null}}}
+  tires:
+    about: ends after a while
+    start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', tires]}}
+"""
+
+
+class Lab:
+    """A project with servers `origin.*`, proxies `front.*` and `real.nginx`."""
+
+    def __init__(self, redline: Redline, oracle: Path) -> None:
+        self.redline = redline
+        self.catalogue = redline.folder / "catalogue"
+        make = CHECKOUT / "catalogue" / "tls" / "make"
+        files = {
+            "scenarios.yaml": SCENARIOS,
+            "origin/server.yaml": _origins(oracle),
+            "front/server.yaml": FRONT,
+            "real/server.yaml": NGINX.replace("MAKE", str(make)),
+            "real/start": START_NGINX,
+        }
+        for name, text in files.items():
+            file = self.catalogue / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    def suite(
+        self, servers: str, *, scenario: str = "SimpleGet", trials: int = 2, routes: str = "", more: str = ""
+    ) -> Path:
+        file = self.redline.folder / "suite.yaml"
+        text = SUITE.format(servers=servers, scenario=scenario, trials=trials, routes=routes, more=more)
+        file.write_text(text)
+        return file
+
+    def run(self, suite: Path) -> tuple[Done, Report]:
+        done = self.redline("run", suite, "-o", self.redline.folder / "out", "--json")
+        assert "Traceback" not in done.err
+        return done, Report.model_validate_json(done.out)
+
+    @property
+    def stored(self) -> Run:
+        return RunStore(self.redline.folder / "out").run()
+
+
+@pytest.fixture
+def lab(redline: Redline, oracle: Path, tmp_path: Path) -> Lab:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    redline.environment["TMPDIR"] = str(temporary)
+    return Lab(redline, oracle)
+
+
+def hops_of(recording: Recording) -> list[tuple[str, str, str | None]]:
+    assert recording.server is not None
+    return [(hop.name, hop.upstream, hop.upstream_seen) for hop in recording.server.hops]
+
+
+def test_a_server_directly_and_behind_proxies(lab: Lab) -> None:
+    _, report = lab.run(lab.suite("[{use: origin.one, route: [direct, relay, twice]}]", more="baseline: origin.one"))
+    assert report.run.complete
+    assert [cell.server for cell in report.cells] == ["origin.one", "origin.one+via=relay", "origin.one+via=twice"]
+    assert all(trial.rate_per_s for cell in report.cells for trial in cell.trials), report.cells
+    assert [cell.route for cell in report.cells] == [
+        "",
+        "h1 → front.relay → h1",
+        "h1 → front.relay → h1 → front.relay → h1",
+    ]
+    assert [[part.name for part in cell.parts] for cell in report.cells] == [
+        [],
+        ["server", "front.relay"],
+        ["server", "front.relay", "front.relay"],
+    ]
+    for cell in report.cells[1:]:
+        for part in cell.parts:
+            assert part.estimates[Metric.CPU_PER_REQUEST].value > 0
+            assert part.estimates[Metric.MEMORY].value > 0
+    seen = {each.cell_id.split(".SimpleGet")[0]: hops_of(each) for each in lab.stored.recordings}
+    assert seen == {
+        "origin.one": [],
+        "origin.one+via=relay": [("front.relay", "h1", "h1")],
+        "origin.one+via=twice": [("front.relay", "h1", "h1")] * 2,
+    }
+    for recording in lab.stored.recordings:
+        assert recording.traffic is not None
+        assert recording.traffic.clocks is not None
+    assert {(effect.axis, effect.value, effect.reference) for effect in report.effects} == {
+        ("route", "relay", "direct"),
+        ("route", "twice", "direct"),
+    }
+    logs = {file.name for file in (lab.redline.folder / "out").rglob("*.log")}
+    assert {"server.log", "server-hop-1.log", "server-hop-2.log", "engine.log"} <= logs
+    assert left_of(lab.redline) == []
+
+
+def test_what_a_proxy_costs_is_a_duet(lab: Lab) -> None:
+    more = "baseline: origin.one\ndesign: duet"
+    _, report = lab.run(lab.suite("[{use: origin.one, route: [direct, relay]}]", more=more))
+    (duet, *_) = lab.stored.duets
+    assert duet.failure is None
+    assert [[hop.name for hop in facts.hops] if facts else None for facts in duet.servers] == [[], ["front.relay"], []]
+    compared = {one.metric: one for one in report.comparisons if one.duet is not None}
+    cpu = compared[Metric.CPU_PER_REQUEST]
+    assert cpu.ratio is not None
+    # A relay in Python costs more than all that the server does: its CPU time is part of what is compared.
+    assert cpu.ratio.value > 2
+
+
+def test_the_limit_behind_a_proxy(lab: Lab) -> None:
+    suite = lab.suite("[{use: origin.one, route: relay}]")
+    text = suite.read_text().replace("closed: {users: 4}, for: 300ms", "open: {rate: 200, connections: 16}, for: 1s")
+    suite.write_text(f"{text}objective: p99 < 500ms\n")
+    done = lab.redline("limit", suite, "--probes", "6", "--trials", "2", "--json")
+    assert "Traceback" not in done.err
+    assert done.out, done.err
+    (cell,) = done.json["cells"]
+    assert cell["server"] == "origin.one+via=relay"
+    assert left_of(lab.redline) == []
+
+
+def test_a_proxy_that_speaks_another_protocol_behind_it(lab: Lab) -> None:
+    _, report = lab.run(lab.suite("[{use: origin.one, route: [relay, boasted]}]"))
+    kinds = {cell.server: {finding.kind for finding in cell.findings} for cell in report.cells}
+    assert FindingKind.UPSTREAM_PROTOCOL in kinds["origin.one+via=boasted"]
+    assert FindingKind.UPSTREAM_PROTOCOL not in kinds["origin.one+via=relay"]
+    assert all(trial.rate_per_s for cell in report.cells for trial in cell.trials)
+
+
+def test_a_server_that_dies_behind_a_proxy_is_named(lab: Lab) -> None:
+    suite = lab.suite("[{use: origin.tires, route: relay}]", scenario="Ok", trials=1)
+    suite.write_text(suite.read_text().replace("for: 300ms", "for: 4s"))  # it ends after 200 requests
+    _, report = lab.run(suite)
+    (trial,) = report.cells[0].trials
+    assert "origin.tires+via=relay exited" in trial.failure
+    assert "out of patience" in trial.failure
+    assert left_of(lab.redline) == []
+
+
+def test_a_proxy_that_does_not_pass_requests_on(lab: Lab) -> None:
+    _, report = lab.run(lab.suite("[{use: origin.one, route: stubborn}]", trials=1))
+    (trial,) = report.cells[0].trials
+    assert trial.failure.startswith("launch: front.stubborn answers GET /path0 on port")
+    assert "with status 502 instead of 200" in trial.failure
+    assert left_of(lab.redline) == []
+
+
+ROUTES = """\
+  nginx: [h1, real.nginx, h1]
+  https: [h1+tls, real.nginx, h1]
+  h2: [h2+tls, real.nginx, h1]
+  h2c: [h2c, real.nginx, h1]
+  inner: [h1, real.nginx, h1+tls, real.nginx, h1]
+"""
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_every_leg_of_nginx(lab: Lab) -> None:
+    suite = lab.suite("[{use: origin.one, route: [nginx, https, h2, h2c, inner]}]", trials=1, routes=ROUTES)
+    _, report = lab.run(suite)
+    failures = {cell.server: [trial.failure for trial in cell.trials] for cell in report.cells}
+    assert all(trial.rate_per_s for cell in report.cells for trial in cell.trials), failures
+    agreed = {cell.server.split("=")[1]: [tls.alpn for tls in cell.tls] for cell in report.cells}
+    assert agreed == {"nginx": [], "https": ["http/1.1"], "h2": ["h2"], "h2c": [], "inner": []}
+    seen = {each.cell_id.split("=")[1].split(".")[0]: hops_of(each) for each in lab.stored.recordings}
+    one = [("real.nginx", "h1", "h1")]
+    inner = [("real.nginx", "h1+tls", "h1+tls"), ("real.nginx", "h1", "h1")]
+    assert seen == {"nginx": one, "https": one, "h2": one, "h2c": one, "inner": inner}
+    kinds = {finding.kind for cell in report.cells for finding in cell.findings}
+    assert not kinds & {FindingKind.UPSTREAM_PROTOCOL, FindingKind.UPSTREAM_CERTIFICATE}
+    assert left_of(lab.redline) == []
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+@pytest.mark.parametrize("route", ["https", "h2", "inner"])
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        ({"days": -1}, r"certificate has expired|certificate expired"),
+        ({"name": "elsewhere.example"}, r"Hostname mismatch|not for localhost"),
+    ],
+)
+def test_a_certificate_that_is_not_valid_is_named_on_either_leg(
+    lab: Lab, route: str, made: dict[str, Any], says: str
+) -> None:
+    suite = lab.suite(f"[{{use: origin.one, route: {route}}}]", trials=1, routes=ROUTES)
+    family, out = lab.catalogue / "real" / "server.yaml", lab.catalogue / "real" / "out"
+    family.write_text(re.sub(r"run: .*, out\]", "run: ['true']", family.read_text()).replace("10s", "1s"))
+    out.mkdir()
+    write_certificate(out, **made)
+    _, report = lab.run(suite)
+    (trial,) = report.cells[0].trials
+    assert re.search(says, trial.failure)
+    assert left_of(lab.redline) == []
