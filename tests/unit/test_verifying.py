@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.errors import DriveError
 from redline.model import Body, Cell, Expected, Ready, Request, Scenario, Timestamp, Tls
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.drivers.verifying import at_pointer, differ, difference, same, verify, verify_by_load
@@ -194,6 +195,14 @@ def test_over_http_2_the_engine_asks() -> None:
     assert [drive.cell.scenario.request.expect.under_load for drive in seen] == ["hash", "length"]
     bad = replace(GOOD, outcomes={"unexpected_status": 1})
     assert verify_by_load(cell, Endpoint("127.0.0.1", 1), drive_to(bad, [])) == "GET /a: unexpected status (status 2xx)"
+
+
+def test_over_http_2_the_engine_says_why_it_could_not_connect() -> None:
+    def refuses(_drive: Drive) -> Any:
+        raise DriveError("the TLS handshake failed: the server's certificate is not for localhost", hint="none")
+
+    wrong = verify_by_load(cell_of(Request(path="/a"), http="2"), Endpoint("127.0.0.1", 1), refuses)
+    assert wrong == "GET /a: the TLS handshake failed: the server's certificate is not for localhost"
 
 
 def test_an_engine_that_cannot_ask_is_told(tmp_path: Path) -> None:

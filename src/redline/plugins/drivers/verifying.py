@@ -82,7 +82,10 @@ def _first_difference(names: tuple[str, str], one: Answer, other: Answer) -> str
 
 
 def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traffic]) -> str | None:
-    """The same through the engine: one request of each, and all of its answer is checked that may be under load."""
+    """The same through the engine: one request of each, and all of its answer is checked that may be under load.
+
+    Why it could open no connection, such as a certificate that is not valid, it says itself.
+    """
     for request in cell.scenario.requests:
         expect = request.expect.model_copy(update={"under_load": "hash" if request.expect.body_sha256 else "length"})
         once = cell.model_copy(
