@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.e2e.conftest import CHECKOUT, Done, Redline
 from tests.e2e.lab import BUILD, SCENARIOS, SERVER
 from tests.e2e.leftovers import left_of
 from tests.fakes.certificates import write_certificate
+from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -301,3 +303,25 @@ def test_a_certificate_that_is_not_valid_is_named_on_either_leg(
     (trial,) = report.cells[0].trials
     assert re.search(says, trial.failure)
     assert left_of(lab.redline) == []
+
+
+def test_a_lab_that_is_killed_leaves_no_proxy_and_goes_on(lab: Lab) -> None:
+    suite = lab.suite("[{use: origin.one, route: [relay, twice]}]", trials=4)
+    process = lab.redline.start("run", suite, "-o", "out")
+    assert eventually(lambda: len(list((lab.redline.folder / "out").rglob("recordings/0*.json"))) >= 2, 120)
+    assert eventually(lambda: any("proxy.py" in line for line in _commands(lab)), 120)
+    process.kill()
+    process.communicate(timeout=60)
+    assert eventually(lambda: _commands(lab) == [])
+    done = lab.redline("run", "--resume", "out", "--json")
+    assert Report.model_validate(done.json).run.complete
+    assert _commands(lab) == []
+
+
+def _commands(lab: Lab) -> list[str]:
+    """The command lines of all processes that this project has started."""
+    found = []
+    for name in left_of(lab.redline):
+        with suppress(OSError):
+            found += [Path(name, "cmdline").read_bytes().replace(b"\0", b" ").decode()] if "/proc/" in name else []
+    return found
