@@ -17,12 +17,13 @@ import pytest
 
 from redline.errors import LaunchError
 from redline.model import Container, FindingKind, Variant
+from redline.plugins.launchers import images
 from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, ContainerEngineError
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.readiness import request_status
 from redline.plugins.linux import cgroup
-from redline.ports import Placement
+from redline.ports import Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
@@ -149,6 +150,46 @@ def test_a_server_of_the_catalogue_is_reached_through_a_published_port(
                 own, its = (Path(f"/proc/{pid}/ns/net").readlink() for pid in ("self", running.facts.pid))
                 assert (own == its) == (network == "host")
                 assert nothing_left.version in running.facts.runtime_version
+
+
+def test_a_proxy_in_a_container_reaches_a_server_in_another(nothing_left: ContainerEngine, tmp_path: Path) -> None:
+    if shutil.which("nginx") is None:
+        pytest.skip("nginx is not installed")
+    folder = CHECKOUT / "catalogue"
+    servers = load_catalogue(folder).servers
+    hyper, nginx = servers["rust.hyper"], servers["proxy.nginx"]
+    with ended(ProcessLauncher(folder, CHECKOUT / ".cache")) as launcher:
+        published, host = Container(network="published"), Container(cpus=0.5)
+        server = built(launcher, Variant(entry=hyper, options={"routes": 1}, container=published))
+        hop = built(launcher, Variant(entry=nginx, container=host))
+        with launcher.running(server, ONE_CORE, tmp_path / "log") as running:
+            upstream = Upstream(running.endpoint, "h1", hyper.ready)
+            with launcher.in_front(hop, upstream, ONE_CORE, tmp_path / "hop.log") as front:
+                assert request_status("127.0.0.1", front.endpoint.port, "/path0", 5) == 200
+                assert front.facts.pid != running.facts.pid
+
+
+def test_a_server_runs_in_an_image_of_the_user(
+    oracle: Path, launcher: ProcessLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    """The image has the libraries, and the build's folder is mounted into it."""
+    variant = oracle_in(oracle, Container(image="fixture/libc:1"))
+    build = variant.catalogued.build.model_copy(update={"run": ("cp", str(oracle), "out")})
+    start = variant.catalogued.start.model_copy(update={"command": ("{folder}/out", "null", "--port", "{port}")})
+    entry = variant.catalogued.model_copy(update={"build": build, "start": start})
+    variant = variant.model_copy(update={"entry": entry})
+    refused = launcher.build([variant], lambda _building: None)
+    assert refused.unavailable[variant.slug].endswith("there is no image fixture/libc:1 here")
+    assert refused.failures[variant.slug].hint == f"get it first: {engine.name} pull fixture/libc:1"
+    libraries = [path for path in images.needed(Path("/"), (), [str(oracle)], (), None) if path.name != oracle.name]
+    images.pack(libraries, tmp_path / "layer.tar")
+    engine.call("import", str(tmp_path / "layer.tar"), "fixture/libc:1")
+    try:
+        with launcher.running(built(launcher, variant), ONE_CORE, tmp_path / "log") as running:
+            assert request_status("127.0.0.1", running.endpoint.port, "/ready", 5) == 200
+            assert running.facts.command[0] == str(tmp_path / "catalogue/fake/out")
+    finally:
+        engine.call("rmi", "fixture/libc:1")
 
 
 def test_a_server_that_hears_itself_alone_cannot_be_published(

@@ -7,7 +7,7 @@ import pytest
 from redline.errors import Problem, UsageError
 from redline.model import Cell, Container, Suite
 from redline.suite import Overrides, load_catalogue, load_suite
-from redline.suite.planning import make_plan
+from redline.suite.planning import expected_trial_ns, make_plan
 from tests.fakes.catalogues import FAMILY, PROXIES, write_catalogue
 
 BOXED = """\
@@ -69,6 +69,9 @@ def test_a_container_is_part_of_a_cell_and_a_process_is_not(tmp_path: Path) -> N
     assert '"container"' not in process.model_dump_json()
     assert boxed.variant.content == {**process.variant.content, "container": {}}
     assert Cell.model_validate_json(boxed.model_dump_json()) == boxed
+    hopped = cells["fam.plain+container+via=fronted.Get.saturate"]
+    lengths = [expected_trial_ns(cell) for cell in (process, boxed, hopped)]
+    assert lengths == sorted(set(lengths))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 # for the last answers, stop. By runtime, because what starts slowly is the runtime.
 _OVERHEAD_NS: Mapping[str, int] = MappingProxyType({"native": 100_000_000, "jvm": 2_000_000_000})
 _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
+_OVERHEAD_OF_CONTAINER_NS = 1_000_000_000  # to make one, and to remove it
 
 SHORTEST_PROBE_NS = 1_000_000_000
 _LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
@@ -210,7 +211,8 @@ def expected_length_ns(plan: Plan) -> int:
 def expected_trial_ns(cell: Cell) -> int:
     """An estimate of how long one trial of a cell takes, in nanoseconds."""
     overhead_ns = sum(_OVERHEAD_NS.get(runtime, _OVERHEAD_OF_OTHERS_NS) for runtime in cell.variant.runtimes)
-    return cell.warmup_ns + cell.load.duration_ns + overhead_ns
+    containers = sum(each.container is not None for each in (cell.variant, *cell.variant.hops))
+    return cell.warmup_ns + cell.load.duration_ns + overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
 
 
 def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:
