@@ -1,7 +1,7 @@
 // The petstore on Fastify, with a schema for its answer, as its documentation recommends.
 import Fastify from 'fastify'
 
-import { keepAliveTimeout, serve } from './serve.js'
+import { backlog, keepAliveTimeout, serve } from './serve.js'
 
 const pet = {
   type: 'object',
@@ -19,5 +19,5 @@ serve(async ({ host, port, protocol, key, cert }) => {
     { id: 1, name: 'catten', tag: 'cat' },
     { id: 2, name: 'doggy', tag: 'dog' },
   ])
-  await app.listen({ host, port })
+  await app.listen({ host, port, backlog })
 })

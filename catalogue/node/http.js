@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
 
-import { keepAliveTimeout, serve } from './serve.js'
+import { backlog, keepAliveTimeout, serve } from './serve.js'
 
 function handle(request, response) {
   if (request.method !== 'GET' || request.url !== '/v1/pets') {
@@ -23,4 +23,4 @@ const servers = {
   'h2+tls': (tls) => createSecureServer({ ...tls, allowHTTP1: true }, handle),
 }
 
-serve(({ host, port, protocol, key, cert }) => servers[protocol]({ key, cert }).listen(port, host))
+serve(({ host, port, protocol, key, cert }) => servers[protocol]({ key, cert }).listen({ host, port, backlog }))

@@ -16,6 +16,9 @@ const { values } = parseArgs({
   },
 })
 
+// How many connections may wait to be accepted. A proxy may open one for each of thousands of requests at once.
+export const backlog = 4096
+
 // Calls start({ host, port, protocol, key, cert }) in every worker process; with one worker, in this process.
 export function serve(start) {
   const workers = Number(values.workers)

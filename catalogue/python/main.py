@@ -38,6 +38,7 @@ if __name__ == "__main__":
         host=options.host,
         port=options.port,
         workers=options.workers,
+        backlog=4096,  # a proxy may open a connection for each of thousands of requests at once
         access_log=False,
         log_level="warning",
         timeout_keep_alive=75,  # longer than any proxy keeps an idle connection, so that the proxy closes it

@@ -11,6 +11,10 @@ use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use redline_catalogue_rust::{Options, run};
 use serde::Serialize;
+use tokio::net::TcpSocket;
+
+/// How many connections may wait to be accepted. A proxy may open one for each of thousands of requests at once.
+const BACKLOG: u32 = 4096;
 
 #[derive(Serialize)]
 struct Pet {
@@ -25,7 +29,10 @@ async fn pets() -> Json<Vec<Pet>> {
 
 async fn serve(options: Options) -> std::io::Result<()> {
     let app = Router::new().route("/v1/pets", get(pets)).into_make_service();
-    let server = axum_server::bind(SocketAddr::new(options.host, options.port));
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(SocketAddr::new(options.host, options.port))?;
+    let server = axum_server::from_tcp(socket.listen(BACKLOG)?.into_std()?)?;
     let Some(tls) = options.tls else {
         return server.acceptor(NoDelayAcceptor::new()).serve(app).await;
     };
