@@ -196,7 +196,7 @@ def test_a_server_that_hears_itself_alone_cannot_be_published(
     oracle: Path, launcher: ProcessLauncher, tmp_path: Path
 ) -> None:
     variant = built(launcher, oracle_in(oracle, Container(network="published")))
-    ready = variant.catalogued.ready.model_copy(update={"within_ns": 3_000_000_000})
+    ready = variant.catalogued.ready.model_copy(update={"within_ns": 5_000_000_000})
     hurried = variant.model_copy(update={"entry": variant.catalogued.model_copy(update={"ready": ready})})
     assert "listens on 127.0.0.1 alone, which no published port reaches" in str(failed(launcher, hurried, tmp_path))
 

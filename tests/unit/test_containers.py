@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -309,6 +310,25 @@ def test_an_engine_that_hangs_is_ended_with_all_that_it_started(
     with pytest.raises(ContainerEngineError, match=r"`podman ps` did not end within 0\.3 s"):
         ContainerEngine(str(hanging)).call("ps")
     assert eventually(lambda: not any(runs(int(pid)) for pid in pids.read_text().split()))
+
+
+def test_an_engine_that_was_late_gets_less_time_until_it_answers_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+
+    def output(command: tuple[str, ...], verb: str, within_s: float) -> str:
+        limits.append(within_s)
+        if verb == "hang":
+            raise ContainerEngineError("late", "", late=True)
+        return ""
+
+    monkeypatch.setattr(container_engine, "_output", output)
+    found = engine()
+    for verb in ("ps", "hang", "hang", "ps", "ps"):
+        with suppress(ContainerEngineError):
+            found.call(verb, within_s=60)
+    assert limits == [60, 60, 4, 4, 60]
 
 
 def test_the_reason_of_a_failure_is_one_line_without_the_words_that_all_have() -> None:

@@ -21,22 +21,25 @@ ANSWER_WITHIN_S = 20.0
 """For what takes well under a second."""
 WORK_WITHIN_S = 120.0
 """For what moves an image, or waits for something to end."""
+_LATE_WITHIN_S = 4.0
 _LONGEST_REASON = 500
 
 
 class ContainerEngineError(Exception):
-    """A call failed, or took too long. The text is a reason in one line; `hint` says what to do."""
+    """A call failed, or took too long (`late`). The text is a reason in one line; `hint` says what to do."""
 
-    def __init__(self, message: str, hint: str) -> None:
+    def __init__(self, message: str, hint: str, *, late: bool = False) -> None:
         super().__init__(message)
         self.hint = hint
+        self.late = late
 
 
-@dataclass(frozen=True)
+@dataclass
 class ContainerEngine:
-    """A client that can be called. `client` is its path."""
+    """A client that can be called. `client` is its path; `late` says that its last call took too long."""
 
     client: str
+    late: bool = False
 
     @cached_property
     def name(self) -> str:
@@ -78,8 +81,18 @@ class ContainerEngine:
         return tuple(word for name, limit in limits for word in ("--ulimit", f"{name}={limit}:{limit}"))
 
     def call(self, *words: str, within_s: float | None = None) -> str:
-        """What a command of it prints, without spaces around. Raises ContainerEngineError."""
-        return _output((*self.command, *words), words[0], within_s or ANSWER_WITHIN_S)
+        """What a command of it prints, without spaces around. Raises ContainerEngineError.
+
+        An engine that was late gets less time until it answers again: to stop a server takes several calls.
+        """
+        limit_s = within_s or ANSWER_WITHIN_S
+        try:
+            said = _output((*self.command, *words), words[0], min(limit_s, _LATE_WITHIN_S) if self.late else limit_s)
+        except ContainerEngineError as error:
+            self.late = error.late
+            raise
+        self.late = False
+        return said
 
     def ask(self, *words: str) -> str:
         """The same without the options of this machine."""
@@ -122,7 +135,7 @@ def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
             code = process.wait(within_s)
         except subprocess.TimeoutExpired:
             message = f"{called} did not end within {within_s:.3g} s"
-            raise ContainerEngineError(message, f"does its service run, and is it well? {hint}") from None
+            raise ContainerEngineError(message, f"does its service run, and is it well? {hint}", late=True) from None
         finally:
             with suppress(ProcessLookupError):
                 if process.poll() is None:
