@@ -89,11 +89,14 @@ def test_what_is_behind_a_proxy_is_seen_once(
         return tapped(endpoint)
 
     monkeypatch.setattr("redline.plugins.launchers.route.tapped", counted)
-    for _ in range(2):
-        with running(launcher, variant, log) as started:
+    renamed = variant.model_copy(update={"route": variant.route and variant.route.model_copy(update={"name": "other"})})
+    for each in (variant, renamed):
+        with running(launcher, each, log) as started:
             assert started.facts is not None
             assert started.facts.hops[0].upstream_seen == "h1"
     assert len(taps) == 1
+    with running(launcher, behind(server(), variant.hops[0], last="h2c"), log):
+        assert len(taps) == 2
 
 
 def test_a_proxy_that_speaks_another_protocol_than_the_route_says(launcher: RouteLauncher, log: Path) -> None:

@@ -38,12 +38,12 @@ class RoutedServer:
 class RouteLauncher:
     """Launcher of servers and of the proxies in front of them, each by the launcher of one process.
 
-    What a proxy really speaks to the server behind it is seen once for each route, on a start of its own.
+    What a proxy really speaks is seen once for each pair of legs and server behind it, on a start of its own.
     """
 
     def __init__(self, launcher: HopLauncher) -> None:
         self._launcher = launcher
-        self._seen: dict[tuple[str, int], Leg | None] = {}
+        self._seen: dict[tuple[str, Leg, Leg, str, int], Leg | None] = {}
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         """Build what the variants and their proxies need; what lacks a proxy could not be built."""
@@ -105,7 +105,7 @@ class RouteLauncher:
 
     def _upstream_seen(self, hop: "_Hop", placement: Placement, copy: int) -> Leg | None:
         """What the proxy speaks to what is behind it: seen when its readiness request passed through a relay."""
-        key = f"{hop.variant.slug} {hop.number}", copy
+        key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, copy
         if key not in self._seen:
             with tapped(hop.upstream.endpoint) as tap:
                 upstream = replace(hop.upstream, endpoint=tap.endpoint)
