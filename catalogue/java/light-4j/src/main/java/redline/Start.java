@@ -19,7 +19,7 @@ import java.util.Set;
 import static java.util.stream.Collectors.joining;
 
 /**
- * Writes light-4j's configuration into the folder of `--config`, and starts its server.
+ * Writes the configuration of light-4j, or of a proxy on it, into the folder of `--config`, and starts the server.
  *
  * <p>The configuration is the module's own `values.yml`. In it, {NAME} is the value of the argument `--NAME`, and a few
  * are made of others here.
@@ -75,6 +75,7 @@ public final class Start {
         if (!values.getOrDefault("upstream-ca", "").isEmpty()) {
             trust(Path.of(values.get("upstream-ca")), config.resolve("client.truststore"));
         }
+        System.setProperty("logback.statusListenerClass", "ch.qos.logback.core.status.NopStatusListener");
         System.setProperty("light-4j-config-dir", config.toString());
         System.setProperty("redline.audit", config.resolve("audit.log").toString());
         com.networknt.server.Server.main(new String[0]);
