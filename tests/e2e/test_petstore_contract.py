@@ -13,7 +13,7 @@ from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.ports import Endpoint, Placement, Upstream
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
-from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, check_built, routed
+from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, check_built, routed, started
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]  # all of them are built, and what some need is downloaded
 
@@ -25,12 +25,19 @@ PETSTORES = [
     for entry in ENTRIES.values()
     if entry.kind == "server" and entry.name != CEILING and "routes" not in entry.options
 ]
+SPOKEN = {("proxy.light-proxy", "h2+tls"): "h1+tls"}
+"""What a proxy really speaks to the server, where its own setting for HTTP/2 has no effect."""
+SECURED = {"security", "to-security", "to-body", "to-audit", "to-sanitizer", "full"}
+AUDITED = {"audit", "to-audit", "to-sanitizer", "full"}
+REQUESTS = 20
 PROXIES = [entry for entry in ENTRIES.values() if entry.name.startswith("proxy.")]
 
 
-def planned(servers: dict[str, list[str]], routes: dict[str, list[str]]) -> list[Cell]:
-    """The cells of a suite with these servers, each on some of these routes."""
-    items = [{"use": server, "route": names} for server, names in servers.items()]
+def planned(
+    servers: dict[str, list[str]], routes: dict[str, list[str]], options: dict[str, object] | None = None
+) -> list[Cell]:
+    """The cells of a suite with these servers, each with these options and on some of these routes."""
+    items = [{"use": server, "route": names, "with": options or {}} for server, names in servers.items()]
     suite = {"servers": items, "routes": routes, "scenarios": ["Petstore"], "loads": {"one": LOAD}}
     plan = make_plan(read_suite(json.dumps(suite), "contract", load_catalogue(CATALOGUE), Overrides()))
     return list(plan.cells.values())
@@ -38,7 +45,8 @@ def planned(servers: dict[str, list[str]], routes: dict[str, list[str]]) -> list
 
 def named(cell: Cell) -> object:
     """As the parameter of a test."""
-    return pytest.param(cell, id=cell.variant.slug, marks=[pytest.mark.jvm] if cell.variant.runtime == "jvm" else [])
+    jvm = "jvm" in {each.runtime for each in (cell.variant, *cell.variant.hops)}
+    return pytest.param(cell, id=cell.variant.slug, marks=[pytest.mark.jvm] if jvm else [])
 
 
 def direct() -> list[Cell]:
@@ -81,7 +89,8 @@ def test_a_proxy_passes_the_pets_on_between_each_two_legs(workshop: Workshop, tm
         check(cell, server.endpoint)
         assert server.facts is not None
         (hop,) = server.facts.hops
-        assert (hop.upstream_seen, hop.certificate) == (hop.upstream, "")
+        spoken = SPOKEN.get((hop.name, hop.upstream), hop.upstream)
+        assert (hop.upstream_seen, hop.certificate) == (spoken, "")
 
 
 @pytest.mark.parametrize("cell", [named(cell) for cell in proxied() if cell.variant.serves == "h1+tls"])
@@ -89,12 +98,11 @@ def test_a_proxy_trusts_no_server_of_another_authority(workshop: Workshop, tmp_p
     check_built(workshop, cell.variant)
     launcher, (hop,), nowhere = workshop.launcher, cell.variant.hops, Placement()
     entry = hop.catalogued
-    impatient = entry.model_copy(update={"ready": entry.ready.model_copy(update={"within_ns": 2_000_000_000})})
+    patience = entry.ready.model_copy(update={"within_ns": (20 if entry.runtime == "jvm" else 2) * 10**9})
+    impatient = entry.model_copy(update={"ready": patience})
+    own_authority = Path(entry.build_folder) / ((entry.tls and entry.tls.ca) or "")
     with launcher.running(cell.variant, nowhere, tmp_path / "server.log") as server:
-        endpoint = replace(
-            server.endpoint,
-            ca_pem=(CATALOGUE / "proxy" / "out" / entry.name.removeprefix("proxy.") / "ca.pem").read_text(),
-        )
+        endpoint = replace(server.endpoint, ca_pem=own_authority.read_text())
         upstream = Upstream(endpoint, "h1+tls", cell.variant.catalogued.ready)
         proxy = hop.model_copy(update={"entry": impatient})
         with (
@@ -102,3 +110,30 @@ def test_a_proxy_trusts_no_server_of_another_authority(workshop: Workshop, tmp_p
             launcher.in_front(proxy, upstream, nowhere, tmp_path / "proxy.log"),
         ):
             pass
+
+
+def with_middleware() -> list[Cell]:
+    """light-4j with each part of its chain, and its older version with all of it."""
+    options = ENTRIES["light-4j.petstore"].options["middleware"].values
+    return planned({"light-4j.petstore": ["h1"]}, {"h1": ["h1"]}, {"middleware": list(options)}) + planned(
+        {"light-4j.petstore-2-2": ["h1"]}, {"h1": ["h1"]}, {"middleware": "full"}
+    )
+
+
+@pytest.mark.parametrize("cell", [named(cell) for cell in with_middleware()])
+def test_middleware_passes_the_pets_and_security_refuses_without_a_token(
+    workshop: Workshop, tmp_path: Path, cell: Cell
+) -> None:
+    request, chain = cell.scenario.request, cell.variant.options["middleware"]
+    refused = request.model_copy(update={"headers": {}, "expect": Expected(status=401)})
+    tokenless = cell.scenario.model_copy(update={"request": refused if chain in SECURED else request})
+    driver = EngineDriver(find_engine())
+    with started(workshop, cell.variant, tmp_path) as server:
+        check(cell, server.endpoint)
+        assert driver.verify(cell.model_copy(update={"scenario": tokenless}), server.endpoint) is None
+        before = len(server.log.read_text().splitlines())
+        for _ in range(REQUESTS):
+            assert driver.verify(cell, server.endpoint) is None
+        assert len(server.log.read_text().splitlines()) - before < REQUESTS, "something is logged for each request"
+        audited = (server.scratch / "audit.log").read_text().splitlines()
+        assert (len(audited) > REQUESTS) == (chain in AUDITED)
