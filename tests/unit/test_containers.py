@@ -278,21 +278,39 @@ def test_the_first_client_that_answers_is_taken(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv(CHOICE, raising=False)
     docker = client(tmp_path / "bin", "docker")
     client(tmp_path / "bin", "podman", text="#!/bin/sh\necho 'Error: no such user' >&2\nexit 125\n")
-    found = find_container_engine()
+    tried: list[str] = []
+    found = find_container_engine(lambda each: tried.append(each.client))
+    assert tried == [str(docker)]
     assert (found.client, found.name, found.version) == (str(docker), "podman", "podman 4.3.1")
     monkeypatch.setenv(CHOICE, "podman")
     with pytest.raises(ContainerEngineError, match="`podman --version` failed: no such user"):
-        find_container_engine()
+        find_container_engine(lambda _: None)
     monkeypatch.setenv(CHOICE, "rkt")
     with pytest.raises(ContainerEngineError, match=f"{CHOICE} names rkt"):
-        find_container_engine()
+        find_container_engine(lambda _: None)
+
+
+def test_one_that_cannot_run_a_container_gives_way_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.delenv(CHOICE, raising=False)
+    podman, docker = (client(tmp_path / "bin", name) for name in ("podman", "docker"))
+
+    def rootless(each: ContainerEngine) -> None:
+        if each.client in refusing:
+            raise ContainerEngineError(f"{Path(each.client).name}: no cpuset", "delegate it")
+
+    refusing = [str(podman)]
+    assert find_container_engine(rootless).client == str(docker)
+    refusing.append(str(docker))
+    with pytest.raises(ContainerEngineError, match="podman: no cpuset; docker: no cpuset"):
+        find_container_engine(rootless)
 
 
 def test_without_a_client_the_reason_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv(CHOICE, raising=False)
     with pytest.raises(ContainerEngineError, match="neither podman nor docker") as caught:
-        find_container_engine()
+        find_container_engine(lambda _: None)
     assert "install podman or docker" in caught.value.hint
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,8 +100,11 @@ class ContainerEngine:
         return _output((self.client, *words), words[0], ANSWER_WITHIN_S)
 
 
-def find_container_engine() -> ContainerEngine:
-    """The one that the environment names, or the first that answers. Raises ContainerEngineError without any."""
+def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> ContainerEngine:
+    """The one that the environment names, or the first that answers and that can be tried out.
+
+    Raises ContainerEngineError without any, with the reason of each.
+    """
     chosen = os.environ.get(CHOICE)
     if chosen and shutil.which(chosen) is None:
         raise ContainerEngineError(f"{CHOICE} names {chosen}, which is no command", INSTALL)
@@ -110,6 +114,7 @@ def find_container_engine() -> ContainerEngine:
         found = ContainerEngine(client)
         try:
             _ = found.version
+            try_out(found)
         except ContainerEngineError as error:
             reasons.append(error)
         else:

@@ -91,24 +91,25 @@ class Containers:
         try:
             if self._engine is not None:
                 raise self._engine
-            self._engine = self._tried(find_container_engine())
+            self._engine = find_container_engine(self._try_out)
         except ContainerEngineError as error:
             self._engine = error
             raise
         return self._engine
 
-    def _tried(self, engine: ContainerEngine) -> ContainerEngine:
-        """The engine, after it has run `true` in a container. Raises ContainerEngineError."""
+    def _try_out(self, engine: ContainerEngine) -> None:
+        """Run `true` in a container that is pinned to a core, as those of servers are. Raises ContainerEngineError."""
+        self.close()  # what is left of an engine that could not do it
         self._watch(engine)
         name, files = f"redline-{self.lab}-0", images.needed(Path("/"), (), ("true",), (), None)
         try:
             image = self._import(engine, "check", files)
         except OSError as error:
             raise ContainerEngineError(f"no image can be made: {error}", "make room in the lab's cache") from error
+        core = str(min(os.sched_getaffinity(0)))
         options = ("--name", name, "--label", f"{LABEL}={self.lab}", "--network", "host", "--pull", "never")
-        engine.call("run", *options, *engine.ulimits, image.name, "true")
+        engine.call("run", *options, "--cpuset-cpus", core, *engine.ulimits, image.name, "true")
         engine.call("rm", "--force", name)
-        return engine
 
     def provide(
         self, variant: Variant, built: StandingBuild, jdk: Jdk | None, progress: Callable[[str], None]
