@@ -166,6 +166,23 @@ def test_processes_of_a_proxy_that_are_replaced_are_told_too() -> None:
     assert "2 of the processes of the proxy proxy.front ended during the load" in found.message
 
 
+def test_a_quota_of_a_proxy_that_runs_out_is_told_too() -> None:
+    recording = simulated_recording(CLOSED)
+    assert recording.server is not None
+    cpu = recording.find("cpu_ns", "server")
+    assert cpu is not None
+    quota = [
+        cpu.model_copy(
+            update={"subject": HOPS[0], "name": name, "values": tuple(value * share for value in cpu.values)}
+        )
+        for name, share in (("quota_periods", 1.0), ("throttled_periods", 0.5), ("throttled_ns", 0.1))
+    ]
+    server = recording.server.model_copy(update={"hops": (hop(),)})
+    (found,) = judge(CLOSED, recording.model_copy(update={"series": (*recording.series, *quota), "server": server}))
+    assert found.kind is FindingKind.THROTTLED
+    assert found.message.startswith("The proxy proxy.front had used up its CPU quota in 50% of the quota's periods")
+
+
 def test_helpers_that_live_for_a_request_are_no_restart() -> None:
     assert judge(CLOSED, simulated_recording(CLOSED, replace(GOOD, helpers=500))) == ()
 

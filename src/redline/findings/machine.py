@@ -151,14 +151,15 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 
 
 def throttled(trial: Trial) -> tuple[Finding, ...]:
-    """Whether a quota of CPU time ran out, of the server or of the engine; the worse of the two is reported."""
-    subjects: tuple[Subject, ...] = ("server", "engine")
-    shares = {subject: _throttled_share(trial, subject) for subject in subjects}
-    subject = max(subjects, key=lambda one: shares[one])
+    """Whether a quota of CPU time ran out, of the server, a proxy or the engine; the worst of them is reported."""
+    names: dict[Subject, str] = {"server": "server", "engine": "engine"}
+    names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
+    shares = {subject: _throttled_share(trial, subject) for subject in names}
+    subject = max(names, key=lambda one: shares[one])
     lost_ms = (trial.increase("throttled_ns", subject) or 0.0) / 1e6
     message = (
-        f"The {subject} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and lost "
-        f"{lost_ms:,.0f} ms of CPU time to it."
+        f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
+        f"lost {lost_ms:,.0f} ms of CPU time to it."
     )
     return graded(FindingKind.THROTTLED, shares[subject], message, trial)
 

@@ -9,7 +9,6 @@ from redline.findings.rules import RULES, graded
 from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
 from redline.quantities import percent, size
 from redline.stats import Trial
-from redline.stats.trials import PARTS
 
 USERS_FOR_EACH = 8
 """Requests in flight for each core and worker, from which on one of them is full in a system without other limits.
@@ -76,12 +75,12 @@ def server_restarted(trial: Trial) -> tuple[Finding, ...]:
 
     A helper that came and went under load does not count, as far as the recording shows: only older processes do.
     """
-    hops = trial.recording.server.hops if trial.recording.server else ()
-    names = ("the server's processes", *(f"the processes of the proxy {hop.name}" for hop in hops))
-    found = [(_replaced(trial, part), name) for name, part in zip(names, PARTS, strict=False)]
-    replaced, name = max(found, key=lambda each: each[0])
+    parts = trial.recording.parts
+    subject = max(parts, key=lambda one: _replaced(trial, one))
+    replaced = _replaced(trial, subject)
+    whose = "the server's processes" if subject == "server" else f"the processes of the proxy {parts[subject]}"
     message = (
-        f"{replaced:,.0f} of {name} ended during the load and others took their place: it restarts them and continues."
+        f"{replaced:,.0f} of {whose} ended during the load and others took their place: it restarts them and continues."
     )
     return graded(FindingKind.SERVER_RESTARTED, replaced, message, trial)
 

@@ -159,6 +159,12 @@ class Recording(Frozen):
         (), description="how fast the cores of server and engine were; empty if they were not pinned"
     )
 
+    @property
+    def parts(self) -> dict[Subject, str]:
+        """What was put under load, by subject: `server`, and the proxies in front of it by their slugs."""
+        hops = self.server.hops if self.server else ()
+        return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
+
     def find(self, name: str, subject: Subject) -> Series | None:
         """The series of that name and subject, if a probe took it."""
         return next((s for s in self.series if s.name == name and s.subject == subject), None)

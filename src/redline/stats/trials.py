@@ -22,15 +22,12 @@ from redline.model import (
     Subject,
     Traffic,
 )
-from redline.model.recording import HOPS
 from redline.stats.samples import BLOCKS, Floats, Merged, Quantiles, Ratios, Sample, block_sums
 
 QUANTILE_OF = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999, Metric.P9999: 0.9999}
 
 PAGE_BYTES = 4096
 """Memory comes in pages, so trials that agree to the byte agree to a page."""
-
-PARTS: tuple[Subject, ...] = ("server", *HOPS)
 
 FEWEST_BEYOND = 10
 """Requests that must lie beyond a percentile for it to be given: 10 fix it to a third of the tail's own scale."""
@@ -108,10 +105,8 @@ class Trial:
     @property
     def _parts(self) -> tuple["PartNumbers", ...]:
         """The server, then its hops."""
-        recording, server = self.recording, self.recording.server
-        names = ("server", *(hop.name for hop in server.hops)) if server else ("server",)
-        found = []
-        for name, subject in zip(names, PARTS, strict=False):
+        recording, found = self.recording, []
+        for subject, name in recording.parts.items():
             memory = recording.find("rss_bytes", subject)
             cpu_ns = recording.sampled_increase("cpu_ns", subject)
             found.append(PartNumbers(name, cpu_ns, max(memory.values) if memory else None))
