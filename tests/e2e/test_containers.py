@@ -247,6 +247,16 @@ def test_an_image_that_cannot_be_made_skips_its_cells_with_the_reason(
     assert outcome.unavailable == {variant.slug: reason}
 
 
+def test_a_limit_that_the_engine_does_not_set_fails_the_start(
+    oracle: Path, engine: ContainerEngine, launcher: ProcessLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = f"exec {engine.client} $(echo \"$*\" | sed 's/--cpus 0.5//')"
+    monkeypatch.setenv(CHOICE, str(wrapped(engine, tmp_path, "run", without)))
+    variant = built(launcher, oracle_in(oracle, SMALL))
+    said = str(failed(launcher, variant, tmp_path))
+    assert "the limit `cpus` of its container should be 0.5, and its control group says None" in said
+
+
 def test_an_engine_that_hangs_when_a_container_is_started_ends_in_a_message(
     oracle: Path, engine: ContainerEngine, launcher: ProcessLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,11 +324,13 @@ def test_a_suite_compares_a_container_with_a_process(
     assert {effect.axis for effect in report.effects} >= {"in"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(("number", "network"), [(signal.SIGKILL, "published"), (signal.SIGINT, "host")])
 def test_a_lab_that_is_ended_leaves_nothing(
-    number: int, oracle: Path, redline: Redline, nothing_left: ContainerEngine
+    number: int, network: str, oracle: Path, redline: Redline, nothing_left: ContainerEngine
 ) -> None:
-    suite = Lab(redline.folder, oracle).suite("{use: good.one, in: container}", trials=50)
+    """With a published port the server does not become ready, so the lab is ended while it waits for that."""
+    servers = f"{{use: good.one, in: container, container: {{network: {network}}}}}"
+    suite = Lab(redline.folder, oracle).suite(servers, trials=50)
     with redline.start("run", suite, "-o", redline.folder / "out") as process:
         deadline = time.monotonic() + 120
         running = ("ps", "--quiet", "--filter", f"name=redline-{process.pid}-")
