@@ -34,11 +34,14 @@ PROXIES = [entry for entry in ENTRIES.values() if entry.name.startswith("proxy."
 
 
 def planned(
-    servers: dict[str, list[str]], routes: dict[str, list[str]], options: dict[str, object] | None = None
+    servers: dict[str, list[str]],
+    routes: dict[str, list[str]],
+    options: dict[str, object] | None = None,
+    scenario: str = "Petstore",
 ) -> list[Cell]:
     """The cells of a suite with these servers, each with these options and on some of these routes."""
     items = [{"use": server, "route": names, "with": options or {}} for server, names in servers.items()]
-    suite = {"servers": items, "routes": routes, "scenarios": ["Petstore"], "loads": {"one": LOAD}}
+    suite = {"servers": items, "routes": routes, "scenarios": [scenario], "loads": {"one": LOAD}}
     plan = make_plan(read_suite(json.dumps(suite), "contract", load_catalogue(CATALOGUE), Overrides()))
     return list(plan.cells.values())
 
@@ -137,3 +140,16 @@ def test_middleware_passes_the_pets_and_security_refuses_without_a_token(
         assert len(server.log.read_text().splitlines()) - before < REQUESTS, "something is logged for each request"
         audited = (server.scratch / "audit.log").read_text().splitlines()
         assert (len(audited) > REQUESTS) == (chain in AUDITED)
+
+
+def with_large_bodies() -> list[Cell]:
+    """Requests with 5 MB through each proxy, which came in HTTP/1.1 and in HTTP/2."""
+    pairs = [(leg, entry.name) for entry in PROXIES for leg in ("h1", "h2+tls")]
+    routes = {f"{leg}-{proxy}".translate(PLAIN): [leg, proxy, "h1"] for leg, proxy in pairs}
+    return planned({"rust.axum": list(routes)}, routes, scenario="PostLongBytes")
+
+
+@pytest.mark.parametrize("cell", [named(cell) for cell in with_large_bodies()])
+def test_a_proxy_passes_on_a_large_body(workshop: Workshop, tmp_path: Path, cell: Cell) -> None:
+    with routed(workshop, cell.variant, tmp_path) as server:
+        assert EngineDriver(find_engine()).verify(cell, server.endpoint) is None
