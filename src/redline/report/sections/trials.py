@@ -19,12 +19,12 @@ def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
 
 
 def route_text(cell: CellReport) -> str:
-    """`rust.hyper+via=nginx: h1 → proxy.nginx → h1; CPU per request: server 9.1 us, proxy.nginx 12 us.`; or empty."""
+    """`hyper+via=nginx: h1 → proxy.nginx → h1; of all CPU per request: server 9.1 µs, proxy.nginx 12 µs.`; or empty."""
     said = [cell.route] if cell.route else []
     for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY) if cell.valid else ():
         each = [(part.name, part.estimates[metric]) for part in cell.parts if metric in part.estimates]
         amounts = ", ".join(f"{name} {fmt.amount(found.value, found.unit)}" for name, found in each)
-        said += [f"{fmt.label(metric)}: {amounts}"] if each else []
+        said += [f"of all {fmt.label(metric)}: {amounts}"] if each else []
     return f"{cell.server}: {'; '.join(said)}." if said else ""
 
 
