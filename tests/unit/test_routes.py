@@ -27,17 +27,17 @@ loads:
 """
 
 
-def routed(folder: Path, text: str = ROUTED, **families: str) -> Suite:
+def routed(folder: Path, text: str = ROUTED, overrides: Overrides | None = None, **families: str) -> Suite:
     families = {"fam": SERVES_ALL, "proxy": PROXIES, **families}
     catalogue = load_catalogue(write_catalogue(folder / "catalogue", **families))
     file = folder / "some.yaml"
     file.write_text(text, encoding="utf-8")
-    return load_suite(file, catalogue, Overrides())
+    return load_suite(file, catalogue, overrides or Overrides())
 
 
 def problems(folder: Path, text: str = ROUTED, **families: str) -> tuple[Problem, ...]:
     with pytest.raises(UsageError) as caught:
-        routed(folder, text, **families)
+        routed(folder, text, None, **families)
     return caught.value.problems
 
 
@@ -160,6 +160,23 @@ def test_a_server_that_serves_both_versions_at_once_needs_no_protocol(tmp_path: 
     assert routed(tmp_path, fam=both).variants[0].serves == "h1"
     found = problems(tmp_path, fam=both.replace("[h1, h2c]", "[h1, h2c, h2+tls]"))
     assert any("does not get the protocol" in each.message for each in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "slugs"),
+    [
+        (["direct"], ["fam.plain", "fam.layered"]),
+        (["fronted", "secure"], ["fam.plain+via=fronted", "fam.plain+via=secure", "fam.layered+via=fronted"]),
+    ],
+)
+def test_routes_are_selected_like_options(tmp_path: Path, names: list[str], slugs: list[str]) -> None:
+    overrides = Overrides(options=tuple(("route", name) for name in names))
+    assert [variant.slug for variant in routed(tmp_path, overrides=overrides).variants] == slugs
+
+
+def test_a_route_that_no_server_has_cannot_be_selected(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no server of this suite has route=early"):
+        routed(tmp_path, overrides=Overrides(options=(("route", "early"),)))
 
 
 def test_a_hop_adds_to_how_long_a_trial_takes(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ class Overrides:
     """Globs that select, and values that replace; what is empty or None leaves the suite as it is.
 
     `servers` are matched against a variant's slug and its server's name, `scenarios` against scenario names; letters
-    count as written. `options` are values by an option's name: a variant that has the option has to have one of them.
+    count as written. `options` are values by an option's name, or names of routes by `route`: a variant that has the
+    option has to have one of them.
     `quick` takes what the suite says under that key, before the rest replaces it. `users` is the number of users in
     closed loads, `duration_ns` the measured time of every load, `warmup_ns` the load before each;
     with `warmup_detect` it ends when the server is steady. Of the warm-up `suite.warm_up` makes it.
@@ -92,11 +93,21 @@ def _select_variants(
 def _select_options(
     suite: Suite, variants: tuple[Variant, ...], wanted: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[Variant, ...], list[Problem]]:
-    """Those that have, of every option that is named, one of the values that are named or not the option at all."""
+    """Those that have, of every option that is named, one of the values that are named or not the option at all.
+
+    A route is selected like an option, by its name.
+    """
+    has_routes = any(variant.route for variant in suite.variants)
+
+    def axes(variant: Variant) -> dict[str, str]:
+        """Its options, and its route if the suite has any."""
+        options = {name: option_text(value) for name, value in variant.options.items()}
+        return {"route": variant.route_name, **options} if has_routes else options
+
     there: dict[str, dict[str, None]] = {}
     for variant in suite.variants:
-        for name, value in variant.options.items():
-            there.setdefault(name, {})[option_text(value)] = None
+        for name, value in axes(variant).items():
+            there.setdefault(name, {})[value] = None
     problems = [_no_option(name, value, there) for name, value in wanted if value not in there.get(name, {})]
     values: dict[str, set[str]] = {}
     for name, value in wanted:
@@ -104,7 +115,7 @@ def _select_options(
     chosen = tuple(
         variant
         for variant in variants
-        if all(option_text(value) in values.get(name, {option_text(value)}) for name, value in variant.options.items())
+        if all(value in values.get(name, {value}) for name, value in axes(variant).items())
     )
     return chosen, problems
 
