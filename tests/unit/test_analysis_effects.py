@@ -7,6 +7,7 @@ import pytest
 from redline.analysis import build_report
 from redline.model import (
     COMPARED,
+    Container,
     Effect,
     Option,
     OptionValue,
@@ -111,6 +112,15 @@ def test_only_where_all_else_is_equal() -> None:
     assert build_report(run_of({}, servers)).effects == ()
     spoken = [variant_of("a.one", routes=1), variant_of("a.one", routes=128).model_copy(update={"http": "2"})]
     assert build_report(run_of({}, spoken)).effects == ()
+
+
+def test_a_place_is_an_axis_too_and_no_step_of_an_option_crosses_it() -> None:
+    here = [variant_of("a.one", routes=routes) for routes in (1, 128)]
+    boxed = [each.model_copy(update={"container": Container(cpus=0.5)}) for each in here]
+    assert steps(build_report(run_of({}, [here[0], *boxed]))) == [
+        ("a.one+routes=1+container-cpus=0.5.SimpleGet.saturate", "in", "container-cpus=0.5", "process"),
+        ("a.one+routes=128+container-cpus=0.5.SimpleGet.saturate", "routes", "128", "1"),
+    ]
 
 
 def test_a_value_that_is_skipped_is_no_reference() -> None:
