@@ -20,7 +20,12 @@ _WITHIN_S = 60.0
 _MOST_LINKS = 40
 """As many links as the kernel follows on the way to one file."""
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
-_SCRIPT_TOOLS = ("sh", "env", "cat", "chmod", "cp", "dirname", "ln", "mkdir", "printf", "rm", "sed")
+_OF_LIBC = ("libgcc_s.so.1", "libnss_files.so.2")
+"""What glibc loads only when it is needed: to cancel threads, and to find users and hosts."""
+_SCRIPT_TOOLS = (
+    *("sh", "env", "basename", "cat", "chmod", "cp", "dirname", "grep", "head", "ln", "mkdir", "nproc", "printf"),
+    *("rm", "sed", "sort", "tail", "tr"),
+)
 """What a start script may use besides what its entry `needs`."""
 _NAMES = tuple(map(Path, ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")))
 """How a server finds the user that it is to become."""
@@ -77,7 +82,9 @@ def needed(
             found.add([library], [library / name for name in _NOT_OF_PYTHON])
     binaries = [path for path in found.paths if (_may_be_run(path) or ".so" in path.name) and _head(path) == b"\x7fELF"]
     # What is not linked, or with what is not here, says so on stderr, and is left as it is.
-    found.add(Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries)))))
+    libraries = [Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries))))]
+    found.add(libraries)
+    found.add(path.with_name(name) for path in libraries if path.name == "libc.so.6" for name in _OF_LIBC)
     return tuple(sorted(found.paths))
 
 
