@@ -296,7 +296,7 @@ def test_a_certificate_that_is_not_valid_is_named_on_either_leg(
 ) -> None:
     suite = lab.suite(f"[{{use: origin.one, route: {route}}}]", trials=1, routes=ROUTES)
     family, out = lab.catalogue / "real" / "server.yaml", lab.catalogue / "real" / "out"
-    family.write_text(re.sub(r"run: .*, out\]", "run: ['true']", family.read_text()).replace("10s", "1s"))
+    family.write_text(re.sub(r"run: .*, out\]", "run: ['true']", family.read_text()).replace("10s", "3s"))
     out.mkdir()
     write_certificate(out, **made)
     _, report = lab.run(suite)

@@ -121,7 +121,7 @@ def test_the_death_of_any_is_named(launcher: RouteLauncher, log: Path, dies: int
 
 
 def test_a_proxy_that_does_not_pass_requests_on(launcher: RouteLauncher, log: Path) -> None:
-    origin, hop = server(), proxy("stubborn", within_ms=500)
+    origin, hop = server(), proxy("stubborn", within_ms=3_000)
     with pytest.raises(LaunchError) as caught, running(launcher, behind(origin, hop), log):
         pass
     assert caught.value.kind == "not_ready"
@@ -204,7 +204,7 @@ def test_a_certificate_that_is_not_valid_behind_a_proxy(
 ) -> None:
     """A proxy that checks it is not ready, and the reason is named; one that does not is watched, and noted."""
     origin = tls_origin(tmp_path / "tls", **changes)  # type: ignore[arg-type]
-    strict = behind(origin, proxy("strict", within_ms=1_000), last="h1+tls")
+    strict = behind(origin, proxy("strict", within_ms=3_000), last="h1+tls")
     with pytest.raises(LaunchError) as caught, running(launcher, strict, log):
         pass
     assert "with status 502 instead of 200" in str(caught.value)
