@@ -38,7 +38,7 @@ servers:
     about: answers 502
     protocols: [h1]
     upstream: [h1]
-    ready: {{within: 700ms}}
+    ready: {{within: 3s}}
     start: {{command: {RELAY.replace("relay", "stubborn")}}}
 """
 
