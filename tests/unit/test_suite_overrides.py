@@ -53,6 +53,13 @@ def test_scenarios_are_selected_in_the_order_of_the_suite(tmp_path: Path) -> Non
     assert [scenario.name for scenario in suite.scenarios] == ["Get", "GetMulti"]
 
 
+def test_loads_are_selected_with_those_that_they_are_a_share_of(tmp_path: Path) -> None:
+    half = "  half: {open: {rate: 50% of saturate, connections: 64}, for: 1s}\ntrials"
+    text = TEXT.replace("trials", half, 1)
+    assert [load.name for load in suite_of(tmp_path, text, Overrides(loads=("steady",))).loads] == ["steady"]
+    assert [load.name for load in suite_of(tmp_path, text, Overrides(loads=("ha*",))).loads] == ["saturate", "half"]
+
+
 def test_numbers_are_replaced(tmp_path: Path) -> None:
     suite = suite_of(tmp_path, TEXT, Overrides(users=8, duration_ns=25_000_000_000, trials=2, seed=0))
     assert suite.loads[0].shape == Closed(users=8)
@@ -70,6 +77,7 @@ def test_numbers_are_replaced(tmp_path: Path) -> None:
         (TEXT, Overrides(servers=("top.null",)), "matches `top.null`", "is this suite's ceiling and is run anyway"),
         (TEXT, Overrides(servers=("fam.plain", "x")), "matches `x`", "this suite has: fam.plain"),
         (TEXT, Overrides(scenarios=("post",)), "no scenario of this suite matches `post`", "did you mean `Post`?"),
+        (TEXT, Overrides(loads=("stedy",)), "no load of this suite matches `stedy`", "did you mean `steady`?"),
         (OPEN_ONLY, Overrides(users=8), "no closed load", "`closed: {users: ...}`"),
         (TEXT, Overrides(users=0), "-u must be 1 to 1000000, not 0", "in that range"),
         (TEXT, Overrides(trials=0), "--trials must be 1 to 1000, not 0", "in that range"),

@@ -133,6 +133,7 @@ class SelectionFlags(Flags):
 class SuiteFlags(SelectionFlags):
     """What is measured of a suite, and how."""
 
+    loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = _list(
         "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
     )
@@ -229,6 +230,7 @@ class LimitFlags(Flags):
     )
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
+    loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = _list(
         "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
     )

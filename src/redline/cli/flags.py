@@ -65,6 +65,7 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
         servers=split(flags.servers),
         options=tuple(map(_option, split(flags.options))),
         scenarios=split(flags.scenarios),
+        loads=split(flags.loads),
         users=None if isinstance(flags, LimitFlags) else flags.users,
         duration_ns=None if flags.duration is None else _duration_ns("-d", flags.duration),
         trials=None if isinstance(flags, LimitFlags) else flags.trials,

@@ -26,7 +26,7 @@ from redline.suite import make_plan
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
 _OF_URLS = {"arrivals", "connections", "timeout", "threads", *_OF_REQUESTS}
-_OF_SUITES = {"servers", "scenarios", "options", "quick", "trials", "no_beyond"}
+_OF_SUITES = {"servers", "scenarios", "loads", "options", "quick", "trials", "no_beyond"}
 _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 

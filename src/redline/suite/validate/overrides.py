@@ -21,17 +21,18 @@ _IN_THE_SUITE = "change the load in the suite instead"
 class Overrides:
     """Globs that select, and values that replace; what is empty or None leaves the suite as it is.
 
-    `servers` are matched against a variant's slug and its server's name, `scenarios` against scenario names; letters
-    count as written. `options` are values by an option's name, or names of routes by `route`: a variant that has the
-    option has to have one of them.
-    `quick` takes what the suite says under that key, before the rest replaces it. `users` is the number of users in
-    closed loads, `duration_ns` the measured time of every load, `warmup_ns` the load before each;
-    with `warmup_detect` it ends when the server is steady. Of the warm-up `suite.warm_up` makes it.
+    `servers` are matched against a variant's slug and its server's name, `scenarios` and `loads` against their names;
+    letters count as written. A load whose rate is a share of another's stays with that one. `options` are values by an
+    option's name, or names of routes by `route`: a variant that has the option has to have one of them. `quick` takes
+    what the suite says under that key, before the rest replaces it. `users` is the number of users in closed loads,
+    `duration_ns` the measured time of every load, `warmup_ns` the load before each; with `warmup_detect` it ends when
+    the server is steady. Of the warm-up `suite.warm_up` makes it.
     """
 
     servers: tuple[str, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     scenarios: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
     users: int | None = None
     duration_ns: int | None = None
     warmup_ns: int | None = None
@@ -50,7 +51,8 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     variants, server_problems = _select_variants(suite, overrides.servers, catalogue)
     variants, option_problems = _select_options(suite, variants, overrides.options)
     scenarios, scenario_problems = _select_scenarios(suite, overrides.scenarios, catalogue)
-    loads, load_problems = _changed_loads(suite.loads, overrides)
+    loads, load_problems = _select_loads(suite, overrides.loads)
+    loads, length_problems = _changed_loads(loads, overrides)
     slugs = {variant.slug for variant in variants}
     changed = suite.model_copy(
         update={
@@ -65,7 +67,14 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
         }
     )
     changed, warm_up_problems = _with_warm_up(changed, overrides)
-    problems = [*server_problems, *option_problems, *scenario_problems, *load_problems, *warm_up_problems]
+    problems = [
+        *server_problems,
+        *option_problems,
+        *scenario_problems,
+        *load_problems,
+        *length_problems,
+        *warm_up_problems,
+    ]
     problems += _range_problems(overrides)
     return changed, problems or _nothing_left(variants)
 
@@ -148,6 +157,19 @@ def _select_scenarios(
         if not any(_matches((name,), glob) for name in there)
     ]
     return chosen, problems
+
+
+def _select_loads(suite: Suite, globs: tuple[str, ...]) -> tuple[tuple[Load, ...], list[Problem]]:
+    """The loads that match, and those that they are a share of."""
+    named = [load for load in suite.loads if not globs or any(_matches((load.name,), glob) for glob in globs)]
+    needed = {load.name for load in named} | {load.share.of for load in named if load.share}
+    there = tuple(load.name for load in suite.loads)
+    problems = [
+        Problem(f"no load of this suite matches `{glob}`", _nothing_selected(glob, there, (), "loads"))
+        for glob in globs
+        if not any(_matches((name,), glob) for name in there)
+    ]
+    return tuple(load for load in suite.loads if load.name in needed), problems
 
 
 def _nothing_selected(glob: str, there: tuple[str, ...], catalogue: Iterable[str], key: str) -> str:
