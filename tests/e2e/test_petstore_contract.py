@@ -30,6 +30,8 @@ SPOKEN = {("proxy.light-proxy", "h2+tls"): "h1+tls"}
 SECURED = {"security", "to-security", "to-body", "to-audit", "to-sanitizer", "full"}
 AUDITED = {"audit", "to-audit", "to-sanitizer", "full"}
 REQUESTS = 20
+KEPT = 120
+"""More requests than Tomcat answers on a connection by default."""
 PROXIES = [entry for entry in ENTRIES.values() if entry.name.startswith("proxy.")]
 
 
@@ -81,9 +83,15 @@ def test_a_server_serves_the_pets_on_each_leg(workshop: Workshop, tmp_path: Path
         check(cell, server.endpoint)
         if cell.variant.serves == "h1":
             connection = HTTPConnection(server.endpoint.host, server.endpoint.port, timeout=20)
-            connection.request("GET", "/v1/pets")
-            assert (connection.getresponse().getheader("Content-Type") or "").startswith("application/json")
+            sockets = set()
+            for _ in range(KEPT):
+                connection.request("GET", "/v1/pets")
+                sockets.add(connection.sock)
+                answer = connection.getresponse()
+                assert (answer.getheader("Content-Type") or "").startswith("application/json")
+                answer.read()
             connection.close()
+            assert len(sockets) == 1, "it closes connections after some requests"
 
 
 @pytest.mark.parametrize("cell", [named(cell) for cell in proxied()])
