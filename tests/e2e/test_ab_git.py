@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import jsonschema
@@ -71,6 +72,9 @@ def wait_for_a_build(running: "subprocess.Popen[str]") -> None:
 
 
 def nothing_is_left(redline: Redline, project: Project) -> bool:
+    deadline = time.monotonic() + 5  # what was killed is there until its new parent has heard of it
+    while left_of(redline) and time.monotonic() < deadline:
+        time.sleep(0.05)
     return not left_of(redline) and len(project.git("worktree", "list").splitlines()) == 1
 
 

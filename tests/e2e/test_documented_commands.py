@@ -34,6 +34,8 @@ warmup: 50ms
 SHORT_SELFTEST = ["--seconds", "0.5"]
 ONE_CASE = ["--case", "fixed"]
 SHORT_AB = ["--for", "4s", "--load", "closed:2"]
+SHORT_AB_LIMIT = ["--for", "50s"]
+"""About the least for two limits."""
 
 
 def commands(text: str) -> list[list[str]]:
@@ -117,7 +119,8 @@ def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
     for name, found in servers.items():
         args = [arg.replace(name, f"{found} null") for arg in args]
     args = [url if arg.startswith("http://") else arg for arg in args]
-    return [arg for i, arg in enumerate(args) if "--for" not in (arg, args[i - 1])] + SHORT_AB
+    kept_args = [arg for i, arg in enumerate(args) if "--for" not in (arg, args[i - 1])]
+    return kept_args + (SHORT_AB_LIMIT if "--limit" in args else SHORT_AB)
 
 
 def make_revisions(folder: Path, oracle: Path) -> None:
