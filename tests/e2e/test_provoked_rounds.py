@@ -13,7 +13,12 @@ from tests.fakes.servers.changing import HABITS
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 OF_ROUNDS = {FindingKind.RUN_DRIFT, FindingKind.AUTOCORRELATION, FindingKind.BIMODAL}
-OTHERS_ARE_HERE = {FindingKind.CPU_PRESSURE, FindingKind.CPU_STEAL, FindingKind.NOISY_NEIGHBOUR}
+OTHERS_ARE_HERE = {
+    FindingKind.CPU_PRESSURE,
+    FindingKind.CPU_STEAL,
+    FindingKind.HOST_MODE,
+    FindingKind.NOISY_NEIGHBOUR,
+}
 OF_WARM_UPS = {FindingKind.NEVER_STEADY, FindingKind.SLOWING_DOWN}
 
 CATALOGUE = """\
