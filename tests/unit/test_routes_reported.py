@@ -54,6 +54,16 @@ def test_cpu_time_and_memory_cover_server_and_proxies() -> None:
     assert proxy.cpu_ns == pytest.approx(0.5 * alone.server_cpu_ns)
 
 
+@pytest.mark.parametrize("lost", [HOPS[0], "server"])
+def test_what_is_not_known_of_one_process_is_not_known_of_all(lost: str) -> None:
+    """The sum of the others would be too small, and look like a result."""
+    recording = routed(simulated_recording(simulated_cell()))
+    trial = Trial(recording.model_copy(update={"series": tuple(s for s in recording.series if s.subject != lost)}))
+    assert trial.server_cpu_ns is None
+    assert trial.increase("run_delay_ns", "server") is None
+    assert trial.numbers.most_memory_bytes is None
+
+
 def test_the_engines_clock_reads_all_of_them() -> None:
     """It gets the processes of all: what each used by itself comes from samples."""
     trial = Trial(routed(simulated_recording(simulated_cell()), clocks=True))

@@ -181,8 +181,9 @@ class Recording(Frozen):
             return read
         if subject != "server" or name not in _OF_ALL_PROCESSES:
             return self.sampled_increase(name, subject)
-        own = self.sampled_increase(name, subject)
-        return None if own is None else own + sum(self.sampled_increase(name, hop) or 0.0 for hop in HOPS)
+        each = [self.sampled_increase(name, part) for part in self.parts]
+        known = [increase for increase in each if increase is not None]
+        return sum(known) if len(known) == len(each) else None  # without one of them the sum would be too small
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
         """The same of this subject alone, by the samples of a probe."""

@@ -97,7 +97,7 @@ class Trial:
             failure=recording.failure,
             traffic=MeasuredTraffic.of(traffic) if traffic else None,
             server_cpu_ns=self.server_cpu_ns if traffic else None,
-            most_memory_bytes=sum(most) if most else None,
+            most_memory_bytes=sum(most) if len(most) == len(parts) else None,
             fixed_work=recording.fixed_work,
             parts=parts if len(parts) > 1 else (),
         )

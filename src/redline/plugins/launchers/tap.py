@@ -43,7 +43,7 @@ class Tap:
     beginnings: list[Beginning] = field(default_factory=list)
 
     def leg(self) -> Leg | None:
-        """What the last connection that carried something spoke; None if there was none, or it cannot be told."""
+        """What the last connection that carried something spoke; None if there was none, or if it is none of these."""
         used = [each for each in self.beginnings if each.sent]
         if not used:
             return None
