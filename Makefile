@@ -77,8 +77,8 @@ HYPOTHESIS = --hypothesis-profile=redline
 TESTS = not long
 PYTEST_E2E = .venv/bin/pytest tests/e2e
 
-# The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where the hypervisor
-# takes the cores, and only there they run once more.
+# The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where something takes
+# the cores, be it the tests beside them; then they run once more by themselves.
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS)
 	$(PYTEST_E2E) -m 'truth and ($(TESTS))'

@@ -1,4 +1,4 @@
-"""What a command has left behind: processes and temporary files."""
+"""What a command that runs has written so far, and what it has left behind: processes and temporary files."""
 
 import contextlib
 import time
@@ -7,10 +7,18 @@ from pathlib import Path
 from tests.e2e.conftest import Redline
 
 
+def exists_below(folder: Path, name: str) -> bool:
+    """Whether a file or folder of this name (a glob) is somewhere in this folder, which may come and go meanwhile."""
+    try:
+        return any(folder.rglob(name))
+    except FileNotFoundError:
+        return False
+
+
 def wait_for_the_second_start(folder: Path) -> None:
     """Until the first start of a duet has been measured: each has a folder for its logs, somewhere in this one."""
     deadline = time.monotonic() + 120
-    while not any(folder.rglob("0001")):
+    while not exists_below(folder, "0001"):
         assert time.monotonic() < deadline, "no second start"
         time.sleep(0.1)
 

@@ -17,7 +17,6 @@ from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
 
-SHORT = ("--for", "8s", "--load", "closed:4")
 SHORTEST = ("--for", "2s", "--load", "closed:2")
 
 
@@ -33,10 +32,14 @@ def _own_temporary_folder(redline: Redline, tmp_path: Path) -> None:
 
 def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
     quick, slow = (command(oracle, "fixed", "--delay", delay) for delay in ("10ms", "20ms"))
-    done = redline("ab", quick, slow, *SHORT, "--metric", "p50", "--fail-on", "slower", "--json")
-    assert done.code == 3, done.err
-    report = AbReport.model_validate(done.json)
+    flags = ("--load", "closed:4", "--metric", "p50", "--fail-on", "slower", "--json")
+    for length in ("8s", "32s"):  # two starts that the host disturbed differently leave 8 s undecided
+        done = redline("ab", quick, slow, "--for", length, *flags)
+        report = AbReport.model_validate(done.json)
+        if report.verdict is not Verdict.INCONCLUSIVE:
+            break
     assert (report.metric, report.verdict) == (Metric.P50, Verdict.SLOWER)
+    assert done.code == 3, done.err
     assert report.starts >= 2
     assert 1.5 < report.ratio.value < 2.5
     assert report.self_ratio is not None

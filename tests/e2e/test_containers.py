@@ -27,6 +27,7 @@ from redline.ports import Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
+from tests.e2e.leftovers import exists_below
 from tests.e2e.test_run import measured, run
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 
@@ -334,7 +335,7 @@ def test_a_lab_that_is_ended_leaves_nothing(
     with redline.start("run", suite, "-o", redline.folder / "out") as process:
         deadline = time.monotonic() + 120
         running = ("ps", "--quiet", "--filter", f"name=redline-{process.pid}-")
-        while not list((redline.folder / "out").rglob("server.log")) or not nothing_left.call(*running):
+        while not exists_below(redline.folder / "out", "server.log") or not nothing_left.call(*running):
             assert time.monotonic() < deadline
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)

@@ -14,7 +14,7 @@ def script(file: Path, text: str) -> None:
     file.chmod(0o755)
 
 
-def run(folder: Path, codes: list[int], *, stolen: int) -> tuple[int, list[str], str]:
+def run(folder: Path, codes: list[int], *arguments: str, stolen: int) -> tuple[int, list[str], str]:
     """The exit code, the arguments of each call, and standard error, of a command that ends with these codes in turn.
 
     `stolen` of 100 ticks that were wanted meanwhile.
@@ -26,7 +26,7 @@ def run(folder: Path, codes: list[int], *, stolen: int) -> tuple[int, list[str],
     (folder / "codes").write_text("".join(f"{code}\n" for code in codes))
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     done = subprocess.run(
-        [PATIENTLY, folder / "pytest", "these"],
+        [PATIENTLY, folder / "pytest", "these", *arguments],
         env=environment,
         capture_output=True,
         text=True,
@@ -41,16 +41,18 @@ def test_what_succeeds_is_run_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stolen", [0, 1])
-def test_a_failure_on_a_quiet_host_is_final(tmp_path: Path, stolen: int) -> None:
+def test_a_failure_of_one_test_at_a_time_on_a_quiet_host_is_final(tmp_path: Path, stolen: int) -> None:
     assert run(tmp_path, [1, 0], stolen=stolen) == (1, ["these"], "")
 
 
 @pytest.mark.parametrize("second", [0, 1])
-def test_where_the_host_took_cpu_time_what_failed_is_run_again_by_name(tmp_path: Path, second: int) -> None:
-    code, calls, message = run(tmp_path, [1, second], stolen=30)
-    assert (code, calls) == (second, ["these", "these --last-failed --last-failed-no-failures=none -vv"])
+@pytest.mark.parametrize(("arguments", "stolen"), [((), 30), (("-n", "3"), 0)])
+def test_what_failed_runs_again_by_itself(tmp_path: Path, arguments: tuple[str, ...], stolen: int, second: int) -> None:
+    code, calls, message = run(tmp_path, [1, second], *arguments, stolen=stolen)
+    first = " ".join(("these", *arguments))
+    assert (code, calls) == (second, [first, f"{first} -n 0 --last-failed --last-failed-no-failures=none -vv"])
     assert message == (
-        "patiently: the hypervisor took 30% of the CPU time meanwhile; the failed tests run once more:\n"
+        f"patiently: the hypervisor took {stolen}% of the CPU time; the failed tests run once more, one at a time:\n"
     )
 
 
