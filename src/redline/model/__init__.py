@@ -39,8 +39,17 @@ from redline.model.plan import (
     Suite,
     Variant,
 )
+from redline.model.profile import (
+    ProfileFacts,
+    ProfileFile,
+    ProfileKind,
+    ProfileUnit,
+    Slice,
+    Stack,
+    Stacks,
+    Thread,
+)
 from redline.model.recording import (
-    HOPS,
     OTHERS,
     Failure,
     FailureKind,
@@ -50,7 +59,6 @@ from redline.model.recording import (
     Series,
     ServerFacts,
     Stage,
-    Subject,
 )
 from redline.model.report import (
     CellReport,
@@ -69,5 +77,6 @@ from redline.model.report import (
     TrialReport,
 )
 from redline.model.run import Enough, Manifest, Run, StoredRecordings
+from redline.model.subject import HOPS, Subject
 from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 from redline.model.warming import Warming, WarmUp

@@ -8,12 +8,11 @@ from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Leg
+from redline.model.profile import ProfileFacts
+from redline.model.subject import HOPS, Subject
 from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
-Subject = Literal["server", "engine", "machine", "hop-1", "hop-2", "hop-3", "hop-4"]
-HOPS: tuple[Subject, ...] = ("hop-1", "hop-2", "hop-3", "hop-4")
-"""The proxies of a route, the client's first."""
 _OF_ALL_PROCESSES = frozenset(
     {"cpu_ns", "run_delay_ns", "preemptions", "context_switches_voluntary", "context_switches_involuntary"}
 )
@@ -158,6 +157,7 @@ class Recording(Frozen):
     fixed_work: tuple[FixedWork, ...] = omitted_if_default(
         (), description="how fast the cores of server and engine were; empty if they were not pinned"
     )
+    profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
 
     @property
     def parts(self) -> dict[Subject, str]:

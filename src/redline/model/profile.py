@@ -1,0 +1,169 @@
+"""A profile of one trial: facts about it, and the sampled stacks as a value.
+
+The text form of stacks, gzip'd in a run's directory, is that of collapsed stacks with two additions:
+
+    # slice 1763834400000000000 1763834400100000000 ns
+    [http-worker-1 tid=4711];java/lang/Thread.run;com/acme/Handler.handle_[j];tcp_sendmsg_[k] 12
+    [GC Thread#0 tid=4699];start_thread;G1ParEvacuateFollowersClosure::do_void 3
+    # slice 1763834400100000000 1763834400200000000 ns
+
+- A line is a stack, the outermost frame first, then a space and its weight: a whole number. Weights of equal stacks
+  add up. If the first frame is `[NAME tid=NUMBER]` or `[tid=NUMBER]`, as async-profiler writes it, it is the thread.
+- `# slice START END ns` says when the stacks below it were sampled, in Unix time, from START up to END. A slice
+  without stacks counts: nothing was sampled in it. Stacks above the first slice belong to none.
+- Other lines that begin with `# ` are comments, and empty lines mean nothing.
+
+Every tool that reads collapsed stacks (flamegraph.pl, inferno, speedscope) reads what is left without the lines that
+begin with `#`. Frames stand there as the profiler named them.
+"""
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from redline.errors import Location, StoreError
+from redline.model.base import Frozen, omitted_if_default
+from redline.model.subject import Subject
+
+ProfileKind = Literal["cpu", "wall", "alloc", "lock"]
+ProfileUnit = Literal["samples", "bytes", "ns"]
+_STACK = re.compile(r"(?P<frames>.*\S) +(?P<weight>\d{1,18})")
+_SLICE = re.compile(r"# slice (?P<start>\d{1,19}) (?P<end>\d{1,19}) ns")
+_THREAD = re.compile(r"\[(?:(?P<name>.*) )?tid=(?P<tid>\d{1,10})\]")
+
+
+class ProfileFile(Frozen):
+    """A file that a profiler left; `stacks` is in the text form above, gzip'd."""
+
+    name: str = Field(description="relative to the run's directory, such as `profiles/0007-SLUG.cpu.stacks.gz`")
+    form: Literal["stacks", "jfr", "perf", "speedscope", "flamegraph", "heatmap"]
+
+
+class ProfileFacts(Frozen):
+    """What was profiled, by what, and what came of it. The stacks themselves are in the file of the form `stacks`."""
+
+    kind: ProfileKind
+    subject: Subject
+    profiler: str = Field(description="its name and version, such as `async-profiler 4.6`")
+    event: str = Field(description="what made it take a sample, such as `ctimer` or `cpu-clock`")
+    interval: int = Field(gt=0, description="ns of CPU or wall time between samples of a thread; `alloc`: bytes")
+    unit: ProfileUnit = Field(default="samples", description="of the weights of stacks")
+    samples: int = Field(ge=0, description="in the measurement window")
+    lost: int = omitted_if_default(0, ge=0, description="samples without a stack, or that the profiler dropped")
+    files: tuple[ProfileFile, ...] = ()
+
+    @property
+    def stacks(self) -> str | None:
+        """The file that holds the stacks; None if there is none."""
+        return next((file.name for file in self.files if file.form == "stacks"), None)
+
+
+class Slice(NamedTuple):
+    """A piece of time in Unix ns, from `start` up to `end`."""
+
+    start: int
+    end: int
+
+
+class Thread(NamedTuple):
+    """A thread by its name, which may be empty, and its number."""
+
+    name: str
+    tid: int
+
+    def __str__(self) -> str:
+        return f"[{self.name} tid={self.tid}]" if self.name else f"[tid={self.tid}]"
+
+
+class Stack(NamedTuple):
+    """Frames, the outermost first, of a thread and in a slice, as far as these are known."""
+
+    frames: tuple[str, ...]
+    thread: Thread | None = None
+    slice: Slice | None = None
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Weights by stack, and the slices in which was sampled, in order of time, those without samples too."""
+
+    weights: Mapping[Stack, int] = field(default_factory=dict)
+    slices: tuple[Slice, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """The sum of all weights."""
+        return sum(self.weights.values())
+
+    @classmethod
+    def merged(cls, many: Iterable["Stacks"]) -> "Stacks":
+        """The sum of profiles: weights of equal stacks add up."""
+        weights, slices = Counter[Stack](), set[Slice]()
+        for one in many:
+            weights.update(one.weights)
+            slices.update(one.slices)
+        return cls(weights, tuple(sorted(slices)))
+
+    @classmethod
+    def from_text(cls, text: str, file: str = "the profile") -> "Stacks":
+        """The stacks of the text form. Raises StoreError that names the line which is wrong."""
+        weights, slices, during = Counter[Stack](), set[Slice](), None
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.startswith("# slice "):
+                during = _slice(line, file, number)
+                slices.add(during)
+            elif line.startswith("# ") or not line.strip():
+                continue
+            elif found := _STACK.fullmatch(line):
+                first, *frames = found["frames"].split(";")
+                thread = _THREAD.fullmatch(first)
+                of = Thread(thread["name"] or "", int(thread["tid"])) if thread else None
+                weights[Stack(tuple(frames) if of else (first, *frames), of, during)] += int(found["weight"])
+            else:
+                raise _wrong(file, number, "neither a stack with its weight nor a slice")
+        return cls(+weights, tuple(sorted(slices)))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, file: str = "the profile") -> "Stacks":
+        """The stacks of a gzip'd text. Raises StoreError."""
+        try:
+            text = gzip.decompress(content).decode(errors="replace")
+        except (OSError, EOFError, zlib.error):
+            raise StoreError(f"{file} is no gzip'd text", hint="profile again, or remove the file") from None
+        return cls.from_text(text, file)
+
+    def to_text(self) -> str:
+        """The text form; the same stacks give the same text."""
+        by_slice: dict[Slice | None, list[str]] = {None: [], **{one: [] for one in self.slices}}
+        for stack, weight in self.weights.items():
+            frames = (*((str(stack.thread),) if stack.thread else ()), *stack.frames)
+            by_slice.setdefault(stack.slice, []).append(f"{';'.join(frames)} {weight}")
+        lines = sorted(by_slice.pop(None))
+        for during, of_it in sorted((one, found) for one, found in by_slice.items() if one):
+            lines += [f"# slice {during.start} {during.end} ns", *sorted(of_it)]
+        return "".join(f"{line}\n" for line in lines)
+
+    def to_bytes(self) -> bytes:
+        """The text form, gzip'd."""
+        return gzip.compress(self.to_text().encode(), mtime=0)
+
+
+def _slice(line: str, file: str, number: int) -> Slice:
+    found = _SLICE.fullmatch(line)
+    if not found or int(found["end"]) <= int(found["start"]):
+        raise _wrong(file, number, "no slice from START up to END")
+    return Slice(int(found["start"]), int(found["end"]))
+
+
+def _wrong(file: str, number: int, what: str) -> StoreError:
+    return StoreError(
+        f"{what} where stacks were expected",
+        hint="write collapsed stacks: frames with `;` between them, a space, and a whole number",
+        place=Location(file, number),
+    )
