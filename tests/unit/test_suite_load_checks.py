@@ -73,6 +73,49 @@ def test_a_wrong_warm_up_is_reported_at_its_place(tmp_path: Path, text: str, say
     assert (problem.place.field, problem.place.line) == (field, text.rstrip("\n").count("\n") + 1)
 
 
+OPEN = SUITE.replace("for: 1s}", "for: 1s}\n  steady: {open: {rate: 500}, for: 1s}")
+BY = OPEN + "warmup: 9s\nwarmup_by: saturate\n"
+
+
+def test_a_load_may_warm_up_for_the_others(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, BY)
+    cells = {cell.load.name: cell for cell in make_plan(suite).cells.values()}
+    assert cells["saturate"].warmup_by is None
+    assert cells["steady"].warmup_by == cells["saturate"].load
+    plain = make_plan(suite_of(tmp_path, OPEN + "warmup: 9s\n")).cells
+    assert cells["saturate"].id in plain
+    assert cells["steady"].id not in plain
+
+
+def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:
+    cells = make_plan(suite_of(tmp_path, BY, Overrides(loads=("steady",)))).cells.values()
+    assert {(cell.load.name, cell.warmup_by and cell.warmup_by.name) for cell in cells} == {("steady", "saturate")}
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        (OPEN + "warmup_by: saturated\n", "no load `saturated`", "saturate"),
+        (OPEN + "warmup_by: steady\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
+        (OPEN + "baseline: null\nwarmup_by: steady\ndesign: duet\n", "warms the servers up", "remove"),
+        (
+            OPEN.replace("rate: 500", "rate: 0, ramp: {to: 64, over: 1s}") + "warmup_by: steady\n",
+            "`steady` is not the same all the time",
+            "constant",
+        ),
+    ],
+)
+def test_a_load_that_cannot_warm_up_is_refused(tmp_path: Path, text: str, says: str, hint: str) -> None:
+    problem = next(each for each in problems_of(tmp_path, text) if each.place and each.place.field == "warmup_by")
+    assert says in problem.message
+    assert hint in problem.hint
+
+
+def test_a_warm_up_by_another_load_is_not_detected(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, BY, AUTO)
+    assert "not under `warmup_by`" in problem.message
+
+
 def test_a_load_that_changes_is_refused_from_the_command_line_too(tmp_path: Path) -> None:
     staged = STAGED.replace("warmup: {detect: {at_most: 20s}}\n", "")
     (problem,) = problems_of(tmp_path, staged, AUTO)

@@ -79,6 +79,35 @@ def test_a_server_is_watched_where_its_warm_up_is_detected(tmp_path: Path) -> No
     assert [drive.is_warm is not None for drive in driver.drives] == [False, True]
 
 
+BY = CELL.load.model_copy(update={"name": "by", "duration_ns": 1})
+WARMED = CELL.model_copy(update={"warmup_by": BY, "warmup_ns": 3_000_000_000})
+
+
+def test_another_load_warms_the_server_up_and_is_not_kept(tmp_path: Path) -> None:
+    events: list[str] = []
+    intervals: list[Interval] = []
+    driver = FakeDriver(events)
+    tools = Tools(FakeLauncher(events), driver, tuple, Placement((0,), (1,)))
+    recording = run_trial(PLANNED, WARMED, tools, tmp_path, intervals.append)
+    assert events == ["start", "verify", "drive", "drive", "stop"]
+    first, second = (drive.cell for drive in driver.drives)
+    assert (first.load.name, first.load.duration_ns, first.warmup_ns) == ("by", 3_000_000_000, 0)
+    assert (second.load, second.warmup_ns) == (CELL.load, 1_000_000_000)
+    assert recording.traffic is not None
+    measured = list(recording.traffic.intervals)
+    assert intervals[-len(measured) :] == measured
+    assert {interval.phase for interval in intervals[: -len(measured)]} == {"warmup"}
+
+
+def test_a_server_that_does_not_survive_its_warm_up_is_not_measured(tmp_path: Path) -> None:
+    driver = FakeDriver([])
+    tools = Tools(FakeLauncher([], server=FakeServer(dead=DEATH)), driver, tuple, Placement((0,), (1,)))
+    recording = run_trial(PLANNED, WARMED, tools, tmp_path, lambda _interval: None)
+    assert len(driver.drives) == 1
+    assert recording.traffic is None
+    assert recording.failure == DEATH
+
+
 def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
     events: list[str] = []
     recording = run(tmp_path, FakeLauncher(events), FakeDriver(events, wrong="status 500 instead of 200"))

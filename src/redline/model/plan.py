@@ -30,7 +30,7 @@ PLACES = (
     "they are loaded in turn"
 )
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
-
+WARMED_BY = "the load of the warm-up, if that is another one; the cell's own then runs for a second before it counts"
 
 DIRECT = "direct"
 MOST_HOPS = 4
@@ -179,6 +179,7 @@ class Suite(Frozen):
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
+    warmup_by: Load | None = omitted_if_default(None, description=WARMED_BY)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
     builds: int = omitted_if_default(1, ge=1, description="how often each server is built; rounds take them in turn")
@@ -223,6 +224,7 @@ class Cell(Frozen):
     load: Load
     warmup_ns: int
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
+    warmup_by: Load | None = omitted_if_default(None, description=WARMED_BY)
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
@@ -245,7 +247,7 @@ class Cell(Frozen):
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,
             "timeout_ns": self.timeout_ns,
-            **self.model_dump(mode="json", include={"engine", "warmup_detect"}),
+            **self.model_dump(mode="json", include={"engine", "warmup_detect", "warmup_by"}),
         }
         text = json.dumps(content, sort_keys=True)
         return f"{self.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

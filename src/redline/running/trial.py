@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,8 +20,11 @@ from redline.model import (
     Recording,
     Stage,
 )
-from redline.ports import LoadOptions
+from redline.ports import LoadOptions, RunningServer
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
+
+SETTLING_NS = 1_000_000_000
+"""For how long a cell's own load runs before it counts, if another one has warmed the server up."""
 
 
 class TrialListener(Protocol):
@@ -84,15 +88,34 @@ def run_trial(
         if wrong is None:
             with timed("load"):
                 options = LoadOptions(log=logs / "engine.log", server_log=log, on_interval=on_interval)
-                before_ns = _fixed_work_ns(tools)
-                found = record_load(cell, planned, server, tools, options)
-                fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
-                found = found.model_copy(update={"fixed_work": fixed_work})
+                found = _loaded(cell, planned, server, tools, options)
         else:
             found = empty.model_copy(update={"failure": wrong, "server": server.facts})
         with timed("stop"):
             running.close()
     return found.model_copy(update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns})
+
+
+def _loaded(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Recording:
+    """The recording of the cell's load, after another one has warmed the server up where the cell has one.
+
+    That one is not kept, unless it failed. A rate is too much for a server that is cold, and its backlog would be
+    measured; or it is too low to make it warm.
+    """
+    if cell.warmup_by is not None and cell.warmup_ns:
+
+        def warming(interval: Interval) -> None:
+            options.on_interval(interval.model_copy(update={"phase": "warmup"}))
+
+        load = cell.warmup_by.model_copy(update={"duration_ns": cell.warmup_ns})
+        alone = cell.model_copy(update={"load": load, "warmup_ns": 0, "warmup_by": None})
+        warmed = record_load(alone, planned, server, tools, replace(options, on_interval=warming))
+        if warmed.failure is not None:
+            return warmed.model_copy(update={"traffic": None, "series": ()})
+        cell = cell.model_copy(update={"warmup_ns": min(SETTLING_NS, cell.warmup_ns)})
+    before_ns = _fixed_work_ns(tools)
+    found = record_load(cell, planned, server, tools, options)
+    return found.model_copy(update={"fixed_work": _fixed_work(before_ns, _fixed_work_ns(tools))})
 
 
 def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:

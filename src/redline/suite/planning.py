@@ -238,6 +238,7 @@ def _cell(suite: Suite, variant: Variant, scenario: Scenario, load: Load) -> Cel
         load=load,
         warmup_ns=suite.warmup_ns,
         warmup_detect=suite.warmup_detect,
+        warmup_by=suite.warmup_by if suite.warmup_by and suite.warmup_by.name != load.name else None,
         timeout_ns=suite.timeout_ns,
         engine=suite.engine,
     )
@@ -305,8 +306,10 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     if problems:
         raise UsageError.of(tuple(problems))
-    kept = {"loads": loads, "ceiling": None, "trials": trials, "auto": None, "design": "interleaved", "builds": 1}
-    return suite.model_copy(update=kept), tuple(load.name for load in suite.loads if load not in loads)
+    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "warmup_by": None}
+    return suite.model_copy(update={**of_runs, "loads": loads, "trials": trials}), tuple(
+        load.name for load in suite.loads if load not in loads
+    )
 
 
 def _problem(load: Load) -> Problem | None:

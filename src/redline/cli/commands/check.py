@@ -146,6 +146,7 @@ def _by_cell(plan: Plan) -> Table:
     trials = Counter(trial.cell_id for trial in plan.trials)
     for cell_id, cell in plan.cells.items():
         warmup = f"≤ {shown(cell.warmup_ns)}" if cell.warmup_detect else shown(cell.warmup_ns)
+        warmup += f" by {cell.warmup_by.name}" if cell.warmup_by else ""
         times = (warmup, shown(cell.load.duration_ns), str(trials[cell_id]))
         table.add_row(escape(_server(cell)), cell.scenario.name, cell.load.name, *times)
     return table

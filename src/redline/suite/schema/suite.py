@@ -274,6 +274,11 @@ class SuiteSchema(Schema):
         examples=["250ms", {"detect": {"at_most": "60s"}}],
         json_schema_extra={"default": "1s"},
     )
+    warmup_by: str | None = Field(
+        default=None,
+        description="the load of the suite that warms each server up, by name; default: the load that is measured",
+        examples=["saturate"],
+    )
     trials: TrialsItem = Field(
         default=5,
         description="how often each cell is measured, each time on a fresh server",

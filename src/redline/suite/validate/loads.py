@@ -11,6 +11,7 @@ from redline.suite.validate.checking import Sheet
 
 Loads = Mapping[str, LoadSchema | None]
 """The loads of a suite by name; None for one with a problem of its own."""
+DETECTS_ITSELF = "a server's steadiness is detected under the load that is measured, not under `warmup_by`"
 WARM_UP_HINT = "give a fixed warm-up, such as `warmup: 30s`, or move such loads to another suite"
 
 
@@ -31,7 +32,30 @@ def check_loads(sheet: Sheet) -> Loads:
             sheet.wrong(("quick", "for"), message, hint)
         if detects and (load.written.steps or (load.open and load.open.replayed)):
             sheet.wrong(("warmup", "detect"), never_steady(name), WARM_UP_HINT)
+    if isinstance(by := sheet.document.at(("warmup_by",)), str):
+        _check_warmup_by(sheet, by, loads)
     return loads
+
+
+def _check_warmup_by(sheet: Sheet, by: str, loads: Loads) -> None:
+    """Note why this load cannot warm servers up, and settings that exclude that."""
+    path = ("warmup_by",)
+    written = loads.get(by)
+    if by not in loads:
+        known = f"this suite has: {', '.join(loads)}"
+        sheet.wrong(path, f"there is no load `{clip(by)}` in this suite", did_you_mean(by, tuple(loads)) or known)
+    elif written is not None and not _is_constant(written):
+        hint = "name a load of constant users, or of a constant rate"
+        sheet.wrong(path, f"`{by}` is not the same all the time", hint)
+    if sheet.document.at(("warmup", "detect")) is not None:
+        sheet.wrong(path, DETECTS_ITSELF, WARM_UP_HINT.partition(",")[0])
+    if sheet.document.at(("design",)) not in (None, "interleaved"):
+        sheet.wrong(path, "in a duet the load that is measured warms the servers up", "remove `warmup_by`, or `design`")
+
+
+def _is_constant(load: LoadSchema) -> bool:
+    replays = load.open is not None and (load.open.replayed or isinstance(load.open.rate, Share))
+    return not load.written.steps and not replays and load.count is None
 
 
 def _check_share(sheet: Sheet, path: Path, of: str, loads: Loads) -> None:

@@ -12,7 +12,7 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
 from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
-from redline.suite.validate.loads import WARM_UP_HINT, never_steady
+from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_steady
 
 _IN_THE_SUITE = "change the load in the suite instead"
 
@@ -225,7 +225,8 @@ def _with_warm_up(suite: Suite, overrides: Overrides) -> tuple[Suite, list[Probl
     if overrides.warmup_detect:
         most_ns = suite.warmup_ns if suite.warmup_detect else DETECTION_NS
         changed = suite.model_copy(update={"warmup_ns": most_ns, "warmup_detect": True})
-        return changed, [Problem(never_steady(load.name), WARM_UP_HINT) for load in suite.loads if load.changes]
+        problems = [Problem(never_steady(load.name), WARM_UP_HINT) for load in suite.loads if load.changes]
+        return changed, problems + ([Problem(DETECTS_ITSELF, WARM_UP_HINT)] if suite.warmup_by else [])
     if overrides.warmup_ns is not None:
         return suite.model_copy(update={"warmup_ns": overrides.warmup_ns, "warmup_detect": False}), []
     return suite, []
