@@ -21,6 +21,7 @@ SCENARIOS = """\
 scenarios:
   SimpleGet: {get: /path0, expect: {status: 200, body: path0}}
   Ok: {get: /, expect: {status: 200, body: ok}}
+  WithToken: {get: /, headers: {Authorization: Bearer some}, expect: {status: 200, body: ok}}
   Wrong: {get: /path0, expect: {status: 200, body: something else}}
 """
 
@@ -71,7 +72,7 @@ servers:
 
 def _bad() -> str:
     own = {"silent": ", ready: {path: /, within: 1500ms}"}  # it is waited for in vain
-    habits = ("exits", "silent", "wrong", "flooding", "dying", "crashes", "taken")
+    habits = ("exits", "silent", "wrong", "flooding", "dying", "crashes", "taken", "expires")
     servers = "\n".join(
         f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}"
         f"{own.get(habit, '')}}}"

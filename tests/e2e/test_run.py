@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import COMPARED, Metric, Recording, Report, Run, Verdict
+from redline.model import COMPARED, FindingKind, Grade, Metric, Recording, Report, Run, Verdict
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
@@ -39,6 +39,17 @@ def measured(report: Report) -> list[str]:
 
 def stored(redline: Redline) -> Run:
     return RunStore(redline.folder / "out").run()
+
+
+def test_a_token_that_expires_in_the_middle_of_a_trial(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("bad.expires", scenario="WithToken", trials=1)
+    suite.write_text(suite.read_text().replace("for: 300ms", "for: 4s"))
+    done, report = run(redline, suite)
+    assert done.code == 1
+    (finding,) = (each for each in report.cells[0].findings if each.kind is FindingKind.WRONG_ANSWERS)
+    assert finding.grade is Grade.INVALID
+    assert "; 4xx, the first after 1." in finding.message
+    assert "a token that expired" in finding.advice
 
 
 def test_a_suite_becomes_a_report(redline: Redline, lab: Lab) -> None:

@@ -12,6 +12,7 @@ from redline.model import (
     Expected,
     FindingKind,
     Grade,
+    Outcomes,
     Request,
     Scenario,
 )
@@ -45,6 +46,30 @@ def test_answers_that_change_their_length_are_told(shrinks: float, grade: Grade 
 def test_a_change_in_the_middle_of_an_interval_is_seen(at: int, mixed: float) -> None:
     sizes = [1100.0] * at + [1100 - 900 * mixed] + [200.0] * (9 - at)
     assert from_end_to_end(sizes) == pytest.approx(200 / 1100 - 1)
+
+
+@pytest.mark.parametrize(
+    ("from_interval", "says"), [(0, "400 unexpected status; 4xx."), (2, "400 unexpected status; 4xx, the first after ")]
+)
+def test_wrong_answers_say_their_status_and_when_they_began(from_interval: int, says: str) -> None:
+    recording = simulated_recording(CLOSED, replace(GOOD, outcomes={"unexpected_status": 400}))
+    assert recording.traffic is not None
+    measured = [interval for interval in recording.traffic.intervals if interval.phase == "measure"]
+    changed = [
+        interval.model_copy(
+            update={
+                "counts": interval.counts.model_copy(
+                    update={"outcomes": Outcomes(unexpected_status=int(index >= from_interval))}
+                )
+            }
+        )
+        for index, interval in enumerate(measured)
+    ]
+    counts = recording.traffic.counts.model_copy(update={"status": {"2xx": 9, "4xx": 400}})
+    traffic = recording.traffic.model_copy(update={"intervals": tuple(changed), "counts": counts})
+    found = judge(CLOSED, recording.model_copy(update={"traffic": traffic}))
+    (message,) = (finding.message for finding in found if finding.kind is FindingKind.WRONG_ANSWERS)
+    assert says in message
 
 
 def test_lengths_that_vary_by_chance_are_left_alone() -> None:

@@ -188,7 +188,7 @@ _TABLE = (
         reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
         "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
         advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
-        "load, lower the load.",
+        "load, lower the load. If it answered well at first, look for a token that expired, or a limit on requests.",
         biases=_CHEAP,
     ),
     Rule(

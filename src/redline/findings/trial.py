@@ -192,10 +192,21 @@ def _wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     share = wrong / traffic.counts.due
     message = (
         f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
-        f"{_listed(outcomes, kinds)}."
+        f"{_listed(outcomes, kinds)}{_turned(traffic, kinds)}."
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     return graded(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, trial)
+
+
+def _turned(traffic: Traffic, kinds: list[str]) -> str:
+    """The status classes above 2xx, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
+    classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
+    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
+    wrong = [any(getattr(interval.counts.outcomes, kind) for kind in kinds) for interval in measured]
+    if any(wrong) and not wrong[0]:
+        began_ns = measured[wrong.index(True)].start_ns - traffic.measure_start_ns
+        classes.append(f"the first after {duration(began_ns)}")
+    return f"; {', '.join(classes)}" if classes else ""
 
 
 def _littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:

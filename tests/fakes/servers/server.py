@@ -107,6 +107,20 @@ def turns(port: int) -> None:
                 connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 
 
+def expires(port: int) -> None:
+    """Accepts a token for two seconds from its first use; what asks without one is answered."""
+    used_s: float | None = None
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                if b"authorization:" in connection.recv(65536).lower():
+                    used_s = used_s or time.monotonic()
+                expired = used_s is not None and time.monotonic() - used_s > 2
+                status = b"401 Unauthorized" if expired else b"200 OK"
+                connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+
+
 def elsewhere(port: int) -> None:
     """Listens on a port of its own choice."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
