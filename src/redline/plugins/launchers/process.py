@@ -15,6 +15,7 @@ import psutil
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, filled, has_tls, http_of, leg_of, option_text
+from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
@@ -160,8 +161,10 @@ class _Attempt:
             "protocol": self.variant.serves,
             **self._upstream_values(),
         }
+        command, flags = tuple(filled(part, values) for part in entry.start.command), self.variant.flags
+        at = jvm_words(entry.start.command)
         return LaunchOrder(
-            command=tuple(filled(part, values) for part in entry.start.command),
+            command=(*command[:at], *(flags.flags if flags else ()), *command[at:]),
             folder=self.built.folder,
             env={
                 **os.environ,
@@ -393,6 +396,7 @@ class ProcessLauncher:
 
             try:
                 jdk = self._jdks.provide(variant, show)
+                self._jdks.check_settings(variant)
                 outcome.runtimes[slug] = _runtime(variant, jdk, outcome.runtimes[slug])
                 if variant.container is not None:
                     for builds in self._copies.values():

@@ -26,11 +26,15 @@ from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
 from redline.suite.schema.server import OPTION_NAME, FamilySchema, ServerName
 from redline.suite.schema.types import (
     BY_FORM,
+    CHOICES,
+    FLAG_SETS,
+    LIST,
     MAPPING,
     PLAIN,
     Choices,
     DetectionBudget,
     Duration,
+    FlagSets,
     Http,
     LoadLength,
     ObjectiveSets,
@@ -198,6 +202,11 @@ class OwnScenarioSchema(ScenarioSchema):
 
 
 ScenarioItem = Annotated[Annotated[str, PLAIN] | Annotated[OwnScenarioSchema, MAPPING], BY_FORM]
+JvmItem = Annotated[
+    Annotated[Choices, PLAIN] | Annotated[Choices, LIST] | Annotated[FlagSets, MAPPING],
+    BY_FORM,
+    WithJsonSchema({"anyOf": [*CHOICES["anyOf"], FLAG_SETS]}),
+]
 Baselines = Annotated[dict[str, str], Field(min_length=1)]
 BaselineItem = Annotated[Annotated[str, PLAIN] | Annotated[Baselines, MAPPING], BY_FORM]
 
@@ -246,11 +255,13 @@ class SuiteSchema(Schema):
         description="a server that does nothing, to show what this machine allows",
         examples=["oracle.null"],
     )
-    jvm: dict[Annotated[str, Field(pattern=OPTION_NAME)], Choices] = Field(
+    jvm: dict[Annotated[str, Field(pattern=OPTION_NAME)], JvmItem] = Field(
         default={},
-        description="options of every server that a JVM runs; a list of values is an axis; a server's own "
-        "`with` takes precedence",
-        examples=[{"jdk": [17, 21], "gc": ["G1", "Parallel"], "heap": "512m"}],
+        description="options of every server that a JVM runs, a list of values is an axis; and `flags`, a mapping of "
+        "named sets of flags, which is an axis too; a server's own `with` takes precedence",
+        examples=[
+            {"jdk": [21, 25], "gc": ["G1", "Z"], "flags": {"none": "", "compact": "-XX:+UseCompactObjectHeaders"}}
+        ],
     )
     routes: dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]] = Field(
         default={},

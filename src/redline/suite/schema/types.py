@@ -1,6 +1,7 @@
 """The types of the files' fields: strict mappings, and quantities that are written as text."""
 
 import re
+import shlex
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from redline.errors import WrongValueError
 from redline.model import HttpVersion, Objective, OptionValue, Share, TlsVersion
+from redline.model.jvm import FlagSet
 from redline.quantities import (
     NUMBER,
     clip,
@@ -165,6 +167,40 @@ def _scalar(value: object) -> object:
     return value
 
 
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_COLLECTOR = re.compile(r"-XX:[+-]Use(Serial|Parallel|G1|Z|Shenandoah|ConcMarkSweep|Epsilon)GC$")
+_FLAGS_HINT = 'write them like `compact: "-XX:+UseCompactObjectHeaders"`'
+
+
+def _flag_sets(value: object) -> tuple[FlagSet | None, ...]:
+    """Sets of flags in the order written; None for an empty one."""
+    if not isinstance(value, dict) or not value:
+        raise WrongValueError("flags are named sets", _FLAGS_HINT)
+    return tuple(_flag_set(name, flags) for name, flags in value.items())
+
+
+def _flag_set(name: object, written: object) -> FlagSet | None:
+    if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
+        hint = "use letters, digits, `.`, `_` and `-`, beginning with a letter or a digit"
+        raise WrongValueError(f"`{clip(str(name))}` would not be safe in a file name", hint)
+    texts = written if isinstance(written, list) else [written]
+    plain = [text for text in texts if isinstance(text, str)]
+    if len(plain) < len(texts):
+        raise WrongValueError("flags are a text, or a list of texts", _FLAGS_HINT)
+    try:
+        flags = tuple(flag for text in plain for flag in shlex.split(text))
+    except ValueError as error:
+        raise WrongValueError(f"{quoted(str(written))} has a quotation mark too few", _FLAGS_HINT) from error
+    for flag in flags:
+        if not flag.startswith(("-X", "-D", "--")):
+            raise WrongValueError(f"`{clip(flag)}` is no flag of a JVM", "flags begin with `-X`, `-D` or `--`")
+        if _COLLECTOR.fullmatch(flag):
+            raise WrongValueError(f"`{clip(flag)}` contradicts the option `gc`", "write it as `gc`, such as `gc: Z`")
+        if flag.startswith(("-Xmx", "-Xms", "-XX:MaxHeapSize", "-XX:InitialHeapSize")):
+            raise WrongValueError(f"`{clip(flag)}` contradicts the option `heap`", "write it as `heap: 512m`")
+    return FlagSet(name=name, flags=flags) if flags else None
+
+
 def _version(value: object) -> object:
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
@@ -260,8 +296,12 @@ Http = Annotated[HttpVersion, BeforeValidator(_version), WithJsonSchema({"enum":
 TlsEdition = Annotated[TlsVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.2", "1.3", 1.2, 1.3]})]
 Scalar = Annotated[OptionValue, BeforeValidator(_scalar)]
 _VALUE = {"type": ["string", "integer", "boolean"]}
+CHOICES = {"anyOf": [_VALUE, {"type": "array", "items": _VALUE, "minItems": 1}]}
 Choices = Annotated[
     list[OptionValue],
     BeforeValidator(_choices),
-    WithJsonSchema({"anyOf": [_VALUE, {"type": "array", "items": _VALUE, "minItems": 1}]}),
+    WithJsonSchema(CHOICES),
 ]
+_FLAGS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+FLAG_SETS = {"type": "object", "minProperties": 1, "additionalProperties": _FLAGS}
+FlagSets = Annotated[tuple[FlagSet | None, ...], BeforeValidator(_flag_sets), WithJsonSchema(FLAG_SETS)]

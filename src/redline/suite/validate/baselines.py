@@ -28,7 +28,10 @@ def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) 
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those with the same route, protocol and container, and the same value of every option that both have."""
+    """Those with the same route, protocol, container and flags, and the same value of every option that both have.
+
+    A server that is no JVM takes no flags, so those of the other do not matter.
+    """
     alike = [other for other in among if other.container == variant.container and _agree(variant, other)]
     return [other for other in alike if _protocol(other) == _protocol(variant)]
 
@@ -40,6 +43,8 @@ def _protocol(variant: Variant) -> tuple[object, ...]:
 
 def _agree(one: Variant, other: Variant) -> bool:
     shared = one.options.keys() & other.options.keys()
+    if one.runtime == other.runtime == "jvm" and one.flags != other.flags:
+        return False
     return all(is_among(one.options[name], (other.options[name],)) for name in shared)
 
 
@@ -139,13 +144,14 @@ def _partner(
 
 
 def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those of its own server that differ from it in one option, in nothing but route and protocol, or in place."""
+    """Those of its own server that differ from it in one option, in flags, in place, or in route and protocol alone."""
     return [other for other in among if _changes(variant, other) == 1]
 
 
 def _changes(one: Variant, other: Variant) -> int:
     options = sum(not is_among(value, (other.options[name],)) for name, value in one.options.items())
-    return options + (_protocol(one) != _protocol(other)) + (one.container != other.container)
+    places = (one.container != other.container) + (one.flags != other.flags)
+    return options + (_protocol(one) != _protocol(other)) + places
 
 
 def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:

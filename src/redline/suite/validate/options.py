@@ -5,11 +5,13 @@ from posixpath import normpath
 
 from redline.model import Option, OptionValue, ServerEntry
 from redline.model.catalogue import JDK, ON_PATH, as_written, is_among
+from redline.model.jvm import FlagSet
+from redline.model.plan import FLAGS
 from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema
-from redline.suite.schema.types import Choices
+from redline.suite.schema.types import Choices, FlagSets
 from redline.suite.validate.checking import Sheet
 
 Axes = Mapping[str, list[OptionValue]]
@@ -18,7 +20,15 @@ _JVM: Path = ("jvm",)
 
 def jvm_axes(sheet: Sheet) -> Axes:
     """The options that the suite gives to all of its JVM servers."""
-    return sheet.sound(dict[str, Choices], _JVM) or {}
+    found = {str(path[-1]): sheet.sound(Choices, path) for path in sheet.items(_JVM) if path[-1] != FLAGS}
+    return {name: values for name, values in found.items() if values}
+
+
+def flag_sets(sheet: Sheet) -> tuple[FlagSet | None, ...]:
+    """The sets of flags that the suite gives to all of its JVM servers; None is a JVM without further flags."""
+    path = (*_JVM, FLAGS)
+    written = sheet.sound(FlagSets, path) if sheet.document.at(path) is not None else None
+    return tuple(dict.fromkeys(written)) if written else (None,)
 
 
 def axes_of(entry: ServerEntry, written: Axes, jvm: Axes) -> Axes:
@@ -62,6 +72,23 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
         return
     for name, values in jvm_axes(sheet).items():
         _check_jvm_option(sheet, name, values, servers)
+    _check_flags(sheet)
+
+
+def _check_flags(sheet: Sheet) -> None:
+    """Note what is wrong with the named sets, and where they are under another key than `flags`."""
+    for path in sheet.items(_JVM):
+        has_names = isinstance(sheet.document.at(path), dict)
+        if has_names != (path[-1] == FLAGS):
+            hint = 'write `flags: {none: "", compact: "-XX:+UseCompactObjectHeaders"}`, and options as lists of values'
+            sheet.wrong(path, "named sets are for `flags`, and `flags` are named sets", hint, once=True)
+    path = (*_JVM, FLAGS)
+    seen: dict[tuple[str, ...], None] = {}
+    for where, one in zip(sheet.items(path), sheet.sound(FlagSets, path) or (), strict=False):
+        flags = one.flags if one else ()
+        if flags in seen:
+            sheet.wrong(where, "these flags are given twice", "remove one of the two sets", key=True)
+        seen[flags] = None
 
 
 def _check_jvm_option(

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from redline.errors import Problem, UsageError
 from redline.model import Closed, Load, Scenario, Suite, Variant
-from redline.model.catalogue import option_text
+from redline.model.plan import FLAGS, PLACE, ROUTE
 from redline.quantities import LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
@@ -104,14 +104,17 @@ def _select_options(
 ) -> tuple[tuple[Variant, ...], list[Problem]]:
     """Those that have, of every option that is named, one of the values that are named or not the option at all.
 
-    A route is selected like an option, by its name.
+    A route and a set of flags are selected like an option, by their names.
     """
-    has_routes = any(variant.route for variant in suite.variants)
+    absent = {PLACE}
+    absent |= set() if any(variant.route for variant in suite.variants) else {ROUTE}
+    absent |= set() if any(variant.flags for variant in suite.variants) else {FLAGS}
 
     def axes(variant: Variant) -> dict[str, str]:
-        """Its options, and its route if the suite has any."""
-        options = {name: option_text(value) for name, value in variant.options.items()}
-        return {"route": variant.route_name, **options} if has_routes else options
+        """Its options, and its route and flags if the suite has any."""
+        return {
+            name: value for name, value in variant.settings.items() if name not in absent or name in variant.options
+        }
 
     there: dict[str, dict[str, None]] = {}
     for variant in suite.variants:

@@ -18,7 +18,7 @@ from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.containers import places_of
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
-from redline.suite.validate.options import axes_of, check_jvm, check_option, jvm_axes
+from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
 from redline.suite.validate.referenced_files import Files, no_files, noted, picks_of, read_times
 from redline.suite.validate.routes import Routes, direct_leg, read_routes, routes_of
@@ -116,7 +116,7 @@ def _variants(sheet: Sheet, names: Names) -> list[Variant]:
 
 
 def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
-    """Every combination of routes, places and option values that are written; none after noting what is wrong."""
+    """Every combination of routes, places, options and flags that are written; none after noting what is wrong."""
     by_name = sheet.document.at(path) == written.use
     entry = names.catalogue.servers.get(written.use)
     if entry is None:
@@ -136,7 +136,9 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
         sheet.wrong((*path, "tls"), f"{entry.name} does not serve TLS", "remove `tls`", key=True)
     if len(sheet.problems) > known_before:
         return []
-    axes = axes_of(entry, written.options, jvm_axes(sheet) if path[0] == "servers" else {})
+    is_subject = path[0] == "servers"
+    axes = axes_of(entry, written.options, jvm_axes(sheet) if is_subject else {})
+    sets = flag_sets(sheet) if is_subject and entry.runtime == "jvm" else (None,)
     return [
         Variant(
             entry=entry,
@@ -145,10 +147,12 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
             tls=_served_by(settings, front) if has_tls(leg) else None,
             route=route,
             container=container,
+            flags=flags,
         )
         for route, (front, leg) in zip(chosen, fronts, strict=True)
         for container in places
         for values in product(*axes.values())
+        for flags in sets
     ]
 
 
