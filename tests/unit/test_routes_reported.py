@@ -10,6 +10,7 @@ from redline.analysis import build_report
 from redline.model import HOPS, CellReport, Clocks, HopFacts, Metric, PlannedTrial, Recording, Report, Route, Variant
 from redline.ports import LoadOptions, Placement
 from redline.report.render import RENDERERS
+from redline.report.sections.views import BuildLine, built
 from redline.running.record import Tools, record_load
 from redline.stats import Trial
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeProbe, FakeServer
@@ -17,7 +18,8 @@ from tests.fakes.recordings import simulated_cell, simulated_recording, simulate
 from tests.unit.test_analysis_effects import run_of, steps
 
 NGINX = simulated_variant("proxy.nginx")
-HOP = HopFacts(name="proxy.nginx", process=FACTS.model_copy(update={"pid": 77}), upstream="h1", upstream_seen="h1")
+PROXY = FACTS.model_copy(update={"pid": 77, "build": "def", "runtime_version": "nginx/1.22.1"})
+HOP = HopFacts(name="proxy.nginx", process=PROXY, upstream="h1", upstream_seen="h1")
 
 
 def routed(recording: Recording, *, cpu: float = 0.5, clocks: bool = False) -> Recording:
@@ -115,7 +117,13 @@ def test_a_report_has_the_route_in_words_and_each_part_by_itself() -> None:
     alone, behind = cells(report)
     assert (alone.route, alone.parts) == ("", ())
     assert behind.route == "h1 → proxy.nginx → h1"
-    assert [part.name for part in behind.parts] == ["server", "proxy.nginx"]
+    assert [(part.name, part.runtime_version) for part in behind.parts] == [
+        ("server", ""),
+        ("proxy.nginx", "nginx/1.22.1"),
+    ]
+    assert [line for line in built(report) if line.server == "proxy.nginx"] == [
+        BuildLine("proxy.nginx", "nginx/1.22.1", "def")
+    ]
     whole = behind.estimates[Metric.CPU_PER_REQUEST].value
     of_parts = [part.estimates[Metric.CPU_PER_REQUEST].value for part in behind.parts]
     assert sum(of_parts) == pytest.approx(whole)

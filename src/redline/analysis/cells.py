@@ -87,7 +87,14 @@ def _parts(judged: JudgedCell) -> Iterator[PartReport]:
         for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY):
             if having := [trial for trial in alone if trial.has_metric(metric)]:
                 estimates[metric] = estimate(sample_of(having, metric), metric)
-        yield PartReport(name=part.name, estimates=estimates)
+        servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
+        proxies = [server.hops[place - 1].process for server in servers if 1 <= place <= len(server.hops)]
+        yield PartReport(
+            name=part.name,
+            estimates=estimates,
+            build=_each_once(proxy.build for proxy in proxies),
+            runtime_version=_each_once(proxy.runtime_version for proxy in proxies),
+        )
 
 
 def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
@@ -113,7 +120,11 @@ def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
 def server_facts(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
     """What its servers said of themselves. That they differ from trial to trial is worth seeing, so all are listed."""
     servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
-    return ", ".join(dict.fromkeys(value for server in servers if (value := str(getattr(server, fact)))))
+    return _each_once(str(getattr(server, fact)) for server in servers)
+
+
+def _each_once(texts: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, texts)))
 
 
 def agreed_tls(judged: JudgedCell) -> tuple[AgreedTls, ...]:

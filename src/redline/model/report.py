@@ -96,6 +96,8 @@ class PartReport(Frozen):
 
     name: str = Field(description="`server`, or the slug of the proxy")
     estimates: dict[Metric, Estimate] = Field(description="CPU per request and memory")
+    build: str = omitted_if_default("", description="of a proxy: content hash of its build")
+    runtime_version: str = omitted_if_default("", description="of a proxy: as it reports it, such as `nginx/1.22.1`")
 
 
 class CellReport(Frozen):

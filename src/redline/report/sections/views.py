@@ -142,8 +142,10 @@ def servers(report: Report) -> tuple[str, ...]:
 
 
 def built(report: Report) -> tuple[BuildLine, ...]:
-    """Every server as it was built, once."""
-    found = (BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells)
+    """Every server as it was built, once, and then every proxy."""
+    found = [BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
+    parts = (part for cell in report.cells for part in cell.parts)
+    found += [BuildLine(part.name, part.runtime_version, part.build) for part in parts]
     return tuple(dict.fromkeys(one for one in found if one.runtime_version or one.build))
 
 
