@@ -20,6 +20,7 @@ from redline.model import (
     Ready,
     Recording,
     Report,
+    RuntimeFacts,
     Series,
     ServerFacts,
     Subject,
@@ -248,6 +249,9 @@ class Probe(Protocol):
 
     def finish(self) -> tuple[Series, ...]:
         """End, and give what was seen. Called once, whatever happened before."""
+
+    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+        """What the server's runtime says of this time, once it has ended; None where it says nothing."""
 
 
 class Executor(Protocol):

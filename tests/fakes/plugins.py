@@ -17,6 +17,7 @@ from redline.model import (
     PlannedTrial,
     Precision,
     Recording,
+    RuntimeFacts,
     Series,
     ServerFacts,
     Subject,
@@ -135,6 +136,9 @@ class FakeProbe:
 
     def follow(self, subject: Subject, pid: int) -> None:
         self.events.append(f"follow {subject} {pid}")
+
+    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+        return None
 
     def finish(self) -> tuple[Series, ...]:
         self.events.append("finish")

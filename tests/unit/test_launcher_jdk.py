@@ -22,7 +22,7 @@ def fake_jdk(home: Path, version: str) -> Jdk:
     """A JDK whose `java` runs the small server whatever it is asked to run."""
     (home / "bin").mkdir(parents=True)
     java = home / "bin/java"
-    java.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {SCRIPT} "$2" healthy\n')
+    java.write_text(f'#!/bin/sh\nfor port; do :; done\nexec {sys.executable} -I -S {SCRIPT} "$port" healthy\n')
     java.chmod(0o755)
     (home / "release").write_text(f'IMPLEMENTOR="Eclipse Adoptium"\nSEMANTIC_VERSION="{version}"\n')
     found = read_home(home)
@@ -57,6 +57,8 @@ def test_it_is_fetched_with_the_build_and_told_in_the_recording(tmp_path: Path) 
     assert Building(("fake.healthy",), "fetching JDK 17") in lines
     with under_test.running(asking(17), FREE, tmp_path / "server.log") as running:
         assert running.facts.command[0] == str(tmp_path / "cache/jdks/temurin-17/bin/java")
+        assert running.facts.command[1].startswith("-Xlog:gc,")
+        assert running.facts.command[2] == "-version"
         assert running.facts.runtime_version == "Temurin 17.0.8+9 (jdk 17)"
     assert fetched == [17, 21]
 
@@ -132,7 +134,9 @@ def test_flags_stand_behind_the_options_of_the_command_and_before_what_it_starts
     variant = plain.model_copy(update={"entry": entry, "flags": flags})
     assert under_test.build([variant], lambda _line: None).failures == {}
     with under_test.running(variant, FREE, tmp_path / "server.log") as running:
-        assert running.facts.command[1:-1] == ("-Xms1g", "-Xmx1g", *flags.flags)
+        *words, log, numa, stack, port = running.facts.command[1:]
+        assert (*words, numa, stack, port) == ("-Xms1g", "-Xmx1g", *flags.flags, str(running.facts.port))
+        assert log.startswith("-Xlog:")
     assert (tmp_path / "21/asked").read_text() == "-Xms1g -Xmx1g -XX:+UseNUMA -Xss1m -version\n"
 
 

@@ -18,6 +18,7 @@ from redline.model import (
     Open,
     PlannedTrial,
     Recording,
+    RuntimeFacts,
     Series,
     Subject,
     Traffic,
@@ -60,6 +61,9 @@ class Replayed(WithoutDuets):
 
     def follow(self, subject: Subject, pid: int) -> None:
         self.events.append(f"follow {subject} {pid}")
+
+    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+        return self.recording.runtime
 
     def finish(self) -> tuple[Series, ...]:
         self.events.append("finish")

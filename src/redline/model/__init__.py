@@ -77,6 +77,7 @@ from redline.model.report import (
     TrialReport,
 )
 from redline.model.run import Enough, Manifest, Run, StoredRecordings
+from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
 from redline.model.subject import HOPS, Subject
 from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
 from redline.model.warming import Warming, WarmUp

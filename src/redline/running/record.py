@@ -99,6 +99,8 @@ def record_load(
     finally:
         series = tuple(each for probe in probes for each in probe.finish())
     written = _size_of(options.server_log)
+    window = traffic.window_unix_ns if traffic is not None else None
+    runtimes = [each.runtime(window) for each in probes] if window else []
     failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
     if error is not None:
         failure = failure or failure_of("load", "engine", error)
@@ -107,6 +109,7 @@ def record_load(
             "server": server.facts,
             "traffic": traffic,
             "series": series,
+            "runtime": next(filter(None, runtimes), None),
             "perturbed": any(probe.perturbs for probe in probes),
             "failure": failure,
             "log_bytes": None if written_before is None or written is None else max(written - written_before, 0),

@@ -26,6 +26,7 @@ from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Star
 from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.network import Address, Namespace
+from redline.plugins.probes.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Placement, Upstream
 
@@ -163,8 +164,9 @@ class _Attempt:
         }
         command, flags = tuple(filled(part, values) for part in entry.start.command), self.variant.flags
         at = jvm_words(entry.start.command)
+        logging = log_flag(self.jdk.feature, self.scratch / "jvm.log") if self.jdk and at else ()
         return LaunchOrder(
-            command=(*command[:at], *(flags.flags if flags else ()), *command[at:]),
+            command=(*command[:at], *logging, *(flags.flags if flags else ()), *command[at:]),
             folder=self.built.folder,
             env={
                 **os.environ,

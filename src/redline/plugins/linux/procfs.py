@@ -72,9 +72,9 @@ def tree(root: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def threads_of(pid: int) -> list[int]:
+def threads_of(pid: int, proc: str = "/proc") -> list[int]:
     """The ids of a process's threads."""
     try:
-        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
+        return [int(name) for name in os.listdir(f"{proc}/{pid}/task")]  # noqa: PTH208
     except OSError:
         return []

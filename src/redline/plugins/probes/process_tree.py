@@ -9,15 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from redline.model import Series, Subject
+from redline.model import RuntimeFacts, Series, Subject
 from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
+from redline.plugins.probes.jvm import Jvm
 from redline.plugins.probes.neighbours import Neighbours
 from redline.plugins.probes.tree import ProcessTree
 
-_GAUGES = {"rss_bytes", "threads", "processes", "processes_replaced", "time_wait", "local_ports", "link_bits_per_s"}
+_GAUGES = {
+    "heap_capacity_bytes",
+    "rss_bytes",
+    "threads",
+    "processes",
+    "processes_replaced",
+    "time_wait",
+    "local_ports",
+    "link_bits_per_s",
+}
 _UNITS = {"_ns": "ns", "_bytes": "B", "_bits_per_s": "bit/s"}
 """By the end of a series' name; all others are numbers."""
 
@@ -144,6 +154,7 @@ class _Watched:
 
     tree: ProcessTree
     share: MachineShare
+    jvm: Jvm | None = None
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
@@ -171,7 +182,9 @@ class ProcessTreeProbe:
 
     def follow(self, subject: Subject, pid: int) -> None:
         """Begin to watch a process and its descendants, with a first sample now. The machine comes with the first."""
-        watched = _Watched(ProcessTree(pid), MachineShare.of(pid))
+        tree = ProcessTree(pid)
+        jvm = Jvm.among(tree.members) if subject not in ("engine", "machine") else None
+        watched = _Watched(tree, MachineShare.of(pid), jvm)
         with self._lock:
             first = self._surroundings is None
             if self._surroundings is None:
@@ -197,6 +210,11 @@ class ProcessTreeProbe:
         counted = ("machine", "busy_ns") in self._kept
         others = self._neighbours.series(ours) if self._neighbours and counted else ()
         return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others)
+
+    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+        """What the log of the server's JVM says of this time; None where the server is none, or writes none."""
+        watched = self._watched.get("server")
+        return watched.jvm.facts(window_unix_ns) if watched and watched.jvm else None
 
     def _sample_until_ended(self) -> None:
         give_way()
@@ -248,6 +266,9 @@ class ProcessTreeProbe:
                 now, scheduling = time.time_ns(), tree.scheduling()
             if scheduling is not None:
                 self._keep(subject, now, **scheduling._asdict())
+        if watched.jvm is not None:
+            now, values = _timed(watched.jvm.sample)
+            self._keep(subject, now, **values)
 
     def _keep(self, subject: Subject, now: int, **values: int) -> None:
         for name, value in values.items():

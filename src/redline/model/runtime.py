@@ -1,0 +1,114 @@
+"""What a server's runtime (a JVM, Node, Go) said of itself in a trial: pauses, collections, memory. Raw facts.
+
+All of it is about the measurement window unless a field says otherwise. The size is bounded: of pauses and
+collections the longest are kept one by one and the others counted, so a day's soak is no larger than a minute's trial.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen, omitted_if_default
+from redline.model.histogram import Histogram
+
+MOST_PAUSES = 500
+MOST_COLLECTIONS = 200
+MOST_LIVE = 400
+"""How many are kept one by one; of sizes of the live set, evenly over the window."""
+
+RuntimeName = Literal["jvm", "node", "go"]
+CollectionKind = Literal["young", "mixed", "full", "cycle", "degenerated"]
+"""`young` and `mixed`: of a part of the heap. `full`: of all of it, with the application stopped. `cycle`: of all of it
+while the application runs. `degenerated`: a cycle that came too late and was ended with the application stopped."""
+
+
+class Pause(Frozen):
+    """A time in which no thread of the application ran. The duration includes the time to the safepoint."""
+
+    start_unix_ns: int
+    duration_ns: int = Field(ge=0)
+    to_safepoint_ns: int = omitted_if_default(0, ge=0, description="until the last thread had stopped; part of it")
+    cause: str = Field(description="as the runtime names it, such as `G1CollectForAllocation`")
+
+    @property
+    def end_unix_ns(self) -> int:
+        """When the application ran again."""
+        return self.start_unix_ns + self.duration_ns
+
+
+class Collection(Frozen):
+    """One collection. Sizes are of the used heap before and after it, and of the heap's capacity after it."""
+
+    start_unix_ns: int
+    duration_ns: int = Field(ge=0)
+    kind: CollectionKind
+    cause: str = ""
+    concurrent: bool = omitted_if_default(default=False, description="the application ran for most of it")
+    before_bytes: int | None = Field(default=None, ge=0)
+    after_bytes: int | None = Field(default=None, ge=0)
+    capacity_bytes: int | None = Field(default=None, ge=0)
+
+    @property
+    def end_unix_ns(self) -> int:
+        """When it had ended."""
+        return self.start_unix_ns + self.duration_ns
+
+    @property
+    def whole(self) -> bool:
+        """Whether it looked at the whole heap, so that what is left after it is about what lives."""
+        return self.kind in ("full", "cycle", "mixed", "degenerated")
+
+
+class Durations(Frozen):
+    """Many durations: how many, their sum, and their distribution."""
+
+    count: int = Field(default=0, ge=0)
+    total_ns: int = Field(default=0, ge=0)
+    histogram: Histogram = Field(default_factory=Histogram)
+
+
+class CollectionSum(Frozen):
+    """The collections of one kind and cause."""
+
+    kind: CollectionKind
+    cause: str
+    count: int
+    total_ns: int
+
+
+class Check(Frozen):
+    """One number of which the log and the runtime's own counters both know, since the process began."""
+
+    name: Literal["safepoints", "safepoint_ns", "collections"]
+    logged: int
+    counted: int
+
+
+class RuntimeFacts(Frozen):
+    """What the runtime of the server said of itself."""
+
+    runtime: RuntimeName
+    collector: str = Field(default="", description="such as `G1`; empty if not known")
+    max_heap_bytes: int | None = Field(default=None, description="what the heap may grow to")
+    pauses: Durations = Durations()
+    to_safepoint: Durations = omitted_if_default(Durations(), description="the part of pauses until all had stopped")
+    longest_pauses: tuple[Pause, ...] = Field(default=(), max_length=MOST_PAUSES, description="in order of time")
+    collections: tuple[CollectionSum, ...] = ()
+    longest_collections: tuple[Collection, ...] = Field(
+        default=(), max_length=MOST_COLLECTIONS, description="in order of time"
+    )
+    live_unix_ns: tuple[int, ...] = Field(default=(), description="when collections of the whole heap ended")
+    live_bytes: tuple[int, ...] = Field(default=(), description="used heap after each of these")
+    most_used_bytes: int | None = Field(default=None, description="the most heap in use, as collections found it")
+    allocated_bytes: int | None = Field(default=None, description="what was allocated in `allocating_ns`")
+    allocating_ns: int = omitted_if_default(0, description="time for which allocation is known; part of the window")
+    stalls: Durations = omitted_if_default(Durations(), description="waits of a thread for memory to be freed")
+    evacuation_failures: int = omitted_if_default(0, description="collections that found no room for what lives")
+    humongous: int = omitted_if_default(0, description="collections that an object of half a region or more began")
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def allocated_per_s(self) -> float | None:
+        """Bytes allocated a second; None if it is not known."""
+        known = self.allocated_bytes is not None and self.allocating_ns > 0
+        return (self.allocated_bytes or 0) * 1e9 / self.allocating_ns if known else None

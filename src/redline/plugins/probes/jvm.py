@@ -1,0 +1,147 @@
+"""What a JVM says of itself while it runs: its own counters, its threads' clocks, and its log. Nothing is attached.
+
+`docs/decisions/0025-what-a-jvm-says.md` says why the lab asks in these ways and not in others.
+"""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from redline.model.runtime import Check, Pause, RuntimeFacts
+from redline.plugins.linux import procfs
+from redline.plugins.probes.jvm_log import JvmLog
+from redline.plugins.probes.perfdata import FREQUENCY, PerfData
+from redline.plugins.probes.runtime_tally import RuntimeTally
+from redline.plugins.probes.tree import Tally
+
+LOGGED = "gc,gc+start,gc+init,gc+heap,safepoint"
+"""Of what a JVM can log, what is read: some ten lines for each collection."""
+
+_SAFEPOINT, _SYNC = "sun.rt.safepointTime", "sun.rt.safepointSyncTime"
+_COMPILING = "java.ci.totalTime"
+_COUNTED = {"safepoints": "sun.rt.safepoints", "compiles": "sun.ci.totalCompiles"}
+_SYNC_IN_SAFEPOINT = 11
+"""Up to this release the time at safepoints includes that until all threads had stopped."""
+
+_FIRST_LOGGED = 9
+_LOGS_INTO = re.compile(r"-Xlog:([^:]*):file=([^:]+)(?::.*)?")
+_MAX_HEAP = re.compile(r"-Xmx(\d{1,12})([kKmMgGtT]?)")
+_NOT_NAMED_YET = b"java"
+_ROLES = (
+    ("compiler", re.compile(rb"C[12] CompilerThre|JVMCI|Graal|LibGraal")),
+    (
+        "collector",
+        re.compile(rb"GC Thread#|G1 |Shenandoah |Z(Director|Driver|Worker|Stat|Uncommitter|Unmapper)|VM Thread"),
+    ),
+)
+"""By the names of threads, cut to 15 letters by the kernel. The VM thread runs Serial's collections."""
+
+
+def log_flag(feature: int, file: Path) -> tuple[str, ...]:
+    """The flag by which a JVM of that release writes the log that is read here; none before JDK 9."""
+    if feature < _FIRST_LOGGED:
+        return ()
+    return (f"-Xlog:{LOGGED}:file={file}:utctime,uptimenanos,level,tags:filecount=0",)
+
+
+class RoleClocks:
+    """CPU time of a JVM's compiler and collector threads, and their waits for a core, summed since they began."""
+
+    def __init__(self, pid: int, proc: str = "/proc") -> None:
+        self._pid, self._proc = pid, proc
+        self._roles: dict[int, str] = {}
+        self._tallies = {(role, clock): Tally() for role, _ in _ROLES for clock in ("cpu", "wait")}
+
+    def sample(self) -> dict[str, int]:
+        """By series: `compiler_cpu_ns`, `compiler_wait_ns`, and the same of the collector; empty when it has ended."""
+        found: dict[tuple[str, str], dict[int, int]] = {key: {} for key in self._tallies}
+        for thread in procfs.threads_of(self._pid, self._proc):
+            role = self._role(thread)
+            if not role:
+                continue
+            clocks = procfs.read_bytes(f"{self._proc}/{self._pid}/task/{thread}/schedstat").split()
+            if len(clocks) == 3:
+                found[role, "cpu"][thread], found[role, "wait"][thread] = int(clocks[0]), int(clocks[1])
+        if not any(found.values()):
+            return {}
+        return {f"{role}_{clock}_ns": self._tallies[role, clock].total(now) for (role, clock), now in found.items()}
+
+    def _role(self, thread: int) -> str:
+        if thread not in self._roles:
+            name = procfs.read_bytes(f"{self._proc}/{self._pid}/task/{thread}/comm").strip()
+            if name in (b"", _NOT_NAMED_YET):
+                return ""
+            self._roles[thread] = next((role for role, pattern in _ROLES if pattern.match(name)), "")
+        return self._roles[thread]
+
+
+class Jvm:
+    """One JVM: its counters, the clocks of its threads, and the log that it writes."""
+
+    def __init__(self, pid: int, counters: PerfData, proc: str = "/proc") -> None:
+        words = procfs.read_bytes(f"{proc}/{pid}/cmdline").decode(errors="replace").split("\0")
+        self._counters, self._clocks = counters, RoleClocks(pid, proc)
+        self._logs, self._max_heap_bytes = _logs(f"{proc}/{pid}", words), _max_heap_bytes(words)
+        self._collectors = counters.matching("sun.gc.collector.", ".time")
+        capacities = counters.matching("sun.gc.generation.", ".capacity")
+        self._capacities = [name for name in capacities if ".space." not in name]
+        self._ticks_per_s = counters.values(FREQUENCY).get(FREQUENCY, 0) or 1_000_000_000
+        release = counters.texts.get("java.property.java.vm.specification.version", "")
+        self._adds_sync = release.isdigit() and int(release) > _SYNC_IN_SAFEPOINT
+        self._last: dict[str, int] = {}
+
+    @classmethod
+    def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Jvm | None":
+        """The first of these processes that is a JVM and keeps counters; None for none."""
+        return next((cls(pid, found, proc) for pid in pids if (found := PerfData.of(pid, proc)) is not None), None)
+
+    def sample(self) -> dict[str, int]:
+        """Counters and gauges of it now, by series; empty when it has ended."""
+        times = (_SAFEPOINT, _SYNC, _COMPILING, *self._collectors)
+        read = self._counters.values(*_COUNTED.values(), *times, *self._capacities)
+        if not read:
+            return {}
+        values = {name: read[counter] for name, counter in _COUNTED.items() if counter in read}
+        ns = {name: read.get(name, 0) * 1_000_000_000 // self._ticks_per_s for name in times}
+        values["safepoint_ns"] = ns[_SAFEPOINT] + (ns[_SYNC] if self._adds_sync else 0)
+        values["compile_ns"] = ns[_COMPILING]
+        values["collector_ns"] = sum(ns[name] for name in self._collectors)
+        values["heap_capacity_bytes"] = sum(read.get(name, 0) for name in self._capacities)
+        self._last = values | self._clocks.sample()
+        return self._last
+
+    def facts(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+        """What its log says of the window; None without a log."""
+        for path in self._logs:
+            with suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
+                return self._read(lines, window_unix_ns)
+        return None
+
+    def _read(self, lines: Iterable[str], window_unix_ns: tuple[int, int]) -> RuntimeFacts:
+        tally, logged = RuntimeTally(window_unix_ns), {"safepoints": 0, "safepoint_ns": 0}
+        for event in JvmLog().read(lines):
+            tally.add(event)
+            if isinstance(event, Pause):
+                logged["safepoints"] += 1
+                logged["safepoint_ns"] += event.duration_ns
+        counted = {name: self._last[name] for name in logged if name in self._last}
+        checks = (
+            Check.model_validate({"name": name, "logged": logged[name], "counted": counted[name]}) for name in counted
+        )
+        return tally.facts("jvm", self._max_heap_bytes, tuple(checks))
+
+
+def _logs(process: str, words: Iterable[str]) -> tuple[Path, ...]:
+    """Where the log of its safepoints is, as its command says: as it sees it, and as this process does."""
+    for found in filter(None, map(_LOGS_INTO.fullmatch, words)):
+        if "safepoint" in found[1]:
+            own = Path(found[2])
+            return (Path(f"{process}/root{own}"), own) if own.is_absolute() else (Path(f"{process}/cwd/{own}"),)
+    return ()
+
+
+def _max_heap_bytes(words: Iterable[str]) -> int | None:
+    """What the last `-Xmx` of a command says."""
+    sizes = [found for found in map(_MAX_HEAP.fullmatch, words) if found]
+    return int(sizes[-1][1]) << 10 * " KMGT".index(sizes[-1][2].upper() or " ") if sizes else None

@@ -1,0 +1,272 @@
+"""Reads the log that a JVM writes of its collections and safepoints, line by line. Pure.
+
+The log is that of `-Xlog:gc*,safepoint:file=F:utctime,uptimenanos,level,tags` or of a selection of its tags (JEP 158,
+JEP 271), of JDK 11 and later. The decorations may be others, in any order, as long as one of them is a time of day.
+Lines that are cut, or of another kind, are skipped.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from redline.model.runtime import Collection, CollectionKind, Pause
+
+_DECORATION = re.compile(r"\[([^\]\[]{1,64})\]")
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}")
+_UPTIME = re.compile(r"(\d{1,18}|\d{1,9}\.\d{1,9})(ns|ms|s)")
+_SAFEPOINT = re.compile(
+    r'Safepoint "(?P<cause>[^"]*)", .*Reaching safepoint: (?P<reach>\d{1,18}) ns, .*Total: +(?P<total>\d{1,18}) ns'
+)
+_ENTERING_11 = re.compile(r"Entering safepoint region: (.+)")
+_STOPPED_11 = re.compile(
+    r"Total time for which application threads were stopped: (?P<total>\d{1,9}\.\d{1,9}) seconds, "
+    r"Stopping threads took: (?P<reach>\d{1,9}\.\d{1,9}) seconds"
+)
+_NUMBERED = re.compile(r"GC\((\d{1,9})\) +(.+)")
+_SIZES = (
+    r"(?P<before>\d{1,12}[BKMGT])(?:\(\d+%\))?->(?P<after>\d{1,12}[BKMGT])"
+    r"(?:\((?:\d+%|(?P<capacity>\d{1,12}[BKMGT]))\))?"
+)
+_TOOK = r"(?P<took>\d{1,9}\.\d{1,6})(?P<unit>ms|s)"
+_LINE = re.compile(rf"(?P<what>.*?)(?: {_SIZES})?(?: {_TOOK})?")
+_IN_BRACKETS = re.compile(r"\(((?:[^()]|\(\))*)\)")
+_ROW = re.compile(r"(?:[Yy]: +)?(Used|Allocated): +(.+)")
+"""Of Z's table of the heap. The old generation's begins with `O:`, and says nothing of what was allocated."""
+_COLUMN = re.compile(r"-|(\d{1,12}[BKMGT]) \(\d+%\)")
+"""At the start of marking, its end, the start of relocation, its end, and others."""
+_STALL = re.compile(rf"(?:Allocation|Relocation) Stall \(.*\) {_TOOK}")
+_CAPACITY = re.compile(r"(?:GC\(\d+\) +)?(?:[Yy]: +)?(?:Heap )?Max Capacity: +(\d{1,12}[BKMGT])\b.*")
+_USING = re.compile(r"Using (?:The )?([A-Z][A-Za-z0-9]*)(?: Garbage Collector)?")
+_UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_NS = {"ns": 1, "ms": 1_000_000, "s": 1_000_000_000}
+_MODES = frozenset({"Normal", "Mixed", "Prepare Mixed", "Concurrent Start", "Initial Mark", "Young", "Old", "Global"})
+_Z_KINDS: dict[str, CollectionKind] = {"Garbage": "cycle", "Major": "cycle", "Minor": "young"}
+_MOST_OPEN = 64
+"""Collections of which lines are still to come: G1's cycle, and as many young ones as may happen meanwhile."""
+
+
+class Stall(NamedTuple):
+    """A thread that waited until memory was freed."""
+
+    start_unix_ns: int
+    duration_ns: int
+
+
+class Allocated(NamedTuple):
+    """What was allocated in the time before an instant."""
+
+    at_unix_ns: int
+    bytes: int
+    over_ns: int
+
+
+class Named(NamedTuple):
+    """What collects, or how large the heap may become, as far as a line says it."""
+
+    collector: str = ""
+    max_heap_bytes: int | None = None
+
+
+class Trouble(NamedTuple):
+    """A collection that found no room for what lives (`evacuation`), or that a large object began (`humongous`)."""
+
+    at_unix_ns: int
+    kind: str
+
+
+Event = Pause | Collection | Stall | Allocated | Named | Trouble
+
+
+class _Line(NamedTuple):
+    at_ns: int
+    tags: list[str]
+    text: str
+
+
+@dataclass
+class _Open:
+    """A collection of which some lines have been read."""
+
+    start_ns: int
+    end_ns: int = 0
+    kind: CollectionKind = "cycle"
+    cleanups: int = 0
+    before: int | None = None
+    after: int | None = None
+    capacity: int | None = None
+    used: tuple[int, int] | None = None
+
+    def ended(self, kind: CollectionKind, cause: str, *, concurrent: bool) -> Collection:
+        return Collection(
+            start_unix_ns=self.start_ns,
+            duration_ns=max(self.end_ns - self.start_ns, 0),
+            kind=kind,
+            cause=cause,
+            concurrent=concurrent,
+            before_bytes=self.before,
+            after_bytes=self.after,
+            capacity_bytes=self.capacity,
+        )
+
+
+@dataclass
+class JvmLog:
+    """What has been read so far, as far as later lines need it. Its size does not grow with the log.
+
+    Clocks are written in milliseconds and uptimes in nanoseconds. So an instant is the uptime plus the largest
+    difference of the two that any line had so far: the digits below a millisecond are cut off, not rounded.
+    """
+
+    _offset_ns: int | None = None
+    _cause: str = ""
+    _open: dict[int, _Open] = field(default_factory=dict)
+    _used: tuple[int, int] | None = None
+    """When the used heap was last known, and its bytes."""
+
+    def read(self, lines: Iterable[str]) -> Iterator[Event]:
+        """The events of these lines, each when its last line has been read."""
+        for raw in lines:
+            line = self._split(raw.rstrip("\r\n"))
+            if line is None:
+                continue
+            if "safepoint" in line.tags:
+                yield from self._safepoint(line)
+            elif "gc" in line.tags:
+                yield from self._gc(line)
+        yield from self._end_shenandoah()
+
+    def _split(self, line: str) -> _Line | None:
+        clock_ns = uptime_ns = None
+        tags: list[str] = []
+        at = 0
+        while found := _DECORATION.match(line, at):
+            word, at = found[1].strip(), found.end()
+            if _CLOCK.fullmatch(word):
+                clock_ns = _unix_ns(word)
+            elif uptime := _UPTIME.fullmatch(word):
+                uptime_ns = round(float(uptime[1]) * _NS[uptime[2]])
+            else:
+                tags = word.split(",")  # they come last of the decorations that are no time
+        if clock_ns is not None and uptime_ns is not None:
+            self._offset_ns = max(clock_ns - uptime_ns, self._offset_ns or 0)
+        if uptime_ns is not None and self._offset_ns is not None:
+            return _Line(self._offset_ns + uptime_ns, tags, line[at:].strip())
+        return None if clock_ns is None else _Line(clock_ns, tags, line[at:].strip())
+
+    def _safepoint(self, line: _Line) -> Iterator[Event]:
+        if found := _ENTERING_11.fullmatch(line.text):
+            self._cause = found[1]
+            return
+        if found := _SAFEPOINT.match(line.text):
+            total_ns, reach_ns, cause = int(found["total"]), int(found["reach"]), found["cause"]
+        elif found := _STOPPED_11.match(line.text):
+            total_ns, reach_ns = round(float(found["total"]) * 1e9), round(float(found["reach"]) * 1e9)
+            cause, self._cause = self._cause, ""
+        else:
+            return
+        start_ns, reach_ns = line.at_ns - total_ns, min(reach_ns, total_ns)
+        yield Pause(start_unix_ns=start_ns, duration_ns=total_ns, to_safepoint_ns=reach_ns, cause=cause or "unknown")
+
+    def _gc(self, line: _Line) -> Iterator[Event]:
+        if found := _CAPACITY.fullmatch(line.text):
+            yield Named(max_heap_bytes=_bytes(found[1]))
+        elif found := _NUMBERED.fullmatch(line.text):
+            yield from self._numbered(line, int(found[1]), found[2])
+        elif found := _STALL.fullmatch(line.text):
+            took_ns = _took_ns(found)
+            yield Stall(line.at_ns - took_ns, took_ns)
+        elif line.tags == ["gc"] and (found := _USING.fullmatch(line.text)):
+            yield Named(collector=found[1])
+
+    def _numbered(self, line: _Line, number: int, text: str) -> Iterator[Event]:
+        """A line of one collection."""
+        if number not in self._open:
+            yield from self._end_shenandoah()
+            for old in [one for one in self._open if one <= number - _MOST_OPEN]:
+                del self._open[old]
+            self._open[number] = _Open(line.at_ns)
+        known = self._open[number]
+        known.end_ns = line.at_ns
+        if found := _ROW.fullmatch(text):
+            yield from self._row(line.at_ns, known, found[1], _COLUMN.findall(found[2]))
+        elif line.tags == ["gc"] and (found := _LINE.fullmatch(text)):
+            if "To-space exhausted" in text or "Evacuation Failure" in text:
+                yield Trouble(line.at_ns, "evacuation")
+            began_ns = line.at_ns - _took_ns(found)
+            known.start_ns = min(known.start_ns, began_ns)
+            yield from self._ended(line.at_ns, began_ns, number, found)
+
+    def _ended(self, at_ns: int, began_ns: int, number: int, found: re.Match[str]) -> Iterator[Event]:
+        """A collection, or a part of one, has ended."""
+        known, what = self._open[number], f"{found['what']}  ".split(" ")
+        marks = _IN_BRACKETS.findall(found["what"])
+        cause = next((mark for mark in marks if mark not in _MODES), "")
+        before, after = (_bytes(found[each]) if found[each] else None for each in ("before", "after"))
+        if before is None or after is None:
+            if what[0] == "Concurrent" and "Cycle" in what[1:3] and found["took"]:  # of G1
+                del self._open[number]
+                yield known.ended("cycle", cause, concurrent=True)
+            return
+        known.before, known.after = before if known.before is None else known.before, after
+        known.capacity = _bytes(found["capacity"]) if found["capacity"] else None
+        if what[1] == "Collection" and what[0] in _Z_KINDS:
+            del self._open[number]
+            yield known.ended(_Z_KINDS[what[0]], cause, concurrent=True)
+        elif what[:2] == ["Concurrent", "cleanup"]:  # of Shenandoah, which also copies between the first and the second
+            known.cleanups += 1
+            known.kind = "young" if "Young" in marks else "cycle"
+            yield from self._heap(began_ns, began_ns, at_ns, before, after, copied=known.cleanups > 1)
+        elif what[0] == "Pause":
+            yield from self._heap(began_ns, at_ns, at_ns, before, after)
+            if what[1] in ("Young", "Full", "Degenerated"):
+                del self._open[number]
+                known.before, known.start_ns = before, began_ns
+                if "Humongous" in cause:
+                    yield Trouble(at_ns, "humongous")
+                kinds: dict[str, CollectionKind] = {"Full": "full", "Degenerated": "degenerated"}
+                yield known.ended("mixed" if "Mixed" in marks else kinds.get(what[1], "young"), cause, concurrent=False)
+
+    def _row(self, at_ns: int, known: _Open, name: str, columns: list[str]) -> Iterator[Allocated]:
+        """A row of Z's table: the used heap when a collection began and when it ended, or what it saw allocated."""
+        if len(columns) < 4 or not columns[3]:
+            return
+        if name == "Allocated" and known.used is not None:
+            yield from self._heap(known.start_ns, known.start_ns, at_ns, *known.used)
+            yield Allocated(at_ns, _bytes(columns[3]), at_ns - known.start_ns)
+        elif name == "Used" and known.used is None and columns[0]:
+            known.used = _bytes(columns[0]), _bytes(columns[3])
+
+    def _heap(  # noqa: PLR0913 - two instants, two sizes
+        self, began_ns: int, from_ns: int, to_ns: int, before: int, after: int, *, copied: bool = False
+    ) -> Iterator[Allocated]:
+        """The used heap was `before` at one time and `after` at another; `copied` counts some of it twice.
+
+        What began before the last reading was interrupted by another collection: its `before` is older than that.
+        """
+        since_ns, used = self._used or (from_ns, before)
+        if before >= used and began_ns >= since_ns and from_ns > since_ns and not copied:
+            yield Allocated(from_ns, before - used, from_ns - since_ns)
+        self._used = (to_ns, after)
+
+    def _end_shenandoah(self) -> Iterator[Collection]:
+        """Its cycles have no last line: they have ended when the next collection begins."""
+        for number in [number for number, one in self._open.items() if one.cleanups]:
+            one = self._open.pop(number)
+            yield one.ended(one.kind, "", concurrent=True)
+
+
+def _unix_ns(text: str) -> int | None:
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000) * 1_000_000
+    except (ValueError, OverflowError):
+        return None
+
+
+def _took_ns(found: re.Match[str]) -> int:
+    return round(float(found["took"]) * _NS[found["unit"]]) if found["took"] else 0
+
+
+def _bytes(text: str) -> int:
+    return int(text[:-1]) << _UNITS[text[-1]]

@@ -1,0 +1,173 @@
+"""What a JVM says of itself is read from its counters, its threads and its log, and nothing of it from others."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from redline.model.runtime import Check
+from redline.plugins.probes.jvm import Jvm, RoleClocks, log_flag
+from redline.plugins.probes.perfdata import PerfData
+from redline.plugins.probes.process_tree import ProcessTreeProbe
+from tests.fakes.workers import started
+
+NUMBERS = {
+    "sun.os.hrt.frequency": 1_000_000,
+    "sun.rt.safepoints": 7,
+    "sun.rt.safepointTime": 5_000,
+    "sun.rt.safepointSyncTime": 2_000,
+    "java.ci.totalTime": 1_500_000,
+    "sun.ci.totalCompiles": 40,
+    "sun.gc.collector.0.time": 3_000,
+    "sun.gc.collector.1.time": 1_000,
+    "sun.gc.generation.0.capacity": 1 << 20,
+    "sun.gc.generation.1.capacity": 3 << 20,
+    "sun.gc.generation.0.space.0.capacity": 1 << 19,
+}
+RELEASE = "java.property.java.vm.specification.version"
+
+
+def perf_file(numbers: dict[str, int] = NUMBERS, release: str = "21", *, accessible: int = 1) -> bytes:
+    """A file as HotSpot writes it: a prologue, and an entry for each counter with its name and value."""
+    entries: list[bytes] = []
+    values: dict[str, int | str] = {**numbers, RELEASE: release}
+    for name, value in values.items():
+        head = 20
+        text = name.encode() + b"\0"
+        at = -(-(head + len(text)) // 8) * 8
+        raw = struct.pack("<q", value) if isinstance(value, int) else value.encode() + b"\0"
+        kind, size = ("J", 0) if isinstance(value, int) else ("B", len(raw))
+        whole = struct.pack("<iiibBBBi", -(-(at + len(raw)) // 8) * 8, head, size, ord(kind), 0, 1, 1, at) + text
+        entries.append((whole.ljust(at, b"\0") + raw).ljust(-(-(at + len(raw)) // 8) * 8, b"\0"))
+    body = b"".join(entries)
+    prologue = struct.pack("<IBBBBiiqii", 0xC0C0FECA, 1, 2, 0, accessible, 32 + len(body), 0, 0, 32, len(entries))
+    return prologue + body
+
+
+def write(folder: Path, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def a_jvm(folder: Path, *words: str, pid: int = 12, inner: int = 1, content: bytes = b"") -> None:
+    write(
+        folder,
+        {
+            f"{pid}/status": f"Name:\tjava\nNSpid:\t{pid}\t{inner}\n".encode(),
+            f"{pid}/cmdline": "\0".join(("java", *words)).encode(),
+            f"{pid}/root/tmp/hsperfdata_root/{inner}": content or perf_file(),
+        },
+    )
+
+
+def a_thread(folder: Path, thread: int, name: str, cpu_ns: int, wait_ns: int, pid: int = 12) -> None:
+    task = f"{pid}/task/{thread}"
+    write(folder, {f"{task}/comm": f"{name}\n".encode(), f"{task}/schedstat": f"{cpu_ns} {wait_ns} 3\n".encode()})
+
+
+def found(folder: Path, pid: int = 12) -> Jvm:
+    one = Jvm.among([pid], str(folder))
+    assert one is not None
+    return one
+
+
+@pytest.mark.parametrize(("release", "safepoint_ns"), [("11", 5_000_000), ("17", 7_000_000), ("25", 7_000_000)])
+def test_counters_are_those_of_jstat_in_nanoseconds(tmp_path: Path, release: str, safepoint_ns: int) -> None:
+    """Up to JDK 11 the time at safepoints includes the time to them; later JDKs count the two apart."""
+    a_jvm(tmp_path, content=perf_file(release=release))
+    assert found(tmp_path).sample() == {
+        "safepoints": 7,
+        "safepoint_ns": safepoint_ns,
+        "compiles": 40,
+        "compile_ns": 1_500_000_000,
+        "collector_ns": 4_000_000,
+        "heap_capacity_bytes": 4 << 20,
+    }
+
+
+def test_threads_of_compilers_and_collectors_are_told_by_their_names(tmp_path: Path) -> None:
+    a_jvm(tmp_path)
+    for thread, name in enumerate(("C2 CompilerThre", "C1 CompilerThre", "GC Thread#0", "G1 Main Marker"), 100):
+        a_thread(tmp_path, thread, name, cpu_ns=thread, wait_ns=1)
+    for thread, name in enumerate(("java", "http-worker-1", "Z-pool", "zio-default"), 200):
+        a_thread(tmp_path, thread, name, cpu_ns=10**6, wait_ns=10**6)
+    clocks = RoleClocks(12, str(tmp_path))
+    seen = {"compiler_cpu_ns": 201, "compiler_wait_ns": 2, "collector_cpu_ns": 205, "collector_wait_ns": 2}
+    assert clocks.sample() == seen
+    a_thread(tmp_path, 300, "C2 CompilerThre", cpu_ns=7, wait_ns=3)
+    assert clocks.sample() == seen | {"compiler_cpu_ns": 208, "compiler_wait_ns": 5}
+    for name in ("comm", "schedstat"):
+        (tmp_path / "12/task/100" / name).unlink()
+    (tmp_path / "12/task/100").rmdir()
+    assert clocks.sample() == seen | {"compiler_cpu_ns": 208, "compiler_wait_ns": 5}, "what an ended one used stays"
+
+
+def test_a_thread_is_named_a_moment_after_it_began(tmp_path: Path) -> None:
+    a_jvm(tmp_path)
+    a_thread(tmp_path, 100, "java", cpu_ns=5, wait_ns=0)
+    clocks = RoleClocks(12, str(tmp_path))
+    assert clocks.sample() == {}
+    a_thread(tmp_path, 100, "C2 CompilerThre", cpu_ns=9, wait_ns=0)
+    assert clocks.sample()["compiler_cpu_ns"] == 9
+
+
+def test_the_log_is_that_of_the_command_as_the_process_sees_it(tmp_path: Path) -> None:
+    log = (
+        "[2026-11-22T18:29:38.347+0000][100000000ns][info][safepoint] "
+        'Safepoint "X", Time since last: 5 ns, Reaching safepoint: 40 ns, At safepoint: 60 ns, Total: 100 ns\n'
+    )
+    flags = ("-Xmx512m", "-Xlog:gc:file=/other", *log_flag(21, Path("/scratch/jvm.log")), "-Xmx2g", "-jar", "x.jar")
+    a_jvm(tmp_path, *flags)
+    assert found(tmp_path).facts((0, 1 << 62)) is None, "it is not there"
+    write(tmp_path, {"12/root/scratch/jvm.log": log.encode()})
+    one = found(tmp_path)
+    one.sample()
+    told = one.facts((0, 1 << 62))
+    assert told is not None
+    assert (told.runtime, told.max_heap_bytes) == ("jvm", 2 << 30)
+    assert (told.pauses.count, told.pauses.total_ns, told.to_safepoint.total_ns) == (1, 100, 40)
+    assert told.checks == (
+        Check(name="safepoints", logged=1, counted=7),
+        Check(name="safepoint_ns", logged=100, counted=7_000_000),
+    )
+    elsewhere = one.facts((0, 1))
+    assert elsewhere is not None
+    assert (elsewhere.pauses.count, elsewhere.checks) == (0, told.checks)
+
+
+def test_a_jvm_of_before_unified_logging_gets_no_flag() -> None:
+    assert log_flag(8, Path("/log")) == ()
+    assert log_flag(11, Path("/log"))[0].startswith("-Xlog:gc,")
+
+
+def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {"12/status": b"NSpid:\t12\n", "12/cmdline": b"sleep\x0060"})
+    assert Jvm.among([12, 13], str(tmp_path)) is None
+    with started() as worker:
+        probe = ProcessTreeProbe(period_s=60)
+        probe.follow("server", worker.pid)
+        assert not {each.name for each in probe.finish()} & {"safepoints", "compiler_cpu_ns", "heap_capacity_bytes"}
+        assert probe.runtime((0, 1 << 62)) is None
+
+
+def test_counters_that_are_not_complete_are_none(tmp_path: Path) -> None:
+    a_jvm(tmp_path, content=perf_file(accessible=0))
+    assert PerfData.of(12, str(tmp_path)) is None
+
+
+@given(place=some.integers(0, 2000), garbage=some.binary(max_size=64), end=some.integers(0, 2000))
+def test_counters_of_any_content_never_raise(
+    tmp_path_factory: pytest.TempPathFactory, place: int, garbage: bytes, end: int
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "perfdata"
+    whole = bytearray(perf_file())
+    whole[place : place + len(garbage)] = garbage
+    for content in (bytes(whole), bytes(whole[:end]), garbage):
+        file.write_bytes(content)
+        read = PerfData.read(str(file))
+        if read is not None:
+            file.write_bytes(content[:end])
+            read.values(*read.places)
