@@ -155,4 +155,5 @@ def bench_in(folder: Path, *, beyond: bool = False, url: str = "", **changes: ob
     cell = CELL.model_copy(update=changes)
     plan, store = plan_of(cell, trials=0 if url else 2, beyond=beyond, url=url), SearchStore(folder)
     store.create(plan)
-    return Bench(CellSearch(tools, search_state(plan, cell, ()), store, listener), driver, server, listener)
+    made = CellSearch(tools, search_state(plan, cell, ()), store, listener, pause=lambda _seconds: None)
+    return Bench(made, driver, server, listener)
