@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from redline.errors import BuildError, DriveError
@@ -17,6 +18,8 @@ from redline.model import (
     Leg,
     PlannedDuet,
     PlannedTrial,
+    Profile,
+    ProfileFacts,
     Ready,
     Recording,
     Report,
@@ -29,6 +32,7 @@ from redline.model import (
 )
 
 T = TypeVar("T")
+NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -136,12 +140,20 @@ class Launcher(Protocol):
         Each server is built so many times, in folders of their own.
         """
 
-    def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
+        self,
+        variant: Variant,
+        placement: Placement,
+        log: Path,
+        seed: int | None = None,
+        copy: int = 0,
+        *,
+        env: Mapping[str, str] = NOTHING_MORE,
     ) -> AbstractContextManager[RunningServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`.
 
         With a `seed` its environment has a random size, which moves the stack. `copy` is which of its builds to run.
+        Each of `env` is appended to the variable of that name, after a space.
         """
 
 
@@ -162,7 +174,7 @@ class LoadOptions:
     where the server writes, if anybody knows. Without `workers` there is one for each core of the engine. With
     `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, and a NoResultError has it.
     `interval_ns` is the length of an interval, where that is not left to the driver. `on_start` gets the engine's
-    process id.
+    process id. `profiler` is one more probe, for the measurement alone.
     """
 
     log: Path
@@ -173,6 +185,7 @@ class LoadOptions:
     interval_ns: int | None = None
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
+    profiler: "Profiler | None" = None
 
 
 class NoResultError(DriveError):
@@ -252,6 +265,33 @@ class Probe(Protocol):
 
     def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
         """What the server's runtime says of this time, once it has ended; None where it says nothing."""
+
+
+class Profiler(Probe, Protocol):
+    """A probe that samples stacks between `begin` and `end`. What goes wrong with it is in its facts."""
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables that the server needs, so that its stacks can be read."""
+
+    def begin(self) -> None:
+        """The measurement has begun; nothing if it had before."""
+
+    def end(self) -> None:
+        """The measurement has ended. `finish` does this too."""
+
+    def facts(self, traffic: Traffic | None) -> ProfileFacts:
+        """Keep what was sampled during that traffic's measurement. The server has ended."""
+
+
+class Profilers(Protocol):
+    """What can be profiled on this machine."""
+
+    def missing(self, variant: Variant, profile: Profile, progress: Callable[[str], None]) -> str:
+        """Get ready what it takes, fetched if need be. Why it cannot be profiled, with a hint; empty if it can."""
+
+    def profiler(self, planned: PlannedTrial, cell: Cell, folder: Path) -> Profiler:
+        """The profiler of one trial, whose files go to the folder, `RUN/profiles/NAME`."""
 
 
 class Executor(Protocol):

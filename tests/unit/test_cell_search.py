@@ -159,7 +159,7 @@ def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
 def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: Path) -> None:
     @contextmanager
     def refusing(
-        variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+        variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0, **_more: object
     ) -> Iterator[FakeServer]:
         assert log == tmp_path / "logs" / CELL.slug / "start-0" / "server.log"
         raise LaunchError("it exited with code 1", hint="see its log")

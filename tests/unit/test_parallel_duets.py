@@ -94,9 +94,9 @@ class NotingLauncher(FakeLauncher):
         super().__init__([])
         self.placements: list[Placement] = []
 
-    def running(self, variant: Any, placement: Placement, log: Path, *more: Any) -> Any:
+    def running(self, variant: Any, placement: Placement, log: Path, *more: Any, **env: Any) -> Any:
         self.placements.append(placement)
-        return super().running(variant, placement, log, *more)
+        return super().running(variant, placement, log, *more, **env)
 
 
 def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         seed=suite.seed,
         complete=run.complete,
         trials_done=len(run.done),
-        trials_planned=len(run.wanted),
+        trials_planned=len(run.wanted) + len(manifest.plan.profiled),
         threshold=suite.threshold,
         suite_text=manifest.suite_text,
         trials_repeated=len(run.repeated),

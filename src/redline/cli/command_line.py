@@ -143,6 +143,9 @@ class SuiteFlags(SelectionFlags):
     trials: int | None = _flag("--trials", "N", "Trials of every cell; with --resume, in all.")
     seed: int | None = _flag("--seed", "N", "Seed of the order and of the arrivals.")
     quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
+    profile: list[str] = _list(
+        "--profile", "KIND,…", "A further trial of each cell with a profiler: cpu, wall, alloc, lock, engine."
+    )
 
 
 @_command("run")

@@ -63,6 +63,8 @@ class CheckResult(Frozen):
     skipped: tuple[Skipped, ...]
     trials: int
     duets: int = omitted_if_default(0, description="starts of duets")
+    profiled: int = omitted_if_default(0, description="further trials, each with a profiler")
+    unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
     expected_length_ns: int = Field(description="an estimate: warm-up, measurement and server starts; no builds")
     shows: tuple[ShownDifference, ...] = omitted_if_default(
         (), description="what the plan can show, by the last run of these cells on this machine; absent if unknown"
@@ -227,6 +229,8 @@ def check_result(
         skipped=tuple(dict.fromkeys((*(before.skipped if before else ()), *plan.skipped))),
         trials=len(plan.trials) + (len(before.trials) if before else 0),
         duets=len(plan.duets) + (len(before.duets) if before else 0),
+        profiled=len(plan.profiled),
+        unprofiled=plan.unprofiled,
         expected_length_ns=expected_length_ns,
         shows=shows,
     )

@@ -71,6 +71,7 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
         trials=None if isinstance(flags, LimitFlags) else flags.trials,
         seed=flags.seed,
         quick=flags.quick,
+        profile=() if isinstance(flags, LimitFlags) else split(flags.profile),
         warmup_ns=None if flags.warmup in (None, DETECTED) else _duration_ns("--warmup", flags.warmup),
         warmup_detect=flags.warmup == DETECTED,
     )

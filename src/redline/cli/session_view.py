@@ -166,7 +166,7 @@ class TrialsView(OneLine):
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show which trial is on."""
-        self._show_trial(f"{cell.slug}  round {planned.round + 1}  starting the server")
+        self._show_trial(f"{cell.slug}  {_which(planned)}  starting the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show how it goes."""
@@ -175,7 +175,7 @@ class TrialsView(OneLine):
             return
         cell = self._plan.cells[planned.cell_id]
         self._show_trial(
-            f"{cell.slug}  round {planned.round + 1}  {interval.phase}"
+            f"{cell.slug}  {_which(planned)}  {interval.phase}"
             f"  {rate(interval.counts.completed / seconds)}  p99 {duration(interval.response.quantile_ns(0.99))}"
         )
 
@@ -211,13 +211,13 @@ class TrialsView(OneLine):
         """Count it, and say at once that it failed."""
         self._done += 1
         if recording.failure is not None or not self._console.is_terminal:
-            text = Text(f"[{self._done}/{len(self._plan.steps)}] {duet_name(cells)}")
+            text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
             if recording.failure is not None:
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
 
     def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
-        text = Text(f"[{self._done}/{len(self._plan.steps)}] {cell.slug}")
+        text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")
         if recording.traffic:
             p99 = duration(recording.traffic.response.quantile_ns(0.99))
             text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
@@ -226,7 +226,7 @@ class TrialsView(OneLine):
         return text
 
     def _show_trial(self, current: str) -> None:
-        line = Text(f"[{self._done + 1}/{len(self._plan.steps)}] ", style="bold")
+        line = Text(f"[{self._done + 1}/{self._plan.length}] ", style="bold")
         line.append(current)
         for grade in reversed(Grade):
             if self._grades[grade]:
@@ -237,10 +237,14 @@ class TrialsView(OneLine):
     def _left_ns(self) -> int:
         """From the pace so far, and from the plan as long as there is none."""
         done_here = self._done - self._begun_with
-        remaining = len(self._plan.steps) - self._done
+        remaining = self._plan.length - self._done
         if done_here == 0:
-            return expected_length_ns(self._plan) * remaining // max(1, len(self._plan.steps))
+            return expected_length_ns(self._plan) * remaining // max(1, self._plan.length)
         return int((time.monotonic() - self._begun) * 1e9 / done_here * remaining)
+
+
+def _which(planned: PlannedTrial) -> str:
+    return f"profile of {planned.profile}" if planned.profile else f"round {planned.round + 1}"
 
 
 def duet_name(cells: tuple[Cell, ...]) -> str:

@@ -40,6 +40,7 @@ from redline.model.plan import (
     Variant,
 )
 from redline.model.profile import (
+    Profile,
     ProfileFacts,
     ProfileFile,
     ProfileKind,

@@ -23,6 +23,7 @@ from redline.model.container import Container
 from redline.model.exchange import Scenario
 from redline.model.jvm import NO_FLAGS, FlagSet, jvm_words, without_effect
 from redline.model.load import EngineMode, Load
+from redline.model.profile import Profile
 
 Design = Literal["interleaved", "duet", "parallel-duet"]
 """How servers are compared: by trials of each alone, or also by duets, whose servers are loaded in turn or at once."""
@@ -209,6 +210,7 @@ class Suite(Frozen):
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default(
         {}, description="sets of objectives by name, if they have names"
     )
+    profile: tuple[Profile, ...] = omitted_if_default((), description="what further trials of each cell profile")
     engine: EngineMode = omitted_if_default(EngineMode())
 
     @property
@@ -279,6 +281,7 @@ class PlannedTrial(Frozen):
     position: int
     seed: int
     build_number: int = omitted_if_default(0, description=COPY)
+    profile: Profile | None = omitted_if_default(None, description="what is profiled; its numbers count for nothing")
 
 
 class PlannedDuet(Frozen):
@@ -309,18 +312,28 @@ class Skipped(Frozen):
 
 
 class Plan(Frozen):
-    """The trials in seeded, interleaved order: each round holds every cell once, and every duet, in its own order."""
+    """The trials in seeded, interleaved order: each round holds every cell once, and every duet, in its own order.
+
+    Trials with a profiler come after all rounds, and are among neither `trials` nor `steps`.
+    """
 
     suite: Suite
     cells: dict[str, Cell] = Field(description="by cell id")
     trials: tuple[PlannedTrial, ...]
     duets: tuple[PlannedDuet, ...] = omitted_if_default((), description="their positions are among those of the trials")
+    profiled: tuple[PlannedTrial, ...] = omitted_if_default((), description="further trials, each with a profiler")
+    unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
 
     @property
     def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
         """Trials and duets by position."""
         return tuple(sorted((*self.trials, *self.duets), key=lambda each: each.position))
+
+    @property
+    def length(self) -> int:
+        """How many trials and duets there are, those with a profiler included."""
+        return len(self.trials) + len(self.duets) + len(self.profiled)
 
     @property
     def not_run_here(self) -> dict[str, str]:

@@ -32,6 +32,9 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.subject import Subject
 
 ProfileKind = Literal["cpu", "wall", "alloc", "lock"]
+Profile = Literal[ProfileKind, "engine"]
+"""What is profiled in a trial: the server, in one of these kinds; or the CPU time of the load engine."""
+
 ProfileUnit = Literal["samples", "bytes", "ns"]
 _STACK = re.compile(r"(?P<frames>.*\S) +(?P<weight>\d{1,18})")
 _SLICE = re.compile(r"# slice (?P<start>\d{1,19}) (?P<end>\d{1,19}) ns")
@@ -57,6 +60,7 @@ class ProfileFacts(Frozen):
     samples: int = Field(ge=0, description="in the measurement window")
     lost: int = omitted_if_default(0, ge=0, description="samples without a stack, or that the profiler dropped")
     files: tuple[ProfileFile, ...] = ()
+    problem: str = omitted_if_default("", description="why there are no stacks; empty if there are")
 
     @property
     def stacks(self) -> str | None:

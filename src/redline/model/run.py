@@ -68,6 +68,7 @@ class Run(Frozen):
     # Left to right: to try whether stored recordings are a tuple would read them all.
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
+    profiled: tuple[Recording, ...] = omitted_if_default((), description="those of trials with a profiler")
     enough: Enough | None = omitted_if_default(None)
     repeated: tuple[int, ...] = omitted_if_default(
         (), description="positions of trials that were made again, as often as they were"
@@ -82,8 +83,9 @@ class Run(Frozen):
 
     @property
     def done(self) -> frozenset[int]:
-        """The positions of all that has its recording, duets included."""
-        return frozenset(self.positions) | {duet.position for duet in self.duets}
+        """The positions of all that has its recording, duets and trials with a profiler included."""
+        others = {duet.position for duet in self.duets} | {each.position for each in self.profiled}
+        return frozenset(self.positions) | others
 
     def by_cell(self) -> dict[str, list[int]]:
         """By a cell's id where its recordings stand among all; empty for a cell without any."""
@@ -107,4 +109,4 @@ class Run(Frozen):
     @property
     def complete(self) -> bool:
         """Whether everything wanted has its recording."""
-        return len(self.recordings) + len(self.duets) == len(self.wanted)
+        return len(self.done) == len(self.wanted) + len(self.manifest.plan.profiled)

@@ -12,6 +12,7 @@ from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Placement
 from redline.running.duet import DuetTools
 from redline.running.record import Tools
@@ -29,7 +30,7 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
     """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
     driver, placement = EngineDriver(find_engine()), plan_placement()
     launcher, probes = RouteLauncher(ProcessLauncher(catalogue, cache)), lambda: (ProcessTreeProbe(),)
-    tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns)
+    tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns, MachineProfilers(cache))
     return _with_environment(tools, driver)
 
 

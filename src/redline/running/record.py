@@ -15,13 +15,25 @@ from redline.model import (
     Cell,
     Failure,
     FailureKind,
+    Interval,
     Load,
     PlannedTrial,
     Recording,
     Stage,
     Traffic,
 )
-from redline.ports import Drive, Driver, Launcher, LoadOptions, NoResultError, Placement, Probe, RunningServer
+from redline.ports import (
+    Drive,
+    Driver,
+    Launcher,
+    LoadOptions,
+    NoResultError,
+    Placement,
+    Probe,
+    Profiler,
+    Profilers,
+    RunningServer,
+)
 
 DYING_S = 0.5
 
@@ -40,6 +52,7 @@ class Tools:
     placement: Placement
     processes: Callable[[int], tuple[int, ...]] = lambda _pid: ()
     fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
+    profilers: Profilers | None = None
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
@@ -65,15 +78,25 @@ def record_load(
     A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
     KeyboardInterrupt, and StoreError when the engine's log cannot be written.
     """
-    empty, probes = new_recording(planned), tools.probes()
+    empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
+    probes = (*tools.probes(), *profiled.probes)
 
     def follow(pid: int) -> None:
         options.on_start(pid)
         for probe in probes:
             probe.follow("engine", pid)
+        profiled.opens()
+
+    def seen(interval: Interval) -> None:
+        options.on_interval(interval)
+        profiled.seen(interval)
 
     pids = _processes(server, tools)
-    changed: dict[str, Any] = {"workers": tools.workers(cell.load, options.workers), "on_start": follow}
+    changed: dict[str, Any] = {
+        "workers": tools.workers(cell.load, options.workers),
+        "on_start": follow,
+        "on_interval": seen,
+    }
     drive = Drive(
         **{**vars(options), **changed},
         cell=cell,
@@ -115,6 +138,35 @@ def record_load(
             "log_bytes": None if written_before is None or written is None else max(written - written_before, 0),
         }
     )
+
+
+@dataclass(frozen=True)
+class _Profiled:
+    """Begins a profile, if there is one, as soon as the measurement is known to have begun, and ends it with that.
+
+    A warm-up of a length ends with its last interval. One that is detected has ended when an interval was measured.
+    """
+
+    profiler: Profiler | None
+    cell: Cell
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """The profiler as a probe."""
+        return (self.profiler,) if self.profiler else ()
+
+    def opens(self) -> None:
+        """The engine has begun; without a warm-up, so has the measurement."""
+        if self.profiler and not self.cell.warmup_ns:
+            self.profiler.begin()
+
+    def seen(self, interval: Interval) -> None:
+        """The engine reported one more interval."""
+        is_last = interval.phase == "warmup" and interval.end_ns >= self.cell.warmup_ns
+        if self.profiler and (is_last or interval.phase == "measure"):
+            self.profiler.begin()
+        elif self.profiler and interval.phase == "drain":
+            self.profiler.end()
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:

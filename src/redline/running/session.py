@@ -27,6 +27,7 @@ from redline.model import (
     Manifest,
     Objective,
     Plan,
+    Profile,
     Recording,
     Report,
     Run,
@@ -46,7 +47,7 @@ from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore, capacity_store
 from redline.storage.searches import REPORT, SearchStore
-from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds
+from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds, without_profiles
 
 _RUN_VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 _SEARCH_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
@@ -122,7 +123,7 @@ class RunSession:
         if capacity_loads(suite):
             plan, part = make_capacity_plan(suite, unavailable), first
         else:
-            plan, part = make_plan(suite, unavailable, Capacities()), store
+            plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
         _check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
         part.create(_manifest(name, source, plan, bench))
@@ -171,7 +172,7 @@ class RunSession:
         """Give the other loads their rates, and write the manifest of the run itself."""
         found = first.run()
         suite = found.manifest.plan.suite
-        plan = make_plan(suite, self.unavailable, capacities(found))
+        plan = _profilable(make_plan(suite, self.unavailable, capacities(found)), self.bench, self.listener)
         known = {skipped.slug for skipped in make_plan(suite, self.unavailable).skipped}
         for skipped in plan.skipped:
             if skipped.slug not in known:
@@ -196,6 +197,28 @@ class RunSession:
         return False
 
 
+def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan:
+    """The plan without profiles that cannot be made on this machine, which the listener gets."""
+    profilers, missing = bench.tools.profilers, dict[tuple[str, Profile], str]()
+    if profilers is None or not plan.profiled:
+        return plan
+    with listener.building() as progress:
+        for trial in plan.profiled:
+            variant, profile = plan.cells[trial.cell_id].variant, trial.profile
+            if profile is not None and (variant.slug, profile) not in missing:
+                show = partial(_show_profiler, progress)
+                missing[variant.slug, profile] = profilers.missing(variant, profile, show)
+    made = without_profiles(plan, missing)
+    for skipped in made.unprofiled:
+        if skipped.cause == "machine":
+            listener.skipped(skipped)
+    return made
+
+
+def _show_profiler(progress: Callable[[Building], None], line: str) -> None:
+    progress(Building(("the profiler",), line))
+
+
 def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
     """Whether the rounds so far are enough; if not, the listener gets what is known."""
     judged = growing.judge(run)
@@ -210,9 +233,20 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
     What the host took CPU time from is made again at the end of its round, with its partner and within a budget.
-    A suite that leaves the number of trials open gets rounds until they are enough. Whatever ends the session early
-    (an interrupt, a full disk), the recordings made so far stand and a later session runs the rest.
+    A suite that leaves the number of trials open gets rounds until they are enough. Then come the trials with a
+    profiler. Whatever ends the session early (an interrupt, a full disk), the recordings made so far stand and a later
+    session runs the rest.
     """
+    _run_rounds(plan, store, executor, listener, decide)
+    done = store.positions()
+    for recording in executor.execute([trial for trial in plan.profiled if trial.position not in done]):
+        assert isinstance(recording, Recording), "no duet is profiled"
+        cell = plan.cells[recording.cell_id]
+        store.save(recording, cell, profiled=True)
+        listener.trial_ended(recording, cell)
+
+
+def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     manifest, done, known, auto = store.manifest(), store.positions(), store.enough(), plan.suite.auto is not None
     repeats = Repeats(plan, store)
     recordings, duets = (list(store.recordings()), list(store.duets())) if auto else ([], [])

@@ -20,7 +20,7 @@ from redline.model import (
     Recording,
     Stage,
 )
-from redline.ports import LoadOptions, RunningServer
+from redline.ports import NOTHING_MORE, LoadOptions, Profiler, RunningServer
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
 SETTLING_NS = 1_000_000_000
@@ -55,10 +55,18 @@ class TrialListener(Protocol):
         """The duet's recording is stored."""
 
 
-def run_trial(
-    planned: PlannedTrial, cell: Cell, tools: Tools, logs: Path, on_interval: Callable[[Interval], None]
+def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
+    planned: PlannedTrial,
+    cell: Cell,
+    tools: Tools,
+    logs: Path,
+    on_interval: Callable[[Interval], None],
+    *,
+    profiler: Profiler | None = None,
 ) -> Recording:
     """Run a cell once on a freshly started server. What goes wrong with the server or the load is in the recording.
+
+    A profile is made readable once the server has stopped.
 
     Raises KeyboardInterrupt, and StoreError when a log cannot be written: the next trial's could not be either.
     """
@@ -78,7 +86,14 @@ def run_trial(
             with timed("launch"):
                 seed = planned.seed + planned.position  # servers that are compared have the same arrivals
                 server = running.enter_context(
-                    tools.launcher.running(cell.variant, tools.placement, log, seed, planned.build_number)
+                    tools.launcher.running(
+                        cell.variant,
+                        tools.placement,
+                        log,
+                        seed,
+                        planned.build_number,
+                        env=profiler.env if profiler else NOTHING_MORE,
+                    )
                 )
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
@@ -87,13 +102,18 @@ def run_trial(
             wrong = verify(cell, server, tools.driver)
         if wrong is None:
             with timed("load"):
-                options = LoadOptions(log=logs / "engine.log", server_log=log, on_interval=on_interval)
+                options = LoadOptions(
+                    log=logs / "engine.log", server_log=log, on_interval=on_interval, profiler=profiler
+                )
                 found = _loaded(cell, planned, server, tools, options)
         else:
             found = empty.model_copy(update={"failure": wrong, "server": server.facts})
         with timed("stop"):
             running.close()
-    return found.model_copy(update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns})
+    profile = profiler.facts(found.traffic) if profiler else None
+    return found.model_copy(
+        update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns, "profile": profile}
+    )
 
 
 def _loaded(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Recording:
@@ -109,7 +129,7 @@ def _loaded(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
 
         load = cell.warmup_by.model_copy(update={"duration_ns": cell.warmup_ns})
         alone = cell.model_copy(update={"load": load, "warmup_ns": 0, "warmup_by": None})
-        warmed = record_load(alone, planned, server, tools, replace(options, on_interval=warming))
+        warmed = record_load(alone, planned, server, tools, replace(options, on_interval=warming, profiler=None))
         if warmed.failure is not None:
             return warmed.model_copy(update={"traffic": None, "series": ()})
         cell = cell.model_copy(update={"warmup_ns": min(SETTLING_NS, cell.warmup_ns)})

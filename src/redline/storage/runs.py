@@ -7,6 +7,8 @@ Layout, version 1 (docs/reference/run-directory.md):
     recordings/0007-SLUG.json    one a trial, named by its position
     repeated/0007-SLUG.1.json    a trial that was made again, since the host took CPU time; it counts for nothing
     duets/0008-SLUG.json         one a start of a duet, named by its position and its baseline's cell
+    profiles/0009-SLUG.json      one a trial with a profiler, named by its position; never compared
+    profiles/0009-SLUG.cpu/      what its profiler left
     logs/0007-SLUG/              what server and engine printed
     enough.json                  why no more rounds were made, where the suite leaves their number open
     report.html results.csv results.json   views; they can be made again
@@ -15,6 +17,7 @@ Layout, version 1 (docs/reference/run-directory.md):
 import contextlib
 import errno
 import fcntl
+import glob
 import os
 import re
 from collections.abc import Iterator
@@ -97,7 +100,7 @@ class Store:
 
     def _files(self, folder: str) -> dict[int, Path]:
         """The recordings in a folder by their position."""
-        if folder == "duets" and not (self.folder / folder).exists():
+        if folder != "recordings" and not (self.folder / folder).exists():
             return {}
         with as_store_error(self.folder):
             names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
@@ -125,7 +128,8 @@ class RunStore(Store):
 
     def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
-        self.create_folders("recordings", "logs", *(("duets",) if manifest.plan.duets else ()))
+        more = {"duets": manifest.plan.duets, "profiles": manifest.plan.profiled}
+        self.create_folders("recordings", "logs", *(name for name, planned in more.items() if planned))
         self.write("suite.yaml", manifest.suite_text.encode())
         self.write(self.manifest_file, stored_json(manifest))
 
@@ -167,15 +171,24 @@ class RunStore(Store):
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have their recording."""
-        return frozenset(self._files("recordings")) | frozenset(self._files("duets"))
+        return frozenset(position for folder in ("recordings", "duets", "profiles") for position in self._files(folder))
 
     def run(self) -> Run:
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
         manifest, files = self.manifest(), dict(sorted(self._files("recordings").items()))
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
         return Run(
-            manifest=manifest, recordings=recordings, duets=self.duets(), enough=self.enough(), repeated=self.repeated()
+            manifest=manifest,
+            recordings=recordings,
+            duets=self.duets(),
+            profiled=self.profiled(),
+            enough=self.enough(),
+            repeated=self.repeated(),
         )
+
+    def profiled(self) -> tuple[Recording, ...]:
+        """Those of trials with a profiler, by position. Raises StoreError as `recordings`."""
+        return tuple(read_stored(file, Recording) for _, file in sorted(self._files("profiles").items()))
 
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
@@ -193,12 +206,22 @@ class RunStore(Store):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def save(self, recording: Recording | DuetRecording, cell: Cell) -> None:
+    def profile_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
+        """A new folder for what the profiler of a trial leaves; that of an earlier try stays as it was."""
+        name = f"{_stem(planned.position, cell.slug)}.{planned.profile}"
+        with as_store_error(self.folder / "profiles"):
+            tries = len([*(self.folder / "profiles").glob(f"{glob.escape(name)}*/")])
+            folder = self.folder / "profiles" / (f"{name}.{tries + 1}" if tries else name)
+            folder.mkdir(parents=True)
+        return folder
+
+    def save(self, recording: Recording | DuetRecording, cell: Cell, *, profiled: bool = False) -> None:
         """Keep a recording: it is there whole or not at all. The cell of a duet is that of its baseline."""
         if isinstance(recording, DuetRecording):
             self.save_duet(recording, cell)
         else:
-            self.write(f"recordings/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
+            folder = "profiles" if profiled else "recordings"
+            self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
 def capacity_store(folder: Path) -> RunStore:

@@ -5,6 +5,7 @@ from redline.suite.loading import load_catalogue, load_suite, read_body, read_da
 from redline.suite.planning import (
     SHORTEST_PROBE_NS,
     Capacities,
+    cannot_profile,
     capacity_loads,
     capacity_slug,
     draw_places,
@@ -14,6 +15,7 @@ from redline.suite.planning import (
     make_plan,
     to_search,
     with_rounds,
+    without_profiles,
 )
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.schema.types import parse_objectives

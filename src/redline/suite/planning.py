@@ -4,9 +4,22 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from redline.errors import Problem, UsageError
-from redline.model import Cell, Closed, Load, Plan, PlannedDuet, PlannedTrial, Scenario, Skipped, Suite, Variant
+from redline.model import (
+    Cell,
+    Closed,
+    Load,
+    Plan,
+    PlannedDuet,
+    PlannedTrial,
+    Profile,
+    Scenario,
+    Skipped,
+    Suite,
+    Variant,
+)
 from redline.model.catalogue import as_written, is_among
 from redline.quantities import HIGHEST_RATE_PER_S
 
@@ -27,6 +40,12 @@ MOST_COMPARED = 3
 
 _CLOSE = 1e-3
 """How near to its baseline a cell is, where the places of all baselines are spread over 1."""
+
+_PROFILES: Mapping[str, tuple[Profile, ...]] = MappingProxyType(
+    {"jvm": ("cpu", "wall", "alloc", "lock"), "python": ("cpu", "wall")}
+)
+_PROFILES_OF_OTHERS: tuple[Profile, ...] = ("cpu",)
+"""What is known to profile, by what a server runs on; the engine always."""
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
@@ -62,6 +81,8 @@ def make_plan(
 
     With duets a round also holds each baseline with those that are compared with it, all alive at once.
 
+    After all rounds each subject has a trial for each profile that the suite wants, with the arrivals of its first one.
+
     The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
     `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
     of a variant with a value that its server does not take, and those whose scenario needs an option that the variant
@@ -71,7 +92,8 @@ def make_plan(
     which give the others their rates; a cell that they give none is skipped. Without them such rates stay unknown.
     """
     first = capacity_loads(suite)
-    return _plan(suite, [load for load in suite.loads if load not in first], unavailable, capacities)
+    plan = _plan(suite, [load for load in suite.loads if load not in first], unavailable, capacities)
+    return _with_profiles(plan)
 
 
 def _plan(
@@ -101,10 +123,51 @@ def with_rounds(plan: Plan, trials: int) -> Plan:
     rounds = 1 + max((step.round for step in plan.steps), default=-1)
     alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
     wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
-    more = _rounds(plan.suite, plan.cells, wanted, range(rounds, trials), first_position=len(plan.steps))
+    more = _rounds(plan.suite, plan.cells, wanted, range(rounds, trials), first_position=plan.length)
     suite = plan.suite.model_copy(update={"trials": max(trials, plan.suite.trials)})
     update = {"suite": suite, "trials": (*plan.trials, *more[0]), "duets": (*plan.duets, *more[1])}
     return plan.model_copy(update=update)
+
+
+def _with_profiles(plan: Plan) -> Plan:
+    """The plan with a trial for each profile of each subject, or why it cannot be made."""
+    seed, wanted, without = _draw(plan.suite.seed, 0, "load"), list[PlannedTrial](), dict[Skipped, None]()
+    for cell in plan.cells.values():
+        for profile in plan.suite.profile if cell.role == "subject" else ():
+            if reason := cannot_profile(cell.variant, profile):
+                without[_without_profile(cell.variant, profile, reason, "suite")] = None
+            else:
+                position = plan.length + len(wanted)
+                wanted.append(PlannedTrial(cell_id=cell.id, round=0, position=position, seed=seed, profile=profile))
+    return plan.model_copy(update={"profiled": tuple(wanted), "unprofiled": tuple(without)})
+
+
+def cannot_profile(variant: Variant, profile: Profile) -> str:
+    """Why no profiler gives that of the server, whatever is installed; empty if one does."""
+    if profile == "engine":
+        return ""
+    known = _PROFILES.get(variant.runtime, _PROFILES_OF_OTHERS)
+    if profile not in known:
+        return f"of a server whose runtime is {variant.runtime} only {' and '.join(known)} can be profiled"
+    if variant.runtime == "jvm" and variant.container is not None:
+        return "the profiler of JVMs is not in the container's image"
+    return ""
+
+
+def without_profiles(plan: Plan, missing: Mapping[tuple[str, Profile], str]) -> Plan:
+    """The plan without what this machine cannot profile: the reasons by a variant's slug and the profile."""
+    kept, without = list[PlannedTrial](), dict.fromkeys(plan.unprofiled)
+    for trial in plan.profiled:
+        variant = plan.cells[trial.cell_id].variant
+        if trial.profile is not None and (reason := missing.get((variant.slug, trial.profile))):
+            without[_without_profile(variant, trial.profile, reason, "machine")] = None
+        else:
+            kept.append(trial.model_copy(update={"position": len(plan.steps) + len(kept)}))
+    return plan.model_copy(update={"profiled": tuple(kept), "unprofiled": tuple(without)})
+
+
+def _without_profile(variant: Variant, profile: Profile, reason: str, cause: Literal["suite", "machine"]) -> Skipped:
+    return Skipped(slug=f"{variant.slug}: {profile}", reason=reason, cause=cause)
 
 
 def _rounds(
@@ -202,7 +265,7 @@ def expected_length_ns(plan: Plan) -> int:
     Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on what server and
     proxies run on: a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
-    trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
+    trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in (*plan.trials, *plan.profiled))
     # In a duet each server, and the baseline once more as a control, has the time of a trial.
     duets = ((*duet.cell_ids, duet.cell_ids[0]) for duet in plan.duets)
     return trials + sum(expected_trial_ns(plan.cells[cell_id]) for cell_ids in duets for cell_id in cell_ids)
@@ -306,7 +369,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     if problems:
         raise UsageError.of(tuple(problems))
-    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "warmup_by": None}
+    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "warmup_by": None, "profile": ()}
     return suite.model_copy(update={**of_runs, "loads": loads, "trials": trials}), tuple(
         load.name for load in suite.loads if load not in loads
     )

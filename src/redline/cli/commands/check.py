@@ -98,8 +98,11 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         reasons.setdefault(skipped.reason, []).append(skipped.slug)
     for reason, slugs in reasons.items():
         console.print(f"skipped: {_some(slugs)}: {reason}", style="yellow", markup=False)
+    for missing in plan.unprofiled:
+        console.print(f"not profiled: {missing.slug}: {missing.reason}", style="yellow", markup=False)
     cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))
     duets = f" and {count(starts, 'start')} of duets" if starts else ""
+    duets += f", {len(plan.profiled)} more with a profiler ({', '.join(plan.suite.profile)})" if plan.profiled else ""
     most, auto = "", plan.suite.auto
     if auto is not None:
         most = "at most "

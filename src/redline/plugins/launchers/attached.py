@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,7 +13,7 @@ import psutil
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
 from redline.plugins.linux import procfs
-from redline.ports import Building, BuildOutcome, Endpoint, Placement, RunningServer
+from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, RunningServer
 
 _ASKED_WITHIN_S = 1.0
 
@@ -69,11 +69,18 @@ class AttachedLauncher:
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
-    def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
+        self,
+        variant: Variant,
+        placement: Placement,
+        log: Path,
+        seed: int | None = None,
+        copy: int = 0,
+        *,
+        env: Mapping[str, str] = NOTHING_MORE,
     ) -> Iterator[RunningElsewhere]:
         """The server at its address; nobody has asked yet whether it answers. Raises LaunchError for another kind."""
-        del placement, log, seed, copy
+        del placement, log, seed, copy, env
         if not isinstance(variant.entry, AttachedServer):
             raise LaunchError(
                 f"{variant.slug} is of the catalogue, and not running", hint="this is an error in Redline"

@@ -4,14 +4,14 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.model import Variant
 from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
-from redline.ports import Building, BuildOutcome, Placement
+from redline.ports import NOTHING_MORE, Building, BuildOutcome, Placement
 
 
 def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
@@ -35,13 +35,20 @@ class CommandLauncher:
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
-    def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
+        self,
+        variant: Variant,
+        placement: Placement,
+        log: Path,
+        seed: int | None = None,
+        copy: int = 0,
+        *,
+        env: Mapping[str, str] = NOTHING_MORE,
     ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         del copy
         folder = Path(variant.catalogued.family_folder)
         built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
         scratch = Path(tempfile.gettempdir(), f"redline-scratch-{os.getuid()}")
-        with started(variant, Prepared(built, None, scratch), placement, log, seed=seed) as server:
+        with started(variant, Prepared(built, None, scratch), placement, log, seed=seed, env=env) as server:
             yield server

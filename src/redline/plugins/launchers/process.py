@@ -3,9 +3,9 @@
 import os
 import random
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.network import Address, Namespace
 from redline.plugins.probes.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
-from redline.ports import Building, BuildOutcome, Endpoint, Placement, Upstream
+from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, Upstream
 
 _LOWEST = 10_000
 _ENOUGH = 1_000
@@ -141,6 +141,7 @@ class _Attempt:
     scratch: Path
     padding_bytes: int
     upstream: Upstream | None = None
+    more_env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ready(self) -> Ready:
@@ -165,14 +166,15 @@ class _Attempt:
         command, flags = tuple(filled(part, values) for part in entry.start.command), self.variant.flags
         at = jvm_words(entry.start.command)
         logging = log_flag(self.jdk.feature, self.scratch / "jvm.log") if self.jdk and at else ()
+        env = {
+            **os.environ,
+            **{name: filled(text, values) for name, text in entry.start.env.items()},
+            **({PADDING: "x" * self.padding_bytes} if self.padding_bytes else {}),
+        }
         return LaunchOrder(
             command=(*command[:at], *logging, *(flags.flags if flags else ()), *command[at:]),
             folder=self.built.folder,
-            env={
-                **os.environ,
-                **{name: filled(text, values) for name, text in entry.start.env.items()},
-                **({PADDING: "x" * self.padding_bytes} if self.padding_bytes else {}),
-            },
+            env=env | {name: f"{env.get(name, '')} {text}".strip() for name, text in self.more_env.items()},
             cpus=cpus,
             grace_ns=entry.stop.within_ns,
             cgroup_parent=cgroup.parent_for_servers(),
@@ -273,6 +275,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
     *,
     seed: int | None = None,
     upstream: Upstream | None = None,
+    env: Mapping[str, str] = NOTHING_MORE,
 ) -> Iterator[ProcessServer]:
     """Start a server, or a proxy in front of one, wait until it is ready, and stop it whatever happens.
 
@@ -284,7 +287,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
             attempt = _Attempt(
-                variant, built, prepared.jdk, placement, log, free_port(), folder, padding_bytes, upstream
+                variant, built, prepared.jdk, placement, log, free_port(), folder, padding_bytes, upstream, env
             )
             try:
                 order = attempt.order()
@@ -346,13 +349,20 @@ class ProcessLauncher:
         return self._builds.availability(entry)
 
     @contextmanager
-    def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
+        self,
+        variant: Variant,
+        placement: Placement,
+        log: Path,
+        seed: int | None = None,
+        copy: int = 0,
+        *,
+        env: Mapping[str, str] = NOTHING_MORE,
     ) -> Iterator[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
         builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
         prepared = self._prepared(variant, builds)
-        with started(variant, prepared, placement, log, seed=seed) as server:
+        with started(variant, prepared, placement, log, seed=seed, env=env) as server:
             yield server
 
     @contextmanager

@@ -1,7 +1,7 @@
 """Servers behind proxies: the server is started first, then the hops from back to front."""
 
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,16 @@ from redline.model import Failure, HopFacts, Leg, ServerFacts, Variant
 from redline.model.catalogue import has_tls
 from redline.plugins.launchers.tap import tapped
 from redline.plugins.timed import connect
-from redline.ports import Building, BuildOutcome, Endpoint, HopLauncher, Placement, RunningServer, Upstream
+from redline.ports import (
+    NOTHING_MORE,
+    Building,
+    BuildOutcome,
+    Endpoint,
+    HopLauncher,
+    Placement,
+    RunningServer,
+    Upstream,
+)
 
 _WITHIN_S = 5.0
 
@@ -58,15 +67,22 @@ class RouteLauncher:
         return done
 
     @contextmanager
-    def running(
-        self, variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0
+    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
+        self,
+        variant: Variant,
+        placement: Placement,
+        log: Path,
+        seed: int | None = None,
+        copy: int = 0,
+        *,
+        env: Mapping[str, str] = NOTHING_MORE,
     ) -> Iterator[RunningServer]:
         """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first one first.
 
         Raises LaunchError. The output of the `n`-th proxy goes to `LOG-hop-n`.
         """
         with ExitStack() as stack:
-            server = stack.enter_context(self._launcher.running(variant, placement, log, seed, copy))
+            server = stack.enter_context(self._launcher.running(variant, placement, log, seed, copy, env=env))
             if variant.route is None or not variant.hops:
                 yield server
                 return

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import DictSchema
 
 from redline.errors import WrongValueError
-from redline.model import Backend, Design
+from redline.model import Backend, Design, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
 from redline.suite.schema.load import LoadSchema
@@ -46,6 +46,7 @@ from redline.suite.schema.types import (
 )
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+PROFILES: tuple[Profile, ...] = ("cpu", "wall", "alloc", "lock", "engine")
 MOST_TRIALS = 1_000
 MOST_BUILDS = 100
 DETECTION_NS = 60_000_000_000
@@ -93,6 +94,14 @@ RouteNames = Annotated[
     BeforeValidator(_route_names),
     Field(min_length=1),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+
+
+_PROFILE = {"enum": [*PROFILES]}
+Profiles = Annotated[
+    list[Profile],
+    BeforeValidator(_route_names),
+    WithJsonSchema({"anyOf": [_PROFILE, {"type": "array", "items": _PROFILE}]}),
 ]
 
 
@@ -305,6 +314,12 @@ class SuiteSchema(Schema):
         description="how servers are compared: by trials of each alone, or also by duets, in which the servers of a "
         "comparison are alive at once and loaded in turn, or at the same time on cores of their own",
         examples=["duet", "parallel-duet"],
+    )
+    profile: Profiles = Field(
+        default=[],
+        description="what a profiler samples in a further trial of each cell: CPU time, waiting too, allocations or "
+        "locks of its server, or CPU time of the load engine; one, or a list",
+        examples=["cpu", ["cpu", "alloc"]],
     )
     builds: int = Field(
         default=1,

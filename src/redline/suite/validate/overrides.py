@@ -10,7 +10,7 @@ from redline.model.plan import FLAGS, PLACE, ROUTE
 from redline.quantities import LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
-from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, QuickSchema
+from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
 from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_steady
 
@@ -26,7 +26,7 @@ class Overrides:
     option's name, or names of routes by `route`: a variant that has the option has to have one of them. `quick` takes
     what the suite says under that key, before the rest replaces it. `users` is the number of users in closed loads,
     `duration_ns` the measured time of every load, `warmup_ns` the load before each; with `warmup_detect` it ends when
-    the server is steady. Of the warm-up `suite.warm_up` makes it.
+    the server is steady. Of the warm-up `suite.warm_up` makes it. `profile` takes the place of the suite's.
     """
 
     servers: tuple[str, ...] = ()
@@ -40,6 +40,7 @@ class Overrides:
     trials: int | None = None
     seed: int | None = None
     quick: bool = False
+    profile: tuple[str, ...] = ()
 
 
 def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) -> tuple[Suite, list[Problem]]:
@@ -64,6 +65,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             "trials": suite.trials if overrides.trials is None else overrides.trials,
             "auto": suite.auto if overrides.trials is None else None,
             "seed": suite.seed if overrides.seed is None else overrides.seed,
+            "profile": tuple(dict.fromkeys(overrides.profile)) or suite.profile,
         }
     )
     changed, warm_up_problems = _with_warm_up(changed, overrides)
@@ -75,7 +77,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
         *length_problems,
         *warm_up_problems,
     ]
-    problems += _range_problems(overrides)
+    problems += [*_range_problems(overrides), *_profile_problems(overrides)]
     return changed, problems or _nothing_left(variants)
 
 
@@ -221,6 +223,16 @@ def _range_problems(overrides: Overrides) -> list[Problem]:
         if value is not None and not low <= value <= LONGEST_DURATION_NS
     ]
     return wrong_numbers + wrong_durations
+
+
+def _profile_problems(overrides: Overrides) -> list[Problem]:
+    return [
+        Problem(
+            f"there is no profile `{clip(name)}`", did_you_mean(name, PROFILES) or f"choose of: {', '.join(PROFILES)}"
+        )
+        for name in overrides.profile
+        if name not in PROFILES
+    ]
 
 
 def _with_warm_up(suite: Suite, overrides: Overrides) -> tuple[Suite, list[Problem]]:

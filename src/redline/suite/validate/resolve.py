@@ -74,6 +74,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         threshold=schema.threshold,
         objectives=tuple(dict.fromkeys(each for one in schema.objective.values() for each in one)),
         objective_sets={name: one for name, one in schema.objective.items() if name},
+        profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
     )
     if overrides.quick:

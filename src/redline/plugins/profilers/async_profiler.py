@@ -1,0 +1,206 @@
+"""JVMs through async-profiler: its library is loaded into the running JVM when the measurement begins.
+
+Its release is fetched once, by Maven, from wherever Maven is set up to fetch from; its content is pinned.
+"""
+
+import hashlib
+import platform
+import subprocess
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.model import ProfileFile, ProfileKind, ProfileUnit, Slice
+from redline.plugins.linux import procfs
+from redline.plugins.profilers.sampler import ProfilerError, Sampled
+from redline.plugins.profilers.texts import in_slices, unreadable
+from redline.plugins.temporary import temporary_folder
+from redline.storage.runs import write_atomically
+
+VERSION, CONVERTER_VERSION = "4.6", "4.5"
+_SHA256 = {
+    f"async-profiler-{VERSION}.jar": "a5d3d9f4582c2033fa9db518046e73ef97219801f3e7542b82e3e09261ebe493",
+    f"jfr-converter-{CONVERTER_VERSION}.jar": "d8a5452b26adb11a2a0abf0c53799a6fd60dbccb0647efa5a734e3c46ced3df4",
+}
+_LIBRARY = "libasyncProfiler.so"
+_FOLDERS = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
+_FETCH_WITHIN_S = 300.0
+_ANSWER_WITHIN_S = 30.0
+_CONVERT_WITHIN_S = 120.0
+_HINT = "install Maven, and try again with a network: it fetches tools.profiler:async-profiler once"
+
+# Without it a stack has only the places at which a compiled method can be stopped, so that code that was compiled into
+# its callers passes for these. It must be known to the JVM before it compiles.
+ENV = {"JAVA_TOOL_OPTIONS": "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a kind is asked for, of the library and of its converter."""
+
+    event: str
+    options: str
+    interval: int
+    unit: ProfileUnit = "samples"
+
+
+_KINDS: dict[ProfileKind, _Kind] = {
+    "cpu": _Kind("cpu", "event=cpu,interval=1ms", 1_000_000),
+    "wall": _Kind("wall", "event=wall,interval=10ms", 10_000_000),
+    "alloc": _Kind("alloc", "event=alloc,alloc=512k", 512 << 10, "bytes"),
+    "lock": _Kind("lock", "event=lock,lock=10us", 10_000, "ns"),
+}
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """The library of async-profiler, and the jar that converts what it writes."""
+
+    library: Path
+    converter: Path
+
+
+def provide(cache: Path, progress: Callable[[str], None]) -> Artefacts:
+    """Those in the cache, fetched if they are not there. Raises ProfilerError."""
+    folder = cache.absolute() / "profilers"
+    found = Artefacts(
+        folder / f"async-profiler-{VERSION}" / _LIBRARY, folder / f"jfr-converter-{CONVERTER_VERSION}.jar"
+    )
+    if found.library.is_file() and found.converter.is_file():
+        return found
+    of_machine = _FOLDERS.get(platform.machine())
+    if of_machine is None:
+        raise ProfilerError(f"async-profiler has no library for {platform.machine()}")
+    try:
+        with temporary_folder(folder) as parts:
+            for jar in _SHA256:
+                progress(f"fetching {jar}")
+                _fetch(jar, parts)
+            found.library.parent.mkdir(exist_ok=True)
+            with zipfile.ZipFile(parts / f"async-profiler-{VERSION}.jar") as jar_file:
+                write_atomically(found.library, jar_file.read(f"{of_machine}/{_LIBRARY}"))
+            write_atomically(found.converter, (parts / found.converter.name).read_bytes())
+    except OSError as error:
+        raise ProfilerError(f"async-profiler could not be put into {folder}: {error.strerror or error}") from error
+    return found
+
+
+def _fetch(jar: str, folder: Path) -> None:
+    name, _, version = jar.removesuffix(".jar").rpartition("-")
+    quiet = ["mvn", "--batch-mode", "--quiet", "--no-transfer-progress"]
+    copy = ["dependency:copy", f"-Dartifact=tools.profiler:{name}:{version}", f"-DoutputDirectory={folder}"]
+    done = _run([*quiet, *copy], _FETCH_WITHIN_S, folder)
+    if done.returncode:
+        said = next((line for line in done.stdout.splitlines() if "ERROR" in line), f"status {done.returncode}")
+        raise ProfilerError(f"Maven could not fetch {jar}: {said.removeprefix('[ERROR] ')}; {_HINT}")
+    sha256 = hashlib.sha256((folder / jar).read_bytes()).hexdigest()
+    if sha256 != _SHA256[jar]:
+        raise ProfilerError(f"{jar} has the SHA-256 {sha256}, which is not that of its release")
+
+
+def _run(command: Sequence[str], within_s: float, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """Raises ProfilerError where it cannot be run, or takes too long."""
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=within_s,
+            check=False,
+            process_group=0,  # Ctrl-C is for the lab
+        )
+    except FileNotFoundError:
+        raise ProfilerError(f"there is no {Path(command[0]).name}; {_HINT}") from None
+    except subprocess.TimeoutExpired:
+        raise ProfilerError(f"{Path(command[0]).name} did not end within {within_s:g} s") from None
+
+
+class AsyncProfiler:
+    """Samples a JVM."""
+
+    name = f"async-profiler {VERSION}"
+    env = ENV
+
+    def __init__(self, kind: ProfileKind, cache: Path) -> None:
+        self._flag, self._cache = f"--{kind}", cache
+        self._kind = _KINDS[kind]
+        self.event, self.interval, self.unit = self._kind.event, self._kind.interval, self._kind.unit
+        self._artefacts, self._jvm, self._bin = Artefacts(Path(), Path()), 0, Path()
+        self._part, self._jfr = Path(), Path()
+
+    def start(self, pid: int, folder: Path) -> None:
+        """Load the library into the JVM, which is the process or one below it."""
+        self._artefacts = provide(self._cache, lambda _line: None)
+        self._jvm, self._bin = _jvm_of(pid)
+        self._jfr = folder.absolute() / "profile.jfr"
+        self._part = self._jfr.with_suffix(".jfr.part")
+        if "," in str(self._part) or "%" in str(self._part):
+            raise ProfilerError(f"async-profiler cannot write to a folder with a comma or % in its name: {folder}")
+        self._command(f"start,{self._kind.options},jfr,file={self._part}")
+
+    def stop(self) -> None:
+        """End the profile, and give its file its name."""
+        try:
+            self._command("stop")
+        finally:
+            if self._part.exists():
+                self._part.rename(self._jfr)
+
+    def _command(self, options: str) -> None:
+        load = ["JVMTI.agent_load", str(self._artefacts.library), f'"{options}"']
+        done = _run([str(self._bin / "jcmd"), str(self._jvm), *load], _ANSWER_WITHIN_S)
+        if "return code: 0" not in done.stdout.splitlines():
+            lines = [line for line in done.stdout.splitlines() if line and line != f"{self._jvm}:"]
+            said = lines[0] if lines else "nothing"
+            raise ProfilerError(f"the JVM did not load async-profiler, and said: {said}; its log may say more")
+
+    def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
+        """What its converter makes of the recording: stacks by thread and slice, a flame graph and a heat map."""
+        total = ["--total"] if self.unit != "samples" else []
+        parts = [(one, self._collapsed(folder, one, *total)) for one in slices or (None,)]
+        stacks = in_slices(parts)
+        whole = Slice(slices[0].start, slices[-1].end) if slices else None
+        counted = in_slices([(None, self._collapsed(folder, whole))]) if total else stacks
+        files = [ProfileFile(name="profile.jfr", form="jfr")]
+        for name, output in (("flamegraph.html", "html"), ("heatmap.html", "heatmap")):
+            title = ["--title", f"{self._kind.event}, {self.name}"] if output == "html" else []
+            self._convert(folder / name, "-o", output, *title, *total, *_within(whole))
+            files.append(ProfileFile(name=name, form="flamegraph" if output == "html" else "heatmap"))
+        return Sampled(stacks, counted.total, unreadable(counted), tuple(files))
+
+    def _collapsed(self, folder: Path, during: Slice | None, *options: str) -> str:
+        made = folder / "collapsed.part"
+        self._convert(made, "-o", "collapsed", "--threads", *options, *_within(during))
+        text = made.read_text(errors="replace")
+        made.unlink()
+        return text
+
+    def _convert(self, made: Path, *options: str) -> None:
+        java = [str(self._bin / "java"), "-Xmx1g", "-jar", str(self._artefacts.converter)]
+        done = _run([*java, self._flag, *options, str(self._jfr), str(made)], _CONVERT_WITHIN_S)
+        if done.returncode or not made.exists():
+            said = next((line for line in done.stdout.splitlines() if line.strip()), f"status {done.returncode}")
+            raise ProfilerError(f"what async-profiler wrote could not be converted: {said}")
+
+
+def _within(during: Slice | None) -> list[str]:
+    if during is None:
+        return []
+    return ["--from", str(during.start // 1_000_000), "--to", str(during.end // 1_000_000)]
+
+
+def _jvm_of(pid: int) -> tuple[int, Path]:
+    """The JVM at or below a process, and the folder of its `java`. Raises ProfilerError."""
+    for each in procfs.tree(pid):
+        try:
+            executable = Path(f"/proc/{each}/exe").readlink()
+        except OSError:
+            continue
+        if executable.name == "java":
+            return each, executable.parent
+    raise ProfilerError("the server has no process that is a JVM")

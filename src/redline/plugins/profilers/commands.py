@@ -1,0 +1,166 @@
+"""Profilers that are commands: `perf` for any process, `py-spy` for Python. Neither belongs to the lab."""
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from redline.model import ProfileKind, ProfileUnit, Slice
+from redline.plugins.linux import procfs
+from redline.plugins.profilers.sampler import ProfilerError, Sampled
+from redline.plugins.profilers.texts import perf_stacks, py_spy_stacks
+
+PERF, PY_SPY = "perf", "py-spy"
+_PERF_HZ, _PY_SPY_HZ = 997, 250
+_END_WITHIN_S = 20.0
+_READ_WITHIN_S = 120.0
+
+
+class _Command:
+    """A command that samples a process until it gets SIGINT, and then writes a file."""
+
+    env: dict[str, str] = {}
+    unit: ProfileUnit = "samples"
+
+    def __init__(self, command: str) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = Path()
+        self.name = version(command)
+
+    def _run(self, command: Sequence[str], log: Path) -> None:
+        self._log = log
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                process_group=0,  # Ctrl-C is for the lab
+            )
+
+    def stop(self) -> None:
+        """End it, and wait until its file is written."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            process.send_signal(signal.SIGINT)
+            process.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            raise ProfilerError(f"{self.name} did not end within {_END_WITHIN_S:g} s") from None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        if process.returncode not in (0, -signal.SIGINT):
+            raise ProfilerError(f"{self.name} ended with {process.returncode}: {_last_line(self._log)}")
+
+
+class Perf(_Command):
+    """Samples by the CPU's clock, the kernel too where that is permitted. Stacks are as deep as frame pointers."""
+
+    event = "cpu-clock"
+    interval = round(1e9 / _PERF_HZ)
+
+    def __init__(self) -> None:
+        super().__init__(PERF)
+        self._offset_ns = 0
+
+    def start(self, pid: int, folder: Path) -> None:
+        """Begin with the process and all below it; what they start is sampled too."""
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+        pids = ",".join(map(str, procfs.tree(pid)))
+        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC"]
+        self._run([PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", pids], folder / "perf.log")
+
+    def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
+        """Its stacks; what it wrote says no more than they, and much of it."""
+        fields = ["-F", "comm,tid,time,ip,sym,dso", "--ns", "--no-inline"]
+        command = [PERF, "script", "-i", str(folder / "perf.data"), *fields]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_READ_WITHIN_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ProfilerError(f"perf script did not end within {_READ_WITHIN_S:g} s") from None
+        if done.returncode:
+            raise ProfilerError(f"perf script ended with {done.returncode}: {_last_words(done.stderr)}")
+        stacks, lost = perf_stacks(done.stdout.decode(errors="replace"), slices, self._offset_ns)
+        (folder / "perf.data").unlink()
+        (folder / "perf.log").unlink()
+        return Sampled(stacks, stacks.total + lost, lost)
+
+
+class PySpy(_Command):
+    """Samples Python, its stacks by Python's own frames; without times."""
+
+    interval = round(1e9 / _PY_SPY_HZ)
+
+    def __init__(self, kind: ProfileKind) -> None:
+        super().__init__(PY_SPY)
+        self._idle = ["--idle"] if kind == "wall" else []
+        self.event = "all threads" if self._idle else "running threads"
+
+    def start(self, pid: int, folder: Path) -> None:
+        """Begin with the process and all below it."""
+        how = ["--subprocesses", "--threads", "--nolineno", "--rate", str(_PY_SPY_HZ), "--format", "raw", *self._idle]
+        self._run([PY_SPY, "record", *how, "-o", str(folder / "py-spy.txt"), "-p", str(pid)], folder / "py-spy.log")
+
+    def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
+        """Its stacks, of the time between start and stop."""
+        del slices
+        stacks = py_spy_stacks((folder / "py-spy.txt").read_text(errors="replace"))
+        (folder / "py-spy.txt").unlink()
+        (folder / "py-spy.log").unlink()
+        return Sampled(stacks, stacks.total)
+
+
+@cache
+def missing(command: str) -> str:
+    """Why that profiler cannot be used here, with a hint; empty if it can."""
+    if shutil.which(command) is None:
+        how = "`pip install py-spy`" if command == PY_SPY else "`apt install linux-perf`"
+        return f"{command} is not installed: try {how}"
+    if command == PERF:
+        tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
+        if tried is None or tried.returncode:
+            said = _last_words(tried.stdout) if tried else "it did not end"
+            return f"perf may not sample: {said}; lower /proc/sys/kernel/perf_event_paranoid to 2, or run as root"
+    return ""
+
+
+@cache
+def version(command: str) -> str:
+    """`perf 6.1`, as the command says it."""
+    done = _answer([command, "--version"])
+    words = done.stdout.decode(errors="replace").split() if done else []
+    return f"{command} {words[-1]}" if words else command
+
+
+def _answer(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | None":
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_END_WITHIN_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def _last_line(log: Path) -> str:
+    try:
+        return _last_words(log.read_bytes())
+    except OSError:
+        return "nothing"
+
+
+def _last_words(said: bytes) -> str:
+    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "nothing"

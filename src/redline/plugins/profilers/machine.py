@@ -1,0 +1,163 @@
+"""The profilers of this machine, and one of them around the measurement of one trial."""
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from redline.errors import StoreError
+from redline.model import (
+    Cell,
+    PlannedTrial,
+    Profile,
+    ProfileFacts,
+    ProfileFile,
+    ProfileKind,
+    Series,
+    Slice,
+    Subject,
+    Traffic,
+    Variant,
+)
+from redline.plugins.profilers import commands
+from redline.plugins.profilers.async_profiler import AsyncProfiler, provide
+from redline.plugins.profilers.commands import PERF, PY_SPY, Perf, PySpy
+from redline.plugins.profilers.sampler import ProfilerError, Sampled, Sampler
+from redline.plugins.profilers.texts import slices_of, speedscope
+from redline.storage.runs import write_atomically
+
+
+class MachineProfilers:
+    """async-profiler for JVMs, which is fetched into the cache; what is installed for everything else."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._failed: str | None = None
+
+    def missing(self, variant: Variant, profile: Profile, progress: Callable[[str], None]) -> str:
+        """Get ready what it takes. Why it cannot be profiled here, with a hint; empty if it can."""
+        if profile == "engine" or variant.runtime not in ("jvm", "python"):
+            return commands.missing(PERF)
+        if variant.runtime == "python":
+            no_py_spy = commands.missing(PY_SPY)
+            return no_py_spy and (no_py_spy if profile == "wall" else commands.missing(PERF))
+        if self._failed is None:
+            try:
+                provide(self._cache, progress)
+                self._failed = ""
+            except ProfilerError as error:
+                self._failed = str(error)
+        return self._failed
+
+    def profiler(self, planned: PlannedTrial, cell: Cell, folder: Path) -> "TrialProfiler":
+        """The profiler of one trial, whose files go to the folder."""
+        profile = planned.profile or "cpu"
+        kind: ProfileKind = "cpu" if profile == "engine" else profile
+        sampler = self._sampler(cell.variant, profile, kind)
+        return TrialProfiler(kind, "engine" if profile == "engine" else "server", sampler, folder)
+
+    def _sampler(self, variant: Variant, profile: Profile, kind: ProfileKind) -> Sampler:
+        if profile == "engine" or variant.runtime not in ("jvm", "python"):
+            return Perf()
+        if variant.runtime == "python":
+            return Perf() if commands.missing(PY_SPY) else PySpy(kind)
+        return AsyncProfiler(kind, self._cache)
+
+
+class TrialProfiler:
+    """A sampler from the begin of the measurement to its end. The driver's reader begins it, and may end it."""
+
+    perturbs = True
+
+    def __init__(self, kind: ProfileKind, subject: Subject, sampler: Sampler, folder: Path) -> None:
+        self._kind, self._subject, self._sampler, self._folder = kind, subject, sampler, folder
+        self._pid: int | None = None
+        self._problem = "the measurement did not begin"
+        self._began = self._ended = False
+        self._lock = threading.Lock()
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Of the sampler, where it samples the server."""
+        return self._sampler.env if self._subject == "server" else {}
+
+    def follow(self, subject: Subject, pid: int) -> None:
+        """Note the process."""
+        if subject == self._subject:
+            self._pid = pid
+
+    def begin(self) -> None:
+        """Sample the process, unless that has begun before."""
+        with self._lock:
+            pid = self._pid
+            if self._began or self._ended or pid is None:
+                return
+            self._began, self._problem = True, ""
+            self._try(lambda: self._sampler.start(pid, self._folder))
+
+    def end(self) -> None:
+        """Sample no longer."""
+        with self._lock:
+            if self._began and not self._ended and not self._problem:
+                self._try(self._sampler.stop)
+            self._ended = True
+
+    def finish(self) -> tuple[Series, ...]:
+        """The same; a profile is no series."""
+        self.end()
+        return ()
+
+    def runtime(self, window_unix_ns: tuple[int, int]) -> None:
+        """It says nothing of the runtime."""
+
+    def facts(self, traffic: Traffic | None) -> ProfileFacts:
+        """Read what was sampled, by the engine's intervals, and keep it."""
+        found: list[Sampled] = []
+        if not self._problem:
+            self._try(lambda: found.append(self._sampler.read(self._folder, _slices(traffic))))
+        files = list[ProfileFile]()
+        if found:
+            self._try(lambda: files.extend(self._kept(found[0])))
+        if found and not self._problem and not found[0].samples:
+            self._problem = "it took no sample during the measurement"
+        return ProfileFacts(
+            kind=self._kind,
+            subject=self._subject,
+            profiler=self._sampler.name,
+            event=self._sampler.event,
+            interval=self._sampler.interval,
+            unit=self._sampler.unit,
+            samples=found[0].samples if found else 0,
+            lost=found[0].lost if found else 0,
+            files=tuple(file.model_copy(update={"name": self._relative(file.name)}) for file in files),
+            problem=self._problem,
+        )
+
+    def _kept(self, sampled: Sampled) -> tuple[ProfileFile, ...]:
+        """Write the stacks, and say which files there are, by their names in the folder."""
+        name = f"{self._folder.name}, {self._sampler.name}"
+        write_atomically(self._folder / "stacks.gz", sampled.stacks.to_bytes())
+        write_atomically(self._folder / "speedscope.json", speedscope(sampled.stacks, name, self._sampler.unit))
+        own = (ProfileFile(name="stacks.gz", form="stacks"), ProfileFile(name="speedscope.json", form="speedscope"))
+        return (*own, *sampled.files)
+
+    def _relative(self, name: str) -> str:
+        """From the run's directory."""
+        return f"{self._folder.parent.name}/{self._folder.name}/{name}"
+
+    def _try(self, step: Callable[[], object]) -> None:
+        """What a profiler cannot do is said of the profile, and fails no trial."""
+        try:
+            step()
+        except OSError as error:
+            self._problem = f"{error.filename or self._sampler.name}: {error.strerror or error}"
+        except (ProfilerError, StoreError) as error:
+            self._problem = str(error)
+
+
+def _slices(traffic: Traffic | None) -> tuple[Slice, ...]:
+    """The engine's intervals of the measurement in Unix time."""
+    if traffic is None:
+        return ()
+    epoch = traffic.epoch_unix_ns
+    measured = [each for each in traffic.intervals if each.phase == "measure"]
+    return slices_of(Slice(epoch + each.start_ns, epoch + each.end_ns) for each in measured)

@@ -1,0 +1,128 @@
+"""What profilers write, read as Stacks, and Stacks as speedscope reads them. Pure."""
+
+import json
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from redline.model import ProfileUnit, Slice, Stack, Stacks, Thread
+
+MOST_SLICES = 60
+_MOST_THREADS = 30
+KERNEL = "_[k]"
+_HEAD = re.compile(r"(?P<name>.*?)\s+(?P<tid>\d+)\s+(?P<s>\d+)\.(?P<ns>\d{9}):\s*")
+_FRAME = re.compile(r"\s+(?P<address>[0-9a-f]+) (?P<symbol>.+) \((?P<file>.*)\)")
+_OFFSET = re.compile(r"\+0x[0-9a-f]+$")
+_HIGHEST_OF_USERS = 1 << 63
+_PY_SPY_PROCESS = re.compile(r"process \d+:\"")
+_PY_SPY_THREAD = re.compile(r"thread \((?P<tid>\d+)\)(?:: (?P<name>.*))?")
+_UNREADABLE = ("[unknown_", "[not_walkable_", "[break_", "[deoptimization]")
+"""Frames that async-profiler writes where it could not walk a stack."""
+_SPEEDSCOPE_UNITS = {"samples": "none", "bytes": "bytes", "ns": "nanoseconds"}
+
+
+def slices_of(intervals: Iterable[Slice]) -> tuple[Slice, ...]:
+    """The intervals, neighbours put together where there are more than `MOST_SLICES`; bounds are whole milliseconds."""
+    whole = [Slice(_rounded(one.start), _rounded(one.end)) for one in intervals]
+    whole = [one for one in whole if one.end > one.start]
+    each = -(-len(whole) // MOST_SLICES)
+    groups = [whole[at : at + each] for at in range(0, len(whole), each or 1)]
+    return tuple(Slice(group[0].start, group[-1].end) for group in groups)
+
+
+def _rounded(ns: int) -> int:
+    return round(ns / 1e6) * 1_000_000
+
+
+def in_slices(parts: Iterable[tuple[Slice | None, str]]) -> Stacks:
+    """Collapsed stacks, each text of one slice, or of none."""
+    heads = ((f"# slice {during.start} {during.end} ns\n" if during else "", text) for during, text in parts)
+    return Stacks.from_text("".join(head + text for head, text in heads))
+
+
+def unreadable(stacks: Stacks) -> int:
+    """The weight of stacks of which async-profiler could read only a part."""
+    return sum(
+        weight
+        for stack, weight in stacks.weights.items()
+        if not stack.frames or any(frame.startswith(_UNREADABLE) for frame in stack.frames)
+    )
+
+
+def perf_stacks(script: str, slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:
+    """The stacks of `perf script -F comm,tid,time,ip,sym,dso --ns`, and how many samples have none.
+
+    `offset_ns` is Unix time minus the clock of the samples. Only what is in a slice counts; without slices, all.
+    """
+    weights, lost, starts = Counter[Stack](), 0, [one.start for one in slices]
+    for sample in script.split("\n\n"):
+        head, *lines = sample.lstrip("\n").split("\n")
+        found = _HEAD.fullmatch(head)
+        if found is None:
+            continue
+        at = int(found["s"]) * 1_000_000_000 + int(found["ns"]) + offset_ns
+        place = bisect_right(starts, at) - 1
+        during = slices[place] if place >= 0 and at < slices[place].end else None
+        if slices and during is None:
+            continue
+        frames = tuple(_perf_frame(line) for line in reversed(lines) if line.strip())
+        lost += not frames
+        if frames:
+            weights[Stack(frames, Thread(_plain(found["name"].strip()), int(found["tid"])), during)] += 1
+    return Stacks(weights, tuple(slices)), lost
+
+
+def _perf_frame(line: str) -> str:
+    found = _FRAME.fullmatch(line.rstrip())
+    if found is None:
+        return "[unknown]"
+    name = _OFFSET.sub("", found["symbol"])
+    if name == "[unknown]":
+        name = f"[{found['file'].strip('[]').rpartition('/')[2] or 'unknown'}]"
+    return _plain(name) + (KERNEL if int(found["address"], 16) >= _HIGHEST_OF_USERS else "")
+
+
+def _plain(name: str) -> str:
+    """Without what separates frames, which names of Rust types have."""
+    return name.replace(";", ",")
+
+
+def py_spy_stacks(text: str) -> Stacks:
+    """The stacks of `py-spy record --format raw --threads`: of all processes, without times."""
+    weights = Counter[Stack]()
+    for stack, weight in Stacks.from_text(text, "what py-spy wrote").weights.items():
+        frames = [frame for frame in stack.frames if not _PY_SPY_PROCESS.match(frame)]
+        thread = _PY_SPY_THREAD.fullmatch(frames[0]) if frames else None
+        of = Thread(thread["name"] or "", int(thread["tid"])) if thread else None
+        weights[Stack(tuple(frames[1:] if of else frames), of)] += weight
+    return Stacks(weights)
+
+
+def speedscope(stacks: Stacks, name: str, unit: ProfileUnit) -> bytes:
+    """As https://www.speedscope.app reads it: all threads together, then each, the heaviest first."""
+    by_thread: dict[Thread | None, Counter[tuple[str, ...]]] = {}
+    for stack, weight in stacks.weights.items():
+        by_thread.setdefault(stack.thread, Counter())[stack.frames] += weight
+    heaviest = sorted(by_thread.items(), key=lambda item: -item[1].total())[:_MOST_THREADS]
+    parts = [("all threads", sum(by_thread.values(), Counter[tuple[str, ...]]()))]
+    parts += [(str(thread), weights) for thread, weights in heaviest if thread is not None]
+    places = {frame: place for place, frame in enumerate(dict.fromkeys(f for frames in parts[0][1] for f in frames))}
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": name,
+        "shared": {"frames": [{"name": frame} for frame in places]},
+        "profiles": [
+            {
+                "type": "sampled",
+                "name": part,
+                "unit": _SPEEDSCOPE_UNITS[unit],
+                "startValue": 0,
+                "endValue": weights.total(),
+                "samples": [[places[frame] for frame in frames] for frames in weights],
+                "weights": list(weights.values()),
+            }
+            for part, weights in parts
+        ],
+    }
+    return json.dumps(document, separators=(",", ":")).encode()

@@ -1,0 +1,102 @@
+"""What profilers write becomes stacks by thread and slice, and stacks a file of speedscope."""
+
+import json
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Slice, Stack, Stacks, Thread
+from redline.plugins.profilers.texts import (
+    MOST_SLICES,
+    in_slices,
+    perf_stacks,
+    py_spy_stacks,
+    slices_of,
+    speedscope,
+    unreadable,
+)
+
+MS = 1_000_000
+FIRST, SECOND = Slice(10_000 * MS, 10_100 * MS), Slice(10_100 * MS, 10_200 * MS)
+
+PERF = """\
+tokio-rt worker 1234     4.050000000:\x20
+\tffffffff821f46a1 sysvec_apic_timer_interrupt ([kernel.kallsyms])
+\t            115a <impl [T; N]>::hot+0x1a (/srv/app)
+\t           2724a __libc_start_call_main (/usr/lib/x86_64-linux-gnu/libc.so.6)
+
+tokio-rt worker 1234     4.150000001:\x20
+\t    7f00deadbeef [unknown] (/usr/lib/libssl.so.3)
+
+app 99     4.160000000:\x20
+
+app 99     9.000000000:\x20
+\t            115a later (/srv/app)
+
+"""
+
+
+def test_perf_samples_are_put_into_slices_by_their_time() -> None:
+    stacks, lost = perf_stacks(PERF, (FIRST, SECOND), offset_ns=6_000 * MS)
+    worker = Thread("tokio-rt worker", 1234)
+    callers = ("__libc_start_call_main", "<impl [T, N]>::hot", "sysvec_apic_timer_interrupt_[k]")
+    assert stacks.weights == {Stack(callers, worker, FIRST): 1, Stack(("[libssl.so.3]",), worker, SECOND): 1}
+    assert stacks.slices == (FIRST, SECOND)
+    assert lost == 1
+    assert Stacks.from_text(stacks.to_text()) == stacks
+
+
+def test_without_slices_every_sample_counts() -> None:
+    stacks, lost = perf_stacks(PERF, (), offset_ns=0)
+    assert (stacks.total, lost) == (3, 1)
+    assert perf_stacks("", (), 0) == (Stacks(), 0)
+
+
+def test_py_spy_names_threads_and_the_process_is_no_frame() -> None:
+    text = (
+        'process 7:"/usr/bin/python3 main.py";thread (7): MainThread;<module> (main.py);hot (main.py) 12\n'
+        "thread (8): idle one;run (threading.py) 3\n"
+    )
+    assert py_spy_stacks(text).weights == {
+        Stack(("<module> (main.py)", "hot (main.py)"), Thread("MainThread", 7)): 12,
+        Stack(("run (threading.py)",), Thread("idle one", 8)): 3,
+    }
+
+
+def test_collapsed_stacks_of_slices_stay_apart() -> None:
+    stacks = in_slices([(FIRST, "[main tid=1];a;b 2\n"), (SECOND, "[main tid=1];a;b 3\n"), (None, "a 1\n")])
+    assert stacks.slices == (FIRST, SECOND)
+    assert stacks.weights[Stack(("a", "b"), Thread("main", 1), SECOND)] == 3
+    assert stacks.total == 6
+
+
+def test_stacks_that_could_not_be_walked_are_counted() -> None:
+    assert (
+        unreadable(in_slices([(None, "[main tid=1];[unknown_Java] 2\n[main tid=1];[not_walkable_Java];a 3\na 9\n")]))
+        == 5
+    )
+
+
+@given(st.integers(0, 500), st.integers(1, 2_000_000_000))
+def test_slices_are_few_adjacent_and_cover_the_intervals(number: int, length_ns: int) -> None:
+    intervals = [Slice(at * length_ns, (at + 1) * length_ns) for at in range(number)]
+    slices = slices_of(intervals)
+    assert len(slices) <= MOST_SLICES
+    assert all(one.end == other.start for one, other in pairwise(slices))
+    assert all(bound % MS == 0 for one in slices for bound in one)
+    if slices:
+        assert abs(slices[-1].end - number * length_ns) <= MS
+
+
+def test_speedscope_has_all_threads_and_then_each() -> None:
+    stacks = in_slices([(FIRST, "[one tid=1];a;b 2\n[two tid=2];a 5\n"), (SECOND, "[one tid=1];a;b 1\n")])
+    made = json.loads(speedscope(stacks, "name", "bytes"))
+    assert [(one["name"], one["endValue"], one["unit"]) for one in made["profiles"]] == [
+        ("all threads", 8, "bytes"),
+        ("[two tid=2]", 5, "bytes"),
+        ("[one tid=1]", 3, "bytes"),
+    ]
+    names = [frame["name"] for frame in made["shared"]["frames"]]
+    assert [names[place] for place in made["profiles"][2]["samples"][0]] == ["a", "b"]
+    assert all(sum(one["weights"]) == one["endValue"] for one in made["profiles"])

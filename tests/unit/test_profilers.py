@@ -1,0 +1,249 @@
+"""A profiler runs from the begin of the measurement to its end, and whatever it cannot do fails no trial."""
+
+import gzip
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from redline.model import PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
+from redline.plugins.profilers import async_profiler, commands
+from redline.plugins.profilers.async_profiler import Artefacts, AsyncProfiler
+from redline.plugins.profilers.commands import Perf, PySpy
+from redline.plugins.profilers.machine import MachineProfilers, TrialProfiler
+from redline.plugins.profilers.sampler import ProfilerError, Sampled
+from redline.ports import Drive, Placement
+from redline.running.record import Tools
+from redline.running.trial import run_trial
+from tests.fakes.plugins import FakeDriver, FakeLauncher
+from tests.fakes.recordings import SATURATE, simulated_cell
+
+CELL = simulated_cell()
+PLANNED = PlannedTrial(cell_id=CELL.id, round=0, position=9, seed=1, profile="cpu")
+
+
+@dataclass
+class FakeSampler:
+    """Notes what it is asked for, and fails where the test says."""
+
+    events: list[str]
+    fails_at: str = ""
+    error: Exception = field(default_factory=lambda: ProfilerError("no such thing"))
+    stacks: Stacks = field(default_factory=lambda: Stacks.from_text("[main tid=1];a;b 7\n"))
+    slices: tuple[Slice, ...] = ()
+    name: str = "fake 1.0"
+    event: str = "cpu"
+    interval: int = 1_000_000
+    unit: ProfileUnit = "samples"
+    env: dict[str, str] = field(default_factory=lambda: {"FOR_THE_PROFILER": "yes"})
+
+    def start(self, pid: int, folder: Path) -> None:
+        assert folder.is_dir()
+        self._note(f"sample {pid}", "start")
+
+    def stop(self) -> None:
+        self._note("sampled", "stop")
+
+    def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
+        self.slices = tuple(slices)
+        self._note("read", "read")
+        (folder / "profile.jfr").write_bytes(b"FLR")
+        return Sampled(self.stacks, self.stacks.total, 1, (ProfileFile(name="profile.jfr", form="jfr"),))
+
+    def _note(self, event: str, at: str) -> None:
+        self.events.append(event)
+        if at == self.fails_at:
+            raise self.error
+
+
+def profiled(folder: Path, sampler: FakeSampler, cell: object = CELL, *, engine: bool = False) -> Recording:
+    own = folder / "profiles" / "0009-x.cpu"
+    own.mkdir(parents=True)
+    launcher = FakeLauncher(sampler.events)
+    tools = Tools(launcher, FakeDriver(sampler.events), tuple, Placement())
+    profiler = TrialProfiler("cpu", "engine" if engine else "server", sampler, own)
+    made = run_trial(PLANNED, cell, tools, folder, lambda _interval: None, profiler=profiler)  # type: ignore[arg-type]
+    assert launcher.envs == [{} if engine else sampler.env]
+    return made
+
+
+def test_it_samples_the_measurement_and_is_read_when_the_server_has_stopped(tmp_path: Path) -> None:
+    sampler = FakeSampler([])
+    made = profiled(tmp_path, sampler)
+    assert sampler.events == ["start", "verify", "drive", "sample 4321", "sampled", "stop", "read"]
+    assert made.perturbed
+    assert made.traffic is not None
+    facts = made.profile
+    assert facts is not None
+    assert (facts.kind, facts.subject, facts.profiler, facts.samples, facts.lost) == ("cpu", "server", "fake 1.0", 7, 1)
+    assert facts.problem == ""
+    assert {file.form: file.name for file in facts.files} == {
+        "stacks": "profiles/0009-x.cpu/stacks.gz",
+        "speedscope": "profiles/0009-x.cpu/speedscope.json",
+        "jfr": "profiles/0009-x.cpu/profile.jfr",
+    }
+    assert facts.stacks is not None
+    assert Stacks.from_bytes((tmp_path / facts.stacks).read_bytes()) == sampler.stacks
+    assert gzip.decompress((tmp_path / facts.stacks).read_bytes()) == b"[main tid=1];a;b 7\n"
+    measured = [each for each in made.traffic.intervals if each.phase == "measure"]
+    assert len(sampler.slices) == len(measured)
+    window = made.traffic.window_unix_ns
+    assert abs(sampler.slices[0].start - window[0]) < 1_000_000
+    assert abs(sampler.slices[-1].end - window[1]) < 1_000_000
+
+
+class SoonWarm(FakeDriver):
+    """Ends the warm-up long before its maximum."""
+
+    def drive(self, drive: Drive) -> Traffic:
+        return super().drive(replace(drive, cell=CELL))
+
+
+@pytest.mark.parametrize(("longest", "measured_before"), [(1, 0), (100, 1)])
+def test_it_begins_with_the_measurement_however_the_warm_up_ends(
+    tmp_path: Path, longest: int, measured_before: int
+) -> None:
+    """The last interval of a warm-up of known length is the begin; of another, the first that was measured."""
+    seen, cell = list[str](), CELL.model_copy(update={"warmup_ns": CELL.warmup_ns * longest})
+    profiler = TrialProfiler("cpu", "server", FakeSampler(seen), tmp_path)
+    tools = Tools(FakeLauncher(seen), SoonWarm(seen), tuple, Placement())
+    run_trial(PLANNED, cell, tools, tmp_path, lambda each: seen.append(each.phase), profiler=profiler)
+    before, after = seen[: seen.index("sample 4321")], seen[seen.index("sample 4321") :]
+    assert "warmup" in before
+    assert before.count("measure") == measured_before
+    assert "warmup" not in after
+    assert "measure" in after[: after.index("sampled")]
+
+
+def test_without_a_warm_up_it_begins_with_the_engine(tmp_path: Path) -> None:
+    cold = simulated_cell(load=SATURATE).model_copy(update={"warmup_ns": 0})
+    sampler = FakeSampler([])
+    profiled(tmp_path, sampler, cold, engine=True)
+    assert sampler.events[:5] == ["start", "verify", "drive", "sample 99", "sampled"]
+
+
+@pytest.mark.parametrize(
+    ("at", "error", "says"),
+    [
+        ("start", ProfilerError("the JVM did not load it"), "did not load"),
+        ("stop", ProfilerError("it did not end"), "did not end"),
+        ("read", OSError(28, "No space left on device", "stacks.gz"), "No space left"),
+    ],
+)
+def test_what_goes_wrong_is_said_of_the_profile_and_the_trial_stands(
+    tmp_path: Path, at: str, error: Exception, says: str
+) -> None:
+    made = profiled(tmp_path, FakeSampler([], fails_at=at, error=error))
+    assert made.failure is None
+    assert made.traffic is not None
+    assert made.perturbed
+    assert made.profile is not None
+    assert says in made.profile.problem
+    assert made.profile.stacks is None
+    assert made.profile.samples == 0
+
+
+def test_a_profile_without_a_sample_says_so(tmp_path: Path) -> None:
+    made = profiled(tmp_path, FakeSampler([], stacks=Stacks()))
+    assert made.profile is not None
+    assert "no sample" in made.profile.problem
+
+
+def tool(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!{sys.executable} -S\n{text}")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return file
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    for cached in (commands.missing, commands.version):
+        cached.cache_clear()
+    return folder
+
+
+def test_what_is_not_installed_or_not_permitted_has_a_hint(path: Path) -> None:
+    profilers, python = MachineProfilers(path), runtime("python")
+    assert "linux-perf" in profilers.missing(CELL.variant, "cpu", print)
+    assert "linux-perf" in profilers.missing(runtime("jvm"), "engine", print)
+    assert "py-spy" in profilers.missing(python, "wall", print)
+    tool(path, "perf", "import sys; print('Permission denied'); sys.exit(1)")
+    commands.missing.cache_clear()
+    assert "perf_event_paranoid" in profilers.missing(CELL.variant, "cpu", print)
+    tool(path, "perf", "print('perf version 6.1')")
+    commands.missing.cache_clear()
+    assert profilers.missing(CELL.variant, "cpu", print) == ""
+    assert profilers.missing(python, "cpu", print) == ""  # the interpreter's functions are better than none
+    assert "py-spy" in profilers.missing(python, "wall", print)
+
+
+def runtime(name: str):  # type: ignore[no-untyped-def]
+    entry = CELL.variant.catalogued.model_copy(update={"runtime": name})
+    return CELL.variant.model_copy(update={"entry": entry})
+
+
+def test_each_runtime_has_its_profiler(path: Path, tmp_path: Path) -> None:
+    def sampler(runs_on: str, profile: str) -> object:
+        planned = PLANNED.model_copy(update={"profile": profile})
+        cell = CELL.model_copy(update={"variant": runtime(runs_on)})
+        return MachineProfilers(tmp_path).profiler(planned, cell, tmp_path)._sampler
+
+    assert isinstance(sampler("jvm", "alloc"), AsyncProfiler)
+    assert isinstance(sampler("native", "cpu"), Perf)
+    assert isinstance(sampler("jvm", "engine"), Perf)
+    assert isinstance(sampler("python", "cpu"), Perf)
+    tool(path, "py-spy", "print('py-spy 0.4.3')")
+    commands.missing.cache_clear()
+    assert isinstance(sampler("python", "cpu"), PySpy)
+
+
+def test_a_command_that_fails_is_quoted(path: Path, tmp_path: Path) -> None:
+    tool(path, "perf", "import sys; print('event syntax error'); sys.exit(129)")
+    perf = Perf()
+    perf.start(1, tmp_path)
+    assert perf._process is not None
+    perf._process.wait()
+    with pytest.raises(ProfilerError, match="event syntax error"):
+        perf.stop()
+
+
+MAVEN = """
+import pathlib, sys
+wanted = dict(each[2:].split("=", 1) for each in sys.argv if each.startswith("-D"))
+_, name, version = wanted["artifact"].split(":")
+pathlib.Path(wanted["outputDirectory"], f"{name}-{version}.jar").write_bytes(b"another content")
+"""
+
+
+def test_what_maven_brings_must_be_the_release(path: Path, tmp_path: Path) -> None:
+    tool(path, "mvn", MAVEN)
+    jvm, said = runtime("jvm"), list[str]()
+    profilers = MachineProfilers(tmp_path / "cache")
+    assert "SHA-256" in profilers.missing(jvm, "cpu", said.append)
+    assert said == ["fetching async-profiler-4.6.jar"]
+    assert "SHA-256" in profilers.missing(jvm, "alloc", said.append)
+    assert len(said) == 1  # what failed once is not tried again
+    tool(path, "mvn", "import sys; print('[ERROR] Could not transfer artifact'); sys.exit(1)")
+    assert "Could not transfer" in MachineProfilers(tmp_path / "cache").missing(jvm, "cpu", said.append)
+    (path / "mvn").unlink()
+    assert "install Maven" in MachineProfilers(tmp_path / "cache").missing(jvm, "cpu", said.append)
+    assert not list((tmp_path / "cache").rglob("*.jar"))
+
+
+def test_what_is_in_the_cache_is_not_fetched(path: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "profilers"
+    found = Artefacts(folder / "async-profiler-4.6" / "libasyncProfiler.so", folder / "jfr-converter-4.5.jar")
+    for file in (found.library, found.converter):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"there")
+    assert async_profiler.provide(tmp_path, print) == found
+    assert MachineProfilers(tmp_path).missing(runtime("jvm"), "cpu", print) == ""
