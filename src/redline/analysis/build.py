@@ -13,6 +13,7 @@ from redline.analysis.modes import core_speeds
 from redline.analysis.precision import precision
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
+from redline.analysis.screening import next_command, screens
 from redline.findings import host_mode
 from redline.model import CellReport, Finding, Report, Run, RunReport
 
@@ -23,6 +24,7 @@ def build_report(run: Run, folder: str = "") -> Report:
     found = {cell_id: (one, cell_report(one, plan.suite)) for cell_id, one in judged_cells(run)}
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
+    screened = screens(judged, plan.suite)
     doubts, speeds = resolutions(judged, comparisons, plan, folder), core_speeds(judged)
     cells = tuple(
         _judged_in_run(found[cell_id][1], one, speeds, doubts.get(cell_id, ())) for cell_id, one in judged.items()
@@ -33,8 +35,10 @@ def build_report(run: Run, folder: str = "") -> Report:
         cells=cells,
         comparisons=comparisons,
         layers=waterfalls(judged, plan, comparisons),
-        effects=effects(judged, plan.suite, comparisons),
+        effects=() if screened else effects(judged, plan.suite, comparisons),
         rankings=rankings(judged, cells, plan.suite),
+        screens=screened,
+        next_command=next_command(plan.suite, screened, run.manifest.command) if screened else "",
         skipped=plan.skipped,
     )
 

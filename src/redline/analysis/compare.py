@@ -206,12 +206,19 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
 def _behind(ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
     """Which of two cells did not answer what was due; empty when both did."""
     for name, side in (("the cell", ours), ("the baseline", theirs)):
-        due, completed = _totals(side)
-        if due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST):
+        if text := answered_too_little(side):
             return (
-                f"{name} answered {percent(completed / due)} of what was due: response times are compared only where "
-                f"both answer what was due, to {percent(RATE_TOLERANCE)}"
+                f"{name} {text}: response times are compared only where both answer what was due, to "
+                f"{percent(RATE_TOLERANCE)}"
             )
+    return ""
+
+
+def answered_too_little(side: Sequence[TrialNumbers]) -> str:
+    """`answered 80% of what was due`, where trials did not keep up with their schedule; else an empty text."""
+    due, completed = _totals(side)
+    if due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST):
+        return f"answered {percent(completed / due)} of what was due"
     return ""
 
 

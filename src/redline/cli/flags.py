@@ -72,6 +72,7 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
         seed=flags.seed,
         quick=flags.quick,
         profile=() if isinstance(flags, LimitFlags) else split(flags.profile),
+        screen=not isinstance(flags, LimitFlags) and flags.screen,
         warmup_ns=None if flags.warmup in (None, DETECTED) else _duration_ns("--warmup", flags.warmup),
         warmup_detect=flags.warmup == DETECTED,
     )

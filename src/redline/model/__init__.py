@@ -64,6 +64,8 @@ from redline.model.recording import (
 from redline.model.report import (
     CellReport,
     Effect,
+    LevelEffect,
+    MainEffect,
     Moment,
     ObjectiveResult,
     OtherTime,
@@ -74,6 +76,7 @@ from redline.model.report import (
     Ranking,
     Report,
     RunReport,
+    Screen,
     TooFew,
     TrialReport,
 )

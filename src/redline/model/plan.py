@@ -110,6 +110,12 @@ class Variant(Frozen):
         return self.model_dump(mode="json", include={"http", "tls"})
 
     @property
+    def server(self) -> str:
+        """What all of its settings are those of: `rust.axum`; `rust.axum+http2` where it is loaded directly."""
+        is_direct = self.route is None
+        return "+".join([self.entry.name, *(["http2"] if is_direct and self.http == "2" else [])])
+
+    @property
     def settings(self) -> dict[str, str]:
         """What of it can be an axis: its options, its flags where it is a JVM, its route, and in what it runs."""
         flags = {FLAGS: self.flags.name if self.flags else NO_FLAGS} if self.runtime == "jvm" else {}
@@ -212,6 +218,9 @@ class Suite(Frozen):
     )
     profile: tuple[Profile, ...] = omitted_if_default((), description="what further trials of each cell profile")
     engine: EngineMode = omitted_if_default(EngineMode())
+    screened: dict[str, int] = omitted_if_default(
+        {}, description="of a screen: by server how many variants are possible; `variants` are a fraction of them"
+    )
 
     @property
     def has_duets(self) -> bool:

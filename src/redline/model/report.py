@@ -195,6 +195,48 @@ class Effect(Frozen):
     comparison: Comparison
 
 
+class LevelEffect(Frozen):
+    """What one value of an axis does against the axis's first, on average over the other axes: a ratio."""
+
+    value: str
+    ratio: Estimate
+
+
+class MainEffect(Frozen):
+    """Whether an axis matters. `levels` are all of its values but the first, `reference`.
+
+    `matters`: its values differ, by Holm's adjusted p. `too small`: each interval is within the threshold. `not shown`:
+    neither. Without a verdict the metric is only described, or there are too few trials.
+    """
+
+    axis: str
+    reference: str
+    levels: tuple[LevelEffect, ...]
+    p: float | None = omitted_if_default(None, description="probability of such differences if no value differs")
+    p_adjusted: float | None = omitted_if_default(None, description="among all axes of the report in this metric")
+    resolution: float | None = Field(description="the relative half width of its widest interval")
+    verdict: Literal["matters", "too small", "not shown"] | None
+    mixed_with: tuple[str, ...] = Field(
+        description="interactions such as `gc x heap` that the fraction does not tell from it, the largest part first"
+    )
+
+
+class Screen(Frozen):
+    """The main effects of the axes of one server, from a fraction of its variants, under one load in one metric."""
+
+    server: str
+    scenario: str
+    load: str
+    metric: Metric
+    variants: int = Field(description="variants with trials")
+    possible: int = Field(description="variants of the full matrix")
+    resolution: Literal["III", "IV", "V"] = Field(
+        description="III: main effects are mixed with interactions of two axes; IV: only these with each other"
+    )
+    effects: tuple[MainEffect, ...]
+    refused: str = omitted_if_default("", description="why there are no effects")
+
+
 class Place(Frozen):
     """One cell in a ranking. Cells whose interval overlaps that of the first of a rank share the rank."""
 
@@ -228,4 +270,6 @@ class Report(Frozen):
     layers: tuple[Waterfall, ...] = omitted_if_default((), description="only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = omitted_if_default(())
     rankings: tuple[Ranking, ...] = omitted_if_default(())
+    screens: tuple[Screen, ...] = omitted_if_default((), description="only of `redline run --screen`")
+    next_command: str = omitted_if_default("", description="of a screen: runs the full matrix of what matters")
     skipped: tuple[Skipped, ...]

@@ -28,6 +28,7 @@ from redline.suite import (
     make_capacity_plan,
     make_plan,
 )
+from redline.suite.screening import by_server
 
 _MOST_LINES = 60
 _NAMED = 3
@@ -90,6 +91,9 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         loads_of_shares = ", ".join(f"{name} ({share.text})" for name, share in rates if share)
         console.print(f"\npart 2 of 2: {loads_of_shares}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
+    for name, variants in by_server(plan.suite.variants).items() if plan.suite.screened else ():
+        part = f"{len(variants)} of {count(plan.suite.screened.get(name, len(variants)), 'variant')}"
+        console.print(f"screen of {name}: {part}", markup=False, highlight=False)
     routes = {cell.variant.route.name: cell.variant.route for cell in plan.cells.values() if cell.variant.route}
     for name, route in routes.items():
         console.print(f"route {name}: {route.text}", markup=False, highlight=False)

@@ -9,6 +9,7 @@ from redline.model.limits import LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import Line, Look, Prose, Section, line
+from redline.report.sections.screens import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
 TITLE = "The answer, in words"
@@ -30,7 +31,20 @@ _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 def run_answer(report: Report) -> Section:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
+    said = _screened(report) if report.screens else said
     return Section(TITLE, (Prose((*said, *_objectives(report)), listed=True),), anchor="answer")
+
+
+def _screened(report: Report) -> Iterator[Line]:
+    """Which axes matter to each server, in the metrics with verdicts."""
+    several = len({(one.scenario, one.load) for one in report.screens}) > 1
+    for one in report.screens:
+        text = sentence(one.effects)
+        if text:
+            where = f"{one.scenario} · {one.load}: " if several else ""
+            yield line((where, "dim"), f"{one.server}, {fmt.label(one.metric)}: {text}")
+    if report.next_command:
+        yield line("In full, what matters: ", (report.next_command, "strong"))
 
 
 def objective_line(result: ObjectiveResult) -> Line:

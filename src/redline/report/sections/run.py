@@ -46,6 +46,7 @@ from redline.report.sections.measured import measured
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.ranking import ranking_page, ranking_sections
+from redline.report.sections.screens import screen_sections
 from redline.report.sections.trials import lone_rounds, precision_text, route_text, warm_ups
 from redline.report.sections.views import (
     BuildLine,
@@ -78,6 +79,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     precision = Prose.of([precision_text(run.precision)] if run.precision else [], "dim")
     yield Section(run.name, tuple(filled(precision)), done, level=1)
     yield from _results(report)
+    yield from screen_sections(report)
     yield from layer_sections(report, percent=False)
     yield from duet_sections(report)
     yield from cost_summary(report)
@@ -102,6 +104,7 @@ def run_comment(report: Report) -> Iterator[Section]:
         tuple(filled(*run_answer(report).blocks, Prose((facts,)), more, *doubt_section(report).blocks)),
         level=1,
     )
+    yield from screen_sections(report)
     yield from layer_sections(report, percent=True)
     yield from duet_sections(report)
     yield from cost_sections(report)
@@ -126,6 +129,7 @@ def run_page(report: Report) -> Page:
     sections = (
         run_answer(report),
         doubt_section(report),
+        *screen_sections(report),
         *layer_page(report),
         *duet_sections(report, page=True),
         *cost_page(report),

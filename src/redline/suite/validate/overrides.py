@@ -26,7 +26,8 @@ class Overrides:
     option's name, or names of routes by `route`: a variant that has the option has to have one of them. `quick` takes
     what the suite says under that key, before the rest replaces it. `users` is the number of users in closed loads,
     `duration_ns` the measured time of every load, `warmup_ns` the load before each; with `warmup_detect` it ends when
-    the server is steady. Of the warm-up `suite.warm_up` makes it. `profile` takes the place of the suite's.
+    the server is steady. Of the warm-up `suite.warm_up` makes it. `profile` takes the place of the suite's; `screen`
+    takes a fraction of the variants that are left.
     """
 
     servers: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class Overrides:
     seed: int | None = None
     quick: bool = False
     profile: tuple[str, ...] = ()
+    screen: bool = False
 
 
 def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) -> tuple[Suite, list[Problem]]:

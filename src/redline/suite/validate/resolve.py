@@ -14,6 +14,7 @@ from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import http2_forbids
 from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema, TlsSchema
+from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.containers import places_of
@@ -80,7 +81,9 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     if overrides.quick:
         suite = quickened(suite, schema.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
-    raise_all(problems or _too_much(changed))
+    raise_all(problems)
+    changed = screened(changed) if overrides.screen else changed
+    raise_all(_too_much(changed))
     return changed
 
 

@@ -1,0 +1,180 @@
+"""A screen: which axes of each server matter, from a fraction of its variants; and what to run next. Pure."""
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from redline.analysis.compare import answered_too_little
+from redline.analysis.judged import JudgedCell
+from redline.model import SHOWN, Estimate, LevelEffect, MainEffect, Metric, Screen, Suite
+from redline.stats import ALPHA, CONFIDENCE, QUANTILE_OF, factorial, holm_adjust
+from redline.suite.screening import Axes, axes_of_server, by_server
+
+_METHOD = "least squares of logarithms by trial: main effects, rounds as blocks"
+
+
+def screens(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Screen, ...]:
+    """The main effects of every server, scenario and load in every metric of tables; empty where nothing was screened.
+
+    Those of primary metrics have verdicts. The p-values of one metric are adjusted as one family.
+    """
+    if not suite.screened:
+        return ()
+    found = list(_screens(judged, suite))
+    for metric in Metric:
+        effects = [effect for one in found if one.metric is metric for effect in one.effects if effect.p is not None]
+        adjusted = iter(holm_adjust([effect.p for effect in effects if effect.p is not None]))
+        for at, one in enumerate(found):
+            if one.metric is metric:
+                judging = tuple(_judged(effect, adjusted, suite.threshold) for effect in one.effects)
+                found[at] = one.model_copy(update={"effects": judging})
+    return tuple(found)
+
+
+def next_command(suite: Suite, screened: Iterable[Screen], command: str) -> str:
+    """The command of the screen with what does not matter at one value, for all else in full; empty if all matters."""
+    mattering = {effect.axis for one in screened for effect in one.effects if effect.verdict == "matters"}
+    judged = {effect.axis for one in screened for effect in one.effects if effect.verdict}
+    left = list(suite.variants)
+    fixed: list[str] = []
+    axes = {name for variants in by_server(suite.variants).values() for name in axes_of_server(variants).values}
+    for axis in sorted(axes & judged - mattering):
+        counts = Counter(variant.settings[axis] for variant in left if axis in variant.settings)
+        if counts:
+            value = counts.most_common(1)[0][0]
+            fixed += ["-w", f"{axis}={value}"]
+            left = [variant for variant in left if variant.settings.get(axis, value) == value]
+    words = _without_output([word for word in shlex.split(command) if word != "--screen"])
+    return shlex.join([*words, *fixed])
+
+
+def _without_output(words: Sequence[str]) -> list[str]:
+    """The words of a command without the folder that they name, which is taken now."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word.startswith("--output="):
+            skip = False
+        elif word in ("-o", "--output"):
+            skip = True
+        else:
+            kept.append(word)
+    return kept
+
+
+def _screens(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Screen]:
+    groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
+    for one in judged.values():
+        if one.cell.role == "subject":
+            key = one.cell.variant.server, one.cell.scenario.name, one.cell.load.name
+            groups.setdefault(key, []).append(one)
+    full = by_server(suite.variants)
+    for (server, scenario, load), cells in groups.items():
+        if len(axes_of_server(full[server]).values) < 1:
+            continue
+        first = cells[0].cell.load
+        for metric in SHOWN:
+            if metric is Metric.THROUGHPUT and not first.saturates:
+                continue
+            yield _screen(cells, metric).model_copy(
+                update={
+                    "server": server,
+                    "scenario": scenario,
+                    "load": load,
+                    "possible": suite.screened.get(server, len(full[server])),
+                }
+            )
+
+
+def _screen(cells: Sequence[JudgedCell], metric: Metric) -> Screen:
+    used = [one for one in cells if one.valid and not one.perturbed and one.having(metric)]
+    variants = [one.cell.variant for one in used]
+    axes = axes_of_server(variants) if variants else Axes({}, ())
+    factors = factorial.coded(axes.runs, axes.levels) if axes.values else []
+    made = Screen(
+        server="",
+        scenario="",
+        load="",
+        metric=metric,
+        variants=len(used),
+        possible=0,
+        resolution=factorial.resolution(factors) if factors else "III",
+        effects=(),
+        refused=_refused(used, metric),
+    )
+    if made.refused or not factors:
+        return made if made.refused else made.model_copy(update={"refused": "no axis has two values with valid trials"})
+    rows = [
+        (math.log(value), trial.round, run)
+        for one, run in zip(used, axes.runs, strict=True)
+        for value, trial in zip(one.sample(metric).by_trial.tolist(), one.having(metric), strict=True)
+        if value > 0
+    ]
+    by_trial = factorial.coded([run for _, _, run in rows], axes.levels)
+    found = factorial.main_effects([value for value, _, _ in rows], [block for _, block, _ in rows], by_trial)
+    if found is None:
+        return made.model_copy(update={"refused": "one trial of each variant does not show how trials scatter"})
+    is_primary = metric in used[0].cell.load.primary_metrics
+    mixed, names = factorial.aliases(factors), list(axes.values)
+    effects = []
+    for name, effect, pairs in zip(names, found, mixed, strict=True):
+        one = _effect(name, axes.values[name], effect, len(rows))
+        update = {"mixed_with": tuple(f"{names[a]} x {names[b]}" for a, b in pairs)}
+        effects.append(one.model_copy(update=update | ({} if is_primary else {"p": None})))
+    return made.model_copy(update={"effects": tuple(effects)})
+
+
+def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
+    loads = {one.cell.load for one in used}
+    if len(loads) > 1:
+        return "the rates of its variants differ, since they are shares of capacities"
+    if metric in QUANTILE_OF:
+        for one in used:
+            if not one.cell.load.saturates and (why := answered_too_little(one.having(metric))):
+                return f"{one.cell.variant.slug} {why}"
+    return ""
+
+
+def _effect(axis: str, values: Sequence[str], found: factorial.MainEffect | None, trials: int) -> MainEffect:
+    """Of one axis, without levels where its effect is not known."""
+    differences = found.differences if found else ()
+    return MainEffect(
+        axis=axis,
+        reference=values[0],
+        levels=tuple(
+            LevelEffect(value=value, ratio=_ratio(step, half, trials))
+            for value, (step, half) in zip(values[1:], differences, strict=False)
+        ),
+        p=found.p if found else None,
+        resolution=math.expm1(max(half for _, half in differences)) if differences else None,
+        verdict=None,
+        mixed_with=(),
+    )
+
+
+def _ratio(step: float, half: float, trials: int) -> Estimate:
+    return Estimate(
+        value=math.exp(step),
+        low=math.exp(step - half),
+        high=math.exp(step + half),
+        confidence=CONFIDENCE,
+        unit="",
+        n=trials,
+        method=_METHOD,
+    )
+
+
+def _judged(effect: MainEffect, adjusted: Iterator[float], threshold: float) -> MainEffect:
+    if effect.p is None:
+        return effect
+    p = next(adjusted)
+    within = all(
+        one.ratio.low is not None
+        and one.ratio.high is not None
+        and 1 / (1 + threshold) < one.ratio.low
+        and one.ratio.high < 1 + threshold
+        for one in effect.levels
+    )
+    verdict = "too small" if within else "matters" if p <= ALPHA else "not shown"
+    return effect.model_copy(update={"p_adjusted": p, "verdict": verdict})

@@ -1,0 +1,106 @@
+"""A screen: which axes of each server matter, what each of their values does, and the command of the full matrix."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from redline.model import MainEffect, Report, Screen
+from redline.report import format as fmt
+from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, filled, line, refused
+
+_RESOLUTIONS = {
+    "III": "Resolution III: main effects are mixed with interactions of two axes",
+    "IV": "Resolution IV: main effects are clear of interactions of two axes, and these are mixed with each other",
+    "V": "Resolution V: neither main effects nor interactions of two axes are mixed with each other",
+}
+_NAMED = 2
+"""So many interactions are named with which an axis is mixed."""
+
+
+def screen_sections(report: Report) -> Iterator[Section]:
+    """What matters in a sentence for each server, scenario and load; a table of main effects; what to run next."""
+    if not report.screens:
+        return
+    parts: dict[tuple[str, str, str], list[Screen]] = {}
+    for one in report.screens:
+        parts.setdefault((one.server, one.scenario, one.load), []).append(one)
+    several = len(parts) > 1
+    blocks: list[Block] = []
+    for key, found in parts.items():
+        title = line((" · ".join(key), "strong"), f"  {_share(found[0])}")
+        blocks += [Prose((title,))] if several else []
+        blocks += [Prose(tuple(screen_lines(found)), listed=True), *_table(found), Prose.of(_mixed(found[0]), "dim")]
+    legend = (
+        "Each value against the first of its axis, on average over the other axes: change in percent, [95% interval]. "
+        "A round is a block, and what main effects leave, interactions too, is the error."
+    )
+    first = report.screens[0]
+    aside = "" if several else f"{first.server}, {_share(first)}"
+    after = Prose((line("In full, what matters: ", (report.next_command, "strong")),)) if report.next_command else None
+    yield Section("Which axes matter", tuple(filled(Prose.of([legend], "dim"), *blocks, after)), aside, anchor="screen")
+
+
+def screen_lines(found: Iterable[Screen]) -> Iterator[Line]:
+    """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, for each metric with a verdict."""
+    for one in found:
+        text = one.refused or sentence(one.effects)
+        if text:
+            yield line((f"{fmt.label(one.metric)}: ", "dim"), text)
+
+
+def sentence(effects: Sequence[MainEffect]) -> str:
+    """Which axes matter, are too small to, and do not show; empty where nothing is judged."""
+    said = []
+    for verdict, one_does, several_do in (
+        ("matters", "matters", "matter"),
+        ("too small", "is too small to matter", "are too small to matter"),
+        ("not shown", "does not show", "do not show"),
+    ):
+        those = [effect for effect in effects if effect.verdict == verdict]
+        if not those:
+            continue
+        names = " and ".join(filter(None, (", ".join(each.axis for each in those[:-1]), those[-1].axis)))
+        widest = max((each.resolution for each in those if each.resolution is not None), default=None)
+        resolution = f" (resolution {fmt.percent(widest)})" if verdict == "not shown" and widest is not None else ""
+        said.append(f"{names} {several_do if len(those) > 1 else one_does}{resolution}")
+    return "; ".join(said)
+
+
+def _share(one: Screen) -> str:
+    return f"{one.variants} of {one.possible} variants"
+
+
+def _table(found: Sequence[Screen]) -> Iterator[Block]:
+    """A row for each value of an axis but the first, a column for each metric."""
+    shown = [one for one in found if one.effects]
+    rows: list[tuple[str | ChangeCell, ...]] = []
+    for effect in shown[0].effects if shown else ():
+        for level in effect.levels or ():
+            name = f"{effect.axis}: {level.value} against {effect.reference}"
+            rows.append((name, *(_change(one, effect.axis, level.value) for one in shown)))
+    if rows:
+        yield Table(
+            (Column("value"), *(Column(fmt.label(one.metric), "right") for one in shown)), tuple(rows), look="tiles"
+        )
+    yield refused({f"{fmt.label(one.metric)}: {one.refused}": 0 for one in found if one.refused})
+
+
+def _change(one: Screen, axis: str, value: str) -> ChangeCell:
+    ratios = (
+        level.ratio for effect in one.effects if effect.axis == axis for level in effect.levels if level.value == value
+    )
+    ratio = next(ratios, None)
+    if ratio is None:
+        return ChangeCell("not known")
+    return ChangeCell(fmt.change(ratio), fmt.change_bounds(ratio), size=abs(ratio.value - 1))
+
+
+def _mixed(one: Screen) -> Iterator[str]:
+    """How much the fraction cannot tell apart."""
+    if one.effects:
+        yield f"{_RESOLUTIONS[one.resolution]}."
+    for effect in one.effects:
+        if effect.mixed_with:
+            more = len(effect.mixed_with) - _NAMED
+            rest = f" and {fmt.count(more, 'other interaction')}" if more > 0 else ""
+            yield f"{effect.axis} is mixed with {', '.join(effect.mixed_with[:_NAMED])}{rest}."
+        if not effect.levels:
+            yield f"{effect.axis}: these variants do not tell it from other axes."

@@ -1,0 +1,113 @@
+"""Factors with levels: their coding, what a set of runs can tell of them, and their main effects by least squares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.linalg import helmert
+from scipy.special import fdtrc, stdtrit
+
+from redline.stats.samples import CONFIDENCE, Floats
+
+_ALIASED = 1e-6
+"""An interaction with a smaller part in a main effect has none, but for rounding."""
+
+
+def contrasts(levels: int) -> Floats:
+    """The coding of a factor, shape (levels, levels - 1): orthogonal columns with mean 0 and mean square 1."""
+    coding: Floats = helmert(levels).T * np.sqrt(levels)
+    return coding
+
+
+def coded(runs: Sequence[Sequence[int]], levels: Sequence[int]) -> list[Floats]:
+    """For each factor the columns of its contrasts, shape (runs, its levels - 1); a run has the index of each level."""
+    indices = np.array(runs, dtype=np.int64).reshape(len(runs), len(levels))
+    return [contrasts(count)[indices[:, factor]] for factor, count in enumerate(levels)]
+
+
+def aliases(factors: Sequence[Floats]) -> list[list[tuple[int, int]]]:
+    """For each factor the pairs of factors whose interaction is part of what looks like its main effect, most first.
+
+    With the mean and all main effects in the model, an interaction that is not adds its alias matrix times itself to
+    them (G. Box and K. Wilson, On the Experimental Attainment of Optimum Conditions, JRSS B 13, 1951).
+    """
+    runs = len(factors[0])
+    model = np.linalg.pinv(np.column_stack([np.ones(runs), *factors]))
+    ends = np.cumsum([1, *(factor.shape[1] for factor in factors)])
+    found: list[list[tuple[float, tuple[int, int]]]] = [[] for _ in factors]
+    for pair in combinations(range(len(factors)), 2):
+        matrix = np.abs(model @ interaction(factors[pair[0]], factors[pair[1]]))
+        for factor in range(len(factors)):
+            part = float(matrix[ends[factor] : ends[factor + 1]].max())
+            if part > _ALIASED:
+                found[factor].append((part, pair))
+    return [[pair for _, pair in sorted(those, key=lambda each: (-each[0], each[1]))] for those in found]
+
+
+def interaction(one: Floats, other: Floats) -> Floats:
+    """The columns of the interaction of two factors, shape (runs, columns of one x columns of other)."""
+    columns: Floats = np.einsum("ri,rj->rij", one, other).reshape(len(one), -1)
+    return columns
+
+
+def resolution(factors: Sequence[Floats]) -> str:
+    """III where main effects are mixed with interactions of two factors, IV where only these are with each other, V."""
+    if any(aliases(factors)):
+        return "III"
+    pairs = [interaction(one, other) for one, other in combinations(factors, 2)]
+    both = np.column_stack([np.ones(len(factors[0])), *factors, *pairs])
+    return "V" if np.linalg.matrix_rank(both) == both.shape[1] else "IV"
+
+
+@dataclass(frozen=True)
+class MainEffect:
+    """Of one factor: each other level less the first, as a value with its half width; and the p-value of all of them.
+
+    `p` is the probability of so large an F where no level differs from another.
+    """
+
+    differences: tuple[tuple[float, float], ...]
+    p: float
+
+
+def main_effects(
+    values: Sequence[float], blocks: Sequence[int], factors: Sequence[Floats]
+) -> tuple[MainEffect | None, ...] | None:
+    """The main effect of each factor, all else alike, with blocks as further factors; None where no error is known.
+
+    None instead of one effect where the runs do not tell it from others. The error is what main effects and blocks
+    leave of the values: their scatter, and interactions.
+    """
+    y = np.array(values, dtype=np.float64)
+    own = np.eye(max(blocks) + 1)[list(blocks)]
+    model = np.column_stack([own[:, own.any(axis=0)], *factors])
+    rank = int(np.linalg.matrix_rank(model))
+    left = len(y) - rank
+    if left < 1:
+        return None
+    inverse = np.linalg.pinv(model.T @ model)
+    found = inverse @ model.T @ y
+    variance = float(((y - model @ found) ** 2).sum()) / left
+    wide = float(stdtrit(left, (1 + CONFIDENCE) / 2))
+    effects: list[MainEffect | None] = []
+    end = model.shape[1] - sum(factor.shape[1] for factor in factors)
+    for factor in factors:
+        columns = np.arange(end, end + factor.shape[1])
+        end += factor.shape[1]
+        without = np.delete(model, columns, axis=1)
+        if rank - int(np.linalg.matrix_rank(without)) < len(columns):
+            effects.append(None)
+            continue
+        own_inverse = inverse[np.ix_(columns, columns)]
+        coding = contrasts(factor.shape[1] + 1)
+        steps = coding[1:] - coding[0]
+        errors = np.sqrt(variance * np.einsum("ij,jk,ik->i", steps, own_inverse, steps))
+        explained = found[columns] @ np.linalg.solve(own_inverse, found[columns]) / len(columns)
+        p = float(fdtrc(len(columns), left, explained / variance)) if variance > 0 else float(explained <= 0)
+        effects.append(
+            MainEffect(
+                tuple((float(step), float(wide * e)) for step, e in zip(steps @ found[columns], errors, strict=True)), p
+            )
+        )
+    return tuple(effects)
