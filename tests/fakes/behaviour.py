@@ -25,6 +25,8 @@ class Behaviour:
     cold_s: float = 0.0
     """So long after its first request the server has another speed, `cold_share` of the later one."""
     cold_share: float = 1.0
+    pauses_s: dict[int, float] = field(default_factory=dict)
+    """By interval, for how long it stops in it: whatever falls due meanwhile waits."""
     noise: float = 0.01
     """Sigma of the rate from interval to interval."""
     achieved: float = 1.0

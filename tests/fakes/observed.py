@@ -77,6 +77,8 @@ def _interval(
     first = phase == "measure" and start_ns == cell.warmup_ns
     bad = {kind: count for kind, count in behaviour.outcomes.items() if first}
     shape = rng.lognormal(np.log(mean_ns) - behaviour.spread**2 / 2, behaviour.spread, due)
+    pause_ns = behaviour.pauses_s.get(index, 0.0) * 1e9
+    shape[: round(rate * pause_ns / 1e9)] += np.linspace(0, pause_ns, min(round(rate * pause_ns / 1e9), due))
     late = rng.exponential(behaviour.lateness_ns, due)
     counts = Counts(
         due=due,

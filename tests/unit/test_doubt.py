@@ -84,6 +84,8 @@ def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_t
         FindingKind.UPSTREAM_PROTOCOL,
         FindingKind.UPSTREAM_CERTIFICATE,
         FindingKind.LOCK_LIMITED,
+        FindingKind.PAUSES_IN_TAIL,
+        FindingKind.COLLECTOR_LOG,
         FindingKind.SERVER_LIMITED,
         FindingKind.PORT_PRESSURE,
     }

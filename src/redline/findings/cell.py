@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redline.findings.memory import pauses_in_tail
 from redline.findings.rules import AUTOCORRELATION_P, RULES, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
 from redline.findings.server import server_limited
 from redline.findings.steadiness import shrinking_between
@@ -39,6 +40,7 @@ def judge_cell(
     """The findings about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
     in_order = sorted(used, key=lambda trial: trial.recording.position)
     return (
+        *pauses_in_tail(cell, used),
         *server_limited(cell, used),
         *_near_ceiling(cell, used, ceiling_per_s),
         *_judge_rounds(cell, in_order),

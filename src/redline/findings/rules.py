@@ -35,7 +35,7 @@ WANTED_TRIALS = 5
 WANTED_BEYOND = 100
 """Requests beyond p99 that fix it to about 2% if response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
 
-REASSURING = frozenset({FindingKind.SERVER_LIMITED})
+REASSURING = frozenset({FindingKind.SERVER_LIMITED, FindingKind.PAUSES_IN_TAIL})
 """Good to know and no reason to doubt: reported once, and marks no number."""
 
 OF_THE_MACHINE = frozenset({FindingKind.CPU_STEAL, FindingKind.CPU_PRESSURE, FindingKind.NOISY_NEIGHBOUR})
@@ -313,6 +313,48 @@ _TABLE = (
         "many a request. Servers that log by default are compared with servers that do not.",
         advice="Set its log level to errors, or make logging an option, so that the suite states it.",
         biases="CPU per request is too high",
+    ),
+    Rule(
+        FindingKind.HEAP_PRESSURE,
+        note=0.70,
+        warn=0.85,
+        reason="With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 "
+        "at 70%, 5.7 at 85%. A process at the limit of its container is killed.",
+        advice="Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of "
+        "them have room in.",
+        biases=_TAIL,
+    ),
+    Rule(
+        FindingKind.ALLOCATION_STALL,
+        note=0.0,
+        warn=0.01,
+        reason="Threads that wait for memory do not answer. The collector began too late or had too few cores, so the "
+        "numbers are those of a heap that is too small for this rate. 1% of the time is all of the tail beyond p99.",
+        advice="Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.",
+        biases=_TAIL,
+    ),
+    Rule(
+        FindingKind.LEAK_SUSPECTED,
+        warn=0.10,
+        reason="What lives after collections of the whole heap grows in the first seconds, as caches fill, and then "
+        "stays. What grows on fills the heap in the end. Kendall's test takes noise for growth once in 1,000 trials.",
+        advice="Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).",
+        biases=_WHEN,
+    ),
+    Rule(
+        FindingKind.PAUSES_IN_TAIL,
+        note=0.25,
+        reason="No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other "
+        "safepoints. A quarter more of them than by chance is more than a coincidence.",
+        advice="Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.",
+    ),
+    Rule(
+        FindingKind.COLLECTOR_LOG,
+        note=0.05,
+        warn=0.20,
+        reason="Pauses in reports come from the log. The JVM's own counters are written by other code, so that where "
+        "the two agree, lines were neither lost nor misread.",
+        advice="Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.",
     ),
     Rule(
         FindingKind.SERVER_LIMITED,

@@ -13,6 +13,7 @@ from redline.findings.machine import (
     retransmits,
     throttled,
 )
+from redline.findings.memory import memory
 from redline.findings.rules import graded
 from redline.findings.server import debug_logging, lock_limited, server_restarted, upstream
 from redline.findings.steadiness import shrinking, unsteady, warmed
@@ -50,6 +51,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 server_restarted(trial),
                 lock_limited(cell, trial, traffic),
                 debug_logging(cell, trial, traffic),
+                memory(cell, trial, traffic),
                 cpu_steal(trial),
                 cpu_pressure(trial, traffic),
                 noisy_neighbour(trial, traffic),

@@ -1,0 +1,197 @@
+"""Findings about a server's memory and its collector, from what its runtime said of itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from redline.findings.rules import TREND_P, graded
+from redline.model import Cell, Finding, FindingKind, HistogramTable, RuntimeFacts, Traffic
+from redline.quantities import duration, percent, size
+from redline.stats import Trial
+from redline.stats.samples import Floats
+from redline.stats.series import FEWEST_FOR_TREND, trend
+
+BLOCKS = 20
+"""Parts of the window, of each of which the smallest live set counts: between cycles it goes up and down."""
+
+SHORTEST_FOR_LEAK_S = 30.0
+"""Caches fill in the first seconds; what still grows after that may grow on."""
+
+LEAST_GROWTH = 0.02
+"""Of the largest heap: less is not worth a word, however steady it is."""
+
+SAFEPOINTS_APART = 2
+CLOCKS_APART_NS = 10_000_000
+"""The counters are read a moment before the log: so many safepoints, and so much time, may lie in between."""
+
+SLOWEST = 0.01
+"""The share of requests that is called the tail."""
+
+ROTATIONS = 999
+ROTATION_P = 0.01
+"""Chance of taking pauses that have nothing to do with slow requests for their cause."""
+
+_CONCURRENT = frozenset({"G1", "Shenandoah", "Z"})
+"""Collectors that stop the application for a full collection only when they cannot keep up, or when asked."""
+
+_ASKED_FOR = frozenset(
+    {"System.gc()", "Metadata GC Threshold", "Heap Inspection Initiated GC", "Heap Dump Initiated GC"}
+)
+
+
+def memory(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """The findings of one trial, as far as the server's runtime said something."""
+    facts = trial.recording.runtime
+    if facts is None:
+        return _heap_pressure(cell, trial, None)
+    return (
+        *_heap_pressure(cell, trial, facts),
+        *_allocation_stall(trial, traffic, facts),
+        *_leak_suspected(trial, traffic, facts),
+        *_collector_log(trial, facts),
+    )
+
+
+def live_bytes(facts: RuntimeFacts) -> int | None:
+    """What lives: the median heap in use after the collections of the whole heap of the window's second half."""
+    later = facts.live_bytes[len(facts.live_bytes) // 2 :]
+    return round(median(later)) if later else None
+
+
+def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tuple[Finding, ...]:
+    live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
+    container, resident = cell.variant.container, trial.recording.find("rss_bytes", "server")
+    limit, peak = container.memory_bytes if container else None, max(resident.values) if resident else None
+    shares = [(0.0, "")]
+    if live is not None and heap:
+        shares.append((live / heap, f"After collections of the whole heap, {size(live)} of {size(heap)} were in use"))
+    if limit and peak is not None:
+        shares.append((peak / limit, f"It used up to {size(peak)} of the {size(limit)} that its container may use"))
+    share, what = max(shares)
+    return graded(FindingKind.HEAP_PRESSURE, share, f"{what} ({percent(share)}).", trial)
+
+
+def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
+    late = [
+        one
+        for one in facts.collections
+        if one.kind == "degenerated"
+        or (one.kind == "full" and facts.collector in _CONCURRENT and one.cause not in _ASKED_FOR)
+    ]
+    stopped, stopped_ns = sum(one.count for one in late), sum(one.total_ns for one in late)
+    stalls = facts.stalls
+    parts = []
+    if stalls.count:
+        longest = duration(stalls.histogram.max_ns)
+        parts.append(f"threads waited {stalls.count:,} times for memory to be freed, up to {longest}")
+    if stopped:
+        parts.append(f"{stopped:,} collections came too late and stopped the application for {duration(stopped_ns)}")
+    if facts.evacuation_failures:
+        parts.append(f"{facts.evacuation_failures:,} collections found no room for what lives")
+    if not parts:
+        return ()
+    share = (stalls.total_ns + stopped_ns) / (traffic.seconds * 1e9)
+    message = f"The collector did not keep up: {'; '.join(parts)}."
+    return graded(FindingKind.ALLOCATION_STALL, max(share, 1e-9), message, trial)
+
+
+def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
+    smallest = _smallest(facts, *traffic.window_unix_ns)
+    if traffic.seconds < SHORTEST_FOR_LEAK_S or len(smallest) < FEWEST_FOR_TREND:
+        return ()
+    growth, first = trend(smallest, TREND_P), float(np.median(smallest[: len(smallest) // 3]))
+    grown = growth * first
+    if grown < LEAST_GROWTH * (facts.max_heap_bytes or 0):
+        return ()
+    per_s = grown / traffic.seconds
+    room = (facts.max_heap_bytes or 0) - smallest[-1]
+    full = f": at this pace the heap is full in {duration(room / per_s * 1e9)}" if room > 0 and per_s > 0 else ""
+    message = (
+        f"What lived after collections of the whole heap grew by {percent(growth)} over the measurement, by "
+        f"{size(per_s)} a second{full}."
+    )
+    return graded(FindingKind.LEAK_SUSPECTED, growth, message, trial)
+
+
+def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> list[float]:
+    """The smallest live set of each block of the window that has one."""
+    found: dict[int, float] = {}
+    for at, live in zip(facts.live_unix_ns, facts.live_bytes, strict=True):
+        block = (at - start_unix_ns) * BLOCKS // max(end_unix_ns - start_unix_ns, 1)
+        if 0 <= block < BLOCKS:
+            found[block] = min(found.get(block, float(live)), float(live))
+    return [max(found[block], 1.0) for block in sorted(found)]
+
+
+def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
+    worst, message = 0.0, ""
+    for check in facts.checks:
+        of_time = check.name == "safepoint_ns"
+        allowed = CLOCKS_APART_NS if of_time else SAFEPOINTS_APART
+        off = max(abs(check.logged - check.counted) - allowed, 0) / max(check.counted, check.logged, 1)
+        if off > worst:
+            logged, counted = (duration(n) if of_time else f"{n:,}" for n in (check.logged, check.counted))
+            what = "in safepoints" if of_time else "safepoints"
+            worst, message = off, f"The log has {logged} {what}, and the JVM's own counter {counted}."
+    return graded(FindingKind.COLLECTOR_LOG, worst, message, trial)
+
+
+def pauses_in_tail(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Whether requests of the tail end where long pauses end, more often than by chance.
+
+    By chance means: with the pauses of each trial moved against its requests by a random number of intervals, in a
+    circle, so that either keeps its own pattern.
+    """
+    tails = [tail for trial in used if (tail := _tail(trial)) is not None]
+    total, intervals = sum(float(tail.slow.sum()) for tail in tails), sum(len(tail.slow) for tail in tails)
+    if total <= 0:
+        return ()
+    random, met = np.random.default_rng(0), [tail.met() for tail in tails]
+    shifts = np.array([random.integers(len(tail.slow), size=ROTATIONS) for tail in tails])
+    weights, counts = (
+        sum((one[which][shift] for one, shift in zip(met, shifts, strict=True)), np.zeros(ROTATIONS))
+        for which in (0, 1)
+    )
+    seen_weight, seen = (sum(float(one[which][0]) for one in met) for which in (0, 1))
+    p, expected = (1 + int((weights >= seen_weight).sum())) / (1 + ROTATIONS), float(counts.mean())
+    if p > ROTATION_P:
+        return ()
+    paused = sum(int((tail.delays_ns > 0).sum()) for tail in tails)
+    message = (
+        f"{percent(seen / total)} of the slowest {percent(SLOWEST)} of requests ended in the {paused:,} of "
+        f"{intervals:,} intervals with a pause long enough to delay them; by chance {percent(expected / total)} would."
+    )
+    return graded(FindingKind.PAUSES_IN_TAIL, (seen - expected) / total, message, cell)
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """Of one trial, by interval: requests of the tail that ended in it, and how long pauses can have delayed one."""
+
+    slow: Floats
+    delays_ns: Floats
+
+    def met(self) -> tuple[Floats, Floats]:
+        """By how many intervals pauses are moved: requests times delays, and requests in intervals with a delay."""
+        moved = np.array([np.roll(self.delays_ns, by) for by in range(len(self.slow))])
+        return moved @ self.slow, (moved > 0) @ self.slow
+
+
+def _tail(trial: Trial) -> _Tail | None:
+    facts, traffic = trial.recording.runtime, trial.traffic
+    if facts is None or traffic is None or not facts.longest_pauses:
+        return None
+    measured = [one for one in trial.intervals if one.phase == "measure" and one.lasts_ns > 0]
+    median_ns, slow_ns = traffic.response.quantiles_ns((0.5, 1 - SLOWEST))
+    table = HistogramTable([one.response for one in measured])
+    delays = np.zeros(len(measured))
+    ends = np.array([one.end_ns for one in measured])
+    for pause in facts.longest_pauses:
+        at_ns = pause.end_unix_ns - traffic.epoch_unix_ns
+        delay_ns = pause.duration_ns - (slow_ns - median_ns)
+        place = int(np.searchsorted(ends, at_ns))
+        if delay_ns > 0 and traffic.measure_start_ns <= at_ns and place < len(measured):
+            delays[place] += delay_ns
+    return _Tail((table.counts - table.counts_up_to(slow_ns)).astype(np.float64), delays)

@@ -1,0 +1,240 @@
+"""Findings about memory and collectors: each by its cause, none on a server of which nothing is to be doubted."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from redline.findings import judge, judge_cell
+from redline.model import (
+    Cell,
+    Container,
+    Durations,
+    Finding,
+    FindingKind,
+    Grade,
+    Histogram,
+    Load,
+    Pause,
+    Recording,
+    RuntimeFacts,
+)
+from redline.model.runtime import Check, CollectionSum
+from redline.stats import Trial
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
+
+MIB, SECOND, MS = 1 << 20, 10**9, 10**6
+HEAP = 512 * MIB
+MINUTE = SATURATE.model_copy(update={"duration_ns": 60 * SECOND})
+MEMORY = {
+    FindingKind.HEAP_PRESSURE,
+    FindingKind.ALLOCATION_STALL,
+    FindingKind.LEAK_SUSPECTED,
+    FindingKind.PAUSES_IN_TAIL,
+    FindingKind.COLLECTOR_LOG,
+}
+
+
+def a_cell(load: Load = SATURATE) -> Cell:
+    return simulated_cell(load=load)
+
+
+def recorded(cell: Cell, **told: object) -> Recording:
+    facts = RuntimeFacts.model_validate({"runtime": "jvm", "collector": "G1", "max_heap_bytes": HEAP, **told})
+    return simulated_recording(cell).model_copy(update={"runtime": facts})
+
+
+def found(cell: Cell, recording: Recording) -> dict[FindingKind, Finding]:
+    return {one.kind: one for one in judge(cell, recording) if one.kind in MEMORY}
+
+
+def living(cell: Cell, sizes: Iterable[float]) -> dict[str, object]:
+    """Live sets, evenly over the window of the cell's simulated recording."""
+    traffic = simulated_recording(cell).traffic
+    assert traffic is not None
+    start, end = traffic.window_unix_ns
+    given = [round(each) for each in sizes]
+    times = [start + (end - start) * at // len(given) for at in range(len(given))]
+    return {"live_unix_ns": tuple(times), "live_bytes": tuple(given)}
+
+
+def durations(*ns: int) -> Durations:
+    return Durations(count=len(ns), total_ns=sum(ns), histogram=Histogram.of(ns))
+
+
+@pytest.mark.parametrize(
+    ("live", "grade"), [(0.3, None), (0.7, None), (0.75, Grade.NOTE), (0.85, Grade.NOTE), (0.9, Grade.WARN)]
+)
+def test_a_heap_that_is_nearly_full_of_what_lives_is_under_pressure(live: float, grade: Grade | None) -> None:
+    cell = a_cell()
+    one = found(cell, recorded(cell, **living(cell, [0.1 * HEAP, live * HEAP, live * HEAP])))
+    assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.HEAP_PRESSURE: grade} if grade else {})
+    if grade:
+        assert f"{live * 512:.0f} MiB of 512 MiB were in use" in one[FindingKind.HEAP_PRESSURE].message
+
+
+def test_without_a_collection_of_the_whole_heap_nobody_knows_what_lives() -> None:
+    cell = a_cell()
+    assert found(cell, recorded(cell, most_used_bytes=HEAP)) == {}
+    assert found(cell, recorded(cell, max_heap_bytes=None, **living(cell, [HEAP]))) == {}
+
+
+@pytest.mark.parametrize(("limit", "grade"), [(40, None), (26, Grade.NOTE), (21, Grade.WARN)])
+def test_a_process_near_the_limit_of_its_container_is_under_pressure_whatever_it_runs_on(
+    limit: int, grade: Grade | None
+) -> None:
+    """The simulated server uses 20 MB."""
+    cell = a_cell()
+    box = Container(memory_bytes=limit * 10**6)
+    cell = cell.model_copy(update={"variant": cell.variant.model_copy(update={"container": box})})
+    one = found(cell, simulated_recording(cell))
+    assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.HEAP_PRESSURE: grade} if grade else {})
+
+
+@pytest.mark.parametrize(
+    ("told", "grade", "words"),
+    [
+        ({"stalls": durations(3 * MS, MS)}, Grade.NOTE, "threads waited 2 times for memory to be freed, up to 3"),
+        ({"stalls": durations(*[6 * MS] * 4)}, Grade.WARN, "threads waited 4 times"),
+        ({"evacuation_failures": 2}, Grade.NOTE, "2 collections found no room"),
+        (
+            {"collections": (CollectionSum(kind="full", cause="G1 Compaction Pause", count=2, total_ns=40 * MS),)},
+            Grade.WARN,
+            "2 collections came too late and stopped the application for 40",
+        ),
+        (
+            {"collections": (CollectionSum(kind="degenerated", cause="Mark", count=1, total_ns=5 * MS),)},
+            Grade.NOTE,
+            "1 collections came too late",
+        ),
+    ],
+)
+def test_threads_that_wait_for_memory_are_a_collector_that_does_not_keep_up(
+    told: dict[str, object], grade: Grade, words: str
+) -> None:
+    cell = a_cell()
+    one = found(cell, recorded(cell, **told))
+    assert {kind: each.grade for kind, each in one.items()} == {FindingKind.ALLOCATION_STALL: grade}
+    assert words in one[FindingKind.ALLOCATION_STALL].message
+
+
+@pytest.mark.parametrize(
+    ("collector", "kind", "cause"),
+    [
+        ("G1", "full", "System.gc()"),
+        ("G1", "young", "G1 Evacuation Pause"),
+        ("G1", "mixed", "G1 Evacuation Pause"),
+        ("Parallel", "full", "Ergonomics"),
+        ("Serial", "full", "Allocation Failure"),
+        ("Z", "cycle", "Proactive"),
+    ],
+)
+def test_collections_as_the_collector_makes_them_are_no_stall(collector: str, kind: str, cause: str) -> None:
+    cell, sums = a_cell(), {"kind": kind, "cause": cause, "count": 9, "total_ns": SECOND}
+    assert found(cell, recorded(cell, collector=collector, collections=(sums,))) == {}
+
+
+def test_what_lives_and_grows_all_the_time_is_perhaps_a_leak() -> None:
+    cell = a_cell(MINUTE)
+    one = found(cell, recorded(cell, **living(cell, np.linspace(100 * MIB, 160 * MIB, 60))))
+    assert {kind: each.grade for kind, each in one.items()} == {FindingKind.LEAK_SUSPECTED: Grade.WARN}
+    message = one[FindingKind.LEAK_SUSPECTED].message
+    assert "by 1" in message
+    assert "MiB a second: at this pace the heap is full in" in message
+
+
+@pytest.mark.parametrize(
+    ("load", "sizes"),
+    [
+        (MINUTE, 100 * MIB + np.random.default_rng(3).normal(0, 20 * MIB, 80)),
+        (MINUTE, np.linspace(160 * MIB, 100 * MIB, 60)),
+        (MINUTE, np.linspace(1 * MIB, 4 * MIB, 60)),
+        (MINUTE, [100 * MIB, 130 * MIB, 160 * MIB, 200 * MIB]),
+        (MINUTE, np.tile([300 * MIB, 200 * MIB, 100 * MIB], 30)),
+        (SATURATE, np.linspace(100 * MIB, 160 * MIB, 60)),
+    ],
+    ids=["noise", "shrinks", "little", "few", "cycles of a collector", "a second"],
+)
+def test_other_courses_of_what_lives_are_no_leak(load: Load, sizes: Iterable[float]) -> None:
+    cell = a_cell(load)
+    assert found(cell, recorded(cell, **living(cell, sizes))) == {}
+
+
+def test_growth_hides_in_what_cycles_leave_for_the_next() -> None:
+    cell = a_cell(MINUTE)
+    sizes = np.linspace(1.0, 1.6, 90) * np.tile([300 * MIB, 200 * MIB, 100 * MIB], 30)
+    assert FindingKind.LEAK_SUSPECTED in found(cell, recorded(cell, **living(cell, sizes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "logged", "counted", "grade"),
+    [
+        ("safepoints", 100, 100, None),
+        ("safepoints", 98, 100, None),
+        ("safepoints", 100, 0, Grade.WARN),
+        ("safepoints", 90, 100, Grade.NOTE),
+        ("safepoints", 60, 100, Grade.WARN),
+        ("safepoint_ns", 400 * MS, 408 * MS, None),
+        ("safepoint_ns", 360 * MS, 400 * MS, Grade.NOTE),
+        ("safepoint_ns", 400 * MS, 200 * MS, Grade.WARN),
+    ],
+)
+def test_a_log_that_says_another_thing_than_the_counters_is_reported(
+    name: str, logged: int, counted: int, grade: Grade | None
+) -> None:
+    cell = a_cell()
+    check = Check.model_validate({"name": name, "logged": logged, "counted": counted})
+    one = found(cell, recorded(cell, checks=(check,)))
+    assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.COLLECTOR_LOG: grade} if grade else {})
+
+
+TEN_S = STEADY.model_copy(update={"duration_ns": 10 * SECOND})
+FIRST = 3
+"""The first measured interval, after those of the warm-up."""
+
+
+def of_tail(slow: Iterable[int], paused: Iterable[int], trials: int = 2) -> tuple[Finding, ...]:
+    """What is found where requests are slow in some of 100 intervals, and the log has pauses in some."""
+    cell, used = a_cell(TEN_S), []
+    behaviour = replace(GOOD, pauses_s={FIRST + at: 0.05 for at in slow})
+    intervals = [FIRST + at for at in paused]
+    for position in range(trials):
+        recording = simulated_recording(cell, behaviour, seed=position, position=position)
+        assert recording.traffic is not None
+        ends = [recording.traffic.epoch_unix_ns + one.end_ns for one in recording.traffic.intervals]
+        pauses = tuple(
+            Pause(start_unix_ns=ends[at] - 60 * MS, duration_ns=50 * MS, cause="G1CollectForAllocation")
+            for at in intervals
+        )
+        facts = RuntimeFacts(runtime="jvm", longest_pauses=pauses, pauses=durations(*[50 * MS] * len(pauses)))
+        used.append(Trial(recording.model_copy(update={"runtime": facts})))
+    return tuple(one for one in judge_cell(cell, used, planned=trials) if one.kind is FindingKind.PAUSES_IN_TAIL)
+
+
+def test_requests_that_are_slow_where_pauses_are_are_explained_by_them() -> None:
+    (one,) = of_tail(range(0, 100, 7), range(0, 100, 7))
+    assert one.grade is Grade.NOTE
+    assert one.position is None
+    assert "in the 30 of 200 intervals with a pause long enough" in one.message
+
+
+@pytest.mark.parametrize(
+    ("slow", "paused"),
+    [
+        (range(0, 100, 7), range(3, 100, 7)),
+        (range(0, 100, 7), ()),
+        ((), range(0, 100, 7)),
+        (range(100), range(100)),
+        (sorted(np.random.default_rng(5).choice(100, 12, replace=False)), range(0, 100, 9)),
+    ],
+    ids=["elsewhere", "no pauses", "no tail", "everywhere", "by chance"],
+)
+def test_pauses_that_do_not_meet_slow_requests_explain_nothing(slow: Iterable[int], paused: Iterable[int]) -> None:
+    assert of_tail([int(at) for at in slow], paused) == ()
+
+
+def test_a_server_without_a_runtime_that_speaks_has_no_such_finding() -> None:
+    cell = a_cell()
+    assert found(cell, simulated_recording(cell)) == {}
