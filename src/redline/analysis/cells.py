@@ -64,6 +64,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         tls=agreed_tls(judged),
         route=cell.variant.route.text if cell.variant.route else "",
         parts=tuple(_parts(judged)),
+        memory=judged.memory,
         timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives, response),

@@ -4,8 +4,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from redline.analysis.memory import memory_report
 from redline.findings import SERVERS_DOING, is_valid, judge_cell, judge_trial, usable, warm_up
-from redline.model import Cell, Estimate, Finding, FindingKind, Grade, Metric, Moment, PlannedTrial, Run, TrialReport
+from redline.model import (
+    Cell,
+    Estimate,
+    Finding,
+    FindingKind,
+    Grade,
+    MemoryReport,
+    Metric,
+    Moment,
+    PlannedTrial,
+    Run,
+    TrialReport,
+)
 from redline.stats import Sample, Trial, TrialNumbers, estimate, merged_of, sample_of
 from redline.stats.samples import Merged
 
@@ -45,6 +58,7 @@ class JudgedCell:
     trials: tuple[JudgedTrial, ...]
     own_findings: tuple[Finding, ...]
     valid: bool
+    memory: MemoryReport | None = None
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _merged: list[Merged] = field(default_factory=list, compare=False, repr=False)
 
@@ -168,6 +182,7 @@ def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: fl
         trials=judged,
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
         valid=is_valid(len(judged), len(used)),
+        memory=memory_report(cell, used),
     )
 
 

@@ -26,6 +26,7 @@ from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.layer import Layer, Waterfall
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
+from redline.model.memory import MemoryReport, PauseMark
 from redline.model.plan import (
     AutoTrials,
     Cell,

@@ -10,6 +10,7 @@ from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.layer import Waterfall
+from redline.model.memory import MemoryReport
 from redline.model.plan import Objective, Skipped
 from redline.model.traffic import AgreedTls, Counts
 from redline.model.warming import WarmUp
@@ -131,6 +132,9 @@ class CellReport(Frozen):
     route: str = omitted_if_default("", description="`h1 → proxy.nginx → h1`; absent if the load goes to the server")
     parts: tuple[PartReport, ...] = omitted_if_default(
         (), description="the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
+    )
+    memory: MemoryReport | None = omitted_if_default(
+        None, description="memory and pauses, if the server's runtime tells them"
     )
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]

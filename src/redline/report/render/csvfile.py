@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from redline.model import CellReport, Comparison, Estimate, Metric, Report
+from redline.model import CellReport, Comparison, Estimate, MemoryReport, Metric, Report
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 
 _CELL = (
@@ -50,6 +50,8 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             for name, value in (("p50", time.p50_ns), ("p99", time.p99_ns), ("max", time.max_ns)):
                 metric_name = f"{time.name.replace(' ', '-')}-{name}"
                 yield about | {"metric": metric_name, "unit": "ns", "value": value, "method": _POOLED}
+        for name, unit, number in _memory(cell.memory) if cell.valid and cell.memory else ():
+            yield about | {"metric": name, "unit": unit, "value": number, "method": _POOLED}
     for skipped in report.skipped:
         yield {
             "run": report.run.name,
@@ -57,6 +59,20 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             "valid": False,
             "findings": f"skipped: {skipped.reason}",
         }
+
+
+def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
+    """What the runtime said, as far as it did."""
+    pauses = memory.pauses.histogram
+    numbers: tuple[tuple[str, str, Field], ...] = (
+        ("allocated-per-request", "B", memory.allocated_per_request),
+        ("live-set", "B", memory.live_bytes),
+        ("time-paused", "ratio", memory.paused_share),
+        ("pause-p50", "ns", pauses.quantile_ns(0.5) if pauses.count else None),
+        ("pause-p99", "ns", pauses.quantile_ns(0.99) if pauses.count else None),
+        ("pause-max", "ns", pauses.max_ns if pauses.count else None),
+    )
+    return (each for each in numbers if each[2] is not None)
 
 
 def _identity(cell: CellReport) -> dict[str, Field]:

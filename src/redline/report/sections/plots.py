@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NotRequired, TypedDict
 
-from redline.model import CellReport, Moment, Percentile, Report
+from redline.model import CellReport, Moment, PauseMark, Percentile, Report
 from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled
 from redline.report.sections.views import Group, groups, servers
 
@@ -55,6 +55,14 @@ class PlotTimeline(TypedDict):
     p99: list[list[float | None]]
 
 
+class PlotPauses(TypedDict):
+    """The longest pauses of one cell: when they began, in seconds, and nanoseconds."""
+
+    s: int
+    t: list[float]
+    ns: list[int]
+
+
 class GroupPlots(TypedDict):
     """The plots of one scenario under one load; times in seconds."""
 
@@ -62,6 +70,7 @@ class GroupPlots(TypedDict):
     t: list[float]
     warm: float
     courses: list[PlotTimeline]
+    pauses: NotRequired[list[PlotPauses]]
 
 
 class RunPlots(TypedDict):
@@ -80,6 +89,8 @@ def plots_section(report: Report) -> Section:
         "Over time, a line is the middle trial and its band reaches from the lowest to the highest; the warm-up is "
         "shaded and is in no result. A percentile curve is dashed where fewer than ten requests lie above it."
     )
+    if any(cell.memory and cell.memory.longest for cell in report.cells):
+        text += " Rings are the longest pauses of a server, each at its length."
     folds = (
         Fold(
             group.heading(),
@@ -131,7 +142,8 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
     cells = drawn(group)
     moments = [[m for m in cell.timeline if m.phase != "drain"] for cell in cells]
     starts = _instants(moments, most)
-    return {
+    pauses = [_pauses(index[cell.server], cell.memory.longest) for cell in cells if cell.memory]
+    plots: GroupPlots = {
         "curves": [_distribution(index[cell.server], cell) for cell in cells],
         "t": [round(start, 3) for start in starts],
         "warm": _warmup_end([m for cell in moments for m in cell]),
@@ -139,6 +151,11 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
             _course(index[cell.server], mine, starts) for cell, mine in zip(cells, moments, strict=True) if mine
         ],
     }
+    return {**plots, "pauses": pauses} if pauses else plots
+
+
+def _pauses(server: int, marks: tuple[PauseMark, ...]) -> PlotPauses:
+    return {"s": server, "t": [round(mark.at_s, 3) for mark in marks], "ns": [mark.duration_ns for mark in marks]}
 
 
 def _distribution(server: int, cell: CellReport) -> Distribution:

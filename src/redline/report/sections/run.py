@@ -43,6 +43,7 @@ from redline.report.sections.doubt import doubt_section
 from redline.report.sections.duets import duet_sections
 from redline.report.sections.layers import layer_page, layer_sections
 from redline.report.sections.measured import measured
+from redline.report.sections.memory import memory_page, memory_sections
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.ranking import ranking_page, ranking_sections
@@ -83,6 +84,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from layer_sections(report, percent=False)
     yield from duet_sections(report)
     yield from cost_summary(report)
+    yield from memory_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
     yield doubt_section(report)
@@ -111,6 +113,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     yield from effect_sections(report)
     yield from ranking_sections(report)
     yield from _results(report)
+    yield from memory_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
     names = " · ".join(map(_built, built(report)))
@@ -138,6 +141,7 @@ def run_page(report: Report) -> Page:
         _results_section(report, scales),
         *_findings(report, page=True),
         plots_section(report),
+        *memory_page(report),
         *skipped_section(report.skipped, "These cells were selected and not run."),
         measured(report),
         *_built_section(report),

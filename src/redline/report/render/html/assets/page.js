@@ -54,11 +54,33 @@
       bands.push({ series: [at + 2, at + 1], fill: colour(each.s) + "2b" });
     }
     const values = table.slice(1).flat().filter(value => value !== null);
+    if (log) values.push(...(group.pauses ?? []).flatMap(({ ns }) => ns.length ? [Math.max(...ns)] : []));
     const y = log ? logScale(values) : { range: () => [0, 1.06 * Math.max(1, ...values)] };
     return { table, series, bands, owner, format, instant: seconds, shade: group.warm,
       scales: { x: { time: false, range: (_, low, high) => [0, high] }, y },
       axes: axes({ values: (_, marks) => marks.map(seconds) },
         { ...(log ? logAxis : {}), values: (_, marks) => marks.map(format) }), sync: true };
+  }
+
+  // The longest pauses of servers that are shown, each at its length on the axis of response times.
+  function pauses(plot, group, place) {
+    const { ctx, bbox } = plot, radius = 3 * devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.lineWidth = 1.25 * devicePixelRatio;
+    for (const { s, t, ns } of group.pauses ?? []) {
+      if (hidden.has(`${place}/${s}`)) continue;
+      ctx.strokeStyle = colour(s);
+      t.forEach((at, i) => {
+        ctx.beginPath();
+        const y = Math.max(ns[i], plot.scales.y.min);
+        ctx.arc(plot.valToPos(at, "x", true), plot.valToPos(y, "y", true), radius, 0, 2 * Math.PI);
+        ctx.stroke();
+      });
+    }
+    ctx.restore();
   }
 
   const KINDS = {
@@ -72,7 +94,8 @@
   };
 
   function specOf(kind, place) {
-    const spec = KINDS[kind](data.groups[place]);
+    const group = data.groups[place], spec = KINDS[kind](group);
+    if (kind === "latency") spec.above = plot => pauses(plot, group, place);
     spec.series.forEach((each, i) => { if (i > 0) each.show = !hidden.has(`${place}/${spec.owner[i]}`); });
     return { ...spec, title: TITLES[kind]?.(), names: spec.owner.map(s => data.servers[s]),
       below: plot => { if (spec.shade) shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up"); } };

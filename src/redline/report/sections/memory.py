@@ -1,0 +1,129 @@
+"""Memory and pauses of every cell whose runtime tells them: tables, which every renderer draws."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from redline.model import MemoryReport, Report
+from redline.report import format as fmt
+from redline.report.document import Block, Column, Fold, Prose, Section, ServerCell, Table, TableCell, filled, line
+from redline.report.sections.views import Group, groups, servers
+
+STEPS_MS = (0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+"""Between these, pauses are counted."""
+
+_KINDS = ("young", "mixed", "full", "cycle", "degenerated")
+_CAUSES = 4
+_MEMORY = (
+    *("allocated", "per request", "live set", "most in use", "heap", "largest heap", "memory", "container's limit"),
+)
+_SHORT = ("allocated per request", "live set", "largest heap", "memory", "time paused", "longest pause", "waits")
+_PAUSES = (
+    *("collector", "pauses", "time paused", "p50", "p99", "longest", "to safepoint, p99", "waits for memory"),
+    *("collector threads", "compiler threads"),
+)
+
+
+def memory_page(report: Report) -> Iterator[Section]:
+    """For the page: the tables of each group, folded; nothing where no runtime said anything."""
+    every = enumerate(_groups(report))
+    folds = tuple(Fold(group.heading(), tuple(filled(*_tables(cells))), not place) for place, (group, cells) in every)
+    if folds:
+        text = (
+            "What the runtimes of servers said of the measurements, over the used trials. A pause stops all threads of "
+            "the application, and includes the time to the safepoint, until the last of them has stopped. The live set "
+            "is the heap in use after collections of the whole heap. Threads of collector and compiler are given in "
+            "cores that they used."
+        )
+        yield Section("Memory and pauses", (Prose.of([text], "dim"), *folds), anchor="memory")
+
+
+def memory_sections(report: Report) -> Iterator[Section]:
+    """For text: the main numbers of each group in one table."""
+    for group, cells in _groups(report):
+        rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)
+        yield Section(f"Memory and pauses: {group.title}", (_table("", _SHORT, rows),), group.load_text)
+
+
+def _groups(report: Report) -> Iterator[tuple[Group, "_Cells"]]:
+    """The groups in which a runtime said something, and the cells of which it did."""
+    colours = {server: place for place, server in enumerate(servers(report))}
+    for group in groups(report):
+        cells = [
+            (ServerCell(cell.server, "ceiling" if cell.role == "ceiling" else "", series=colours[cell.server]), memory)
+            for cell in group.cells
+            if cell.valid and (memory := cell.memory) is not None
+        ]
+        if cells:
+            yield group, cells
+
+
+_Cells = list[tuple[ServerCell, MemoryReport]]
+
+
+def _tables(cells: _Cells) -> Iterator[Block]:
+    yield _table("Memory", _MEMORY, ((name, *_memory(memory)) for name, memory in cells))
+    yield _table("Pauses", _PAUSES, ((name, *_pauses(memory)) for name, memory in cells), left=("collector",))
+    yield _table("Pauses by length", _steps(), ((name, *_by_length(memory)) for name, memory in cells))
+    kinds = [kind for kind in _KINDS if any(one.kind == kind for _, memory in cells for one in memory.collections)]
+    rows: Iterable[tuple[TableCell, ...]] = ((name, *_collections(memory, kinds)) for name, memory in cells)
+    yield _table("Collections, and the time in them", [*kinds, "causes"], rows, left=("causes",))
+
+
+def _table(
+    title: str, heads: Iterable[str], rows: Iterable[tuple[TableCell, ...]], left: tuple[str, ...] = ()
+) -> Table:
+    columns = (Column(head, "left" if head in left else "right") for head in heads)
+    return Table((Column("server"), *columns), tuple(rows), line((title, "strong")) if title else ())
+
+
+def _in_short(memory: MemoryReport) -> Iterator[str]:
+    sizes = (memory.allocated_per_request, memory.live_bytes, memory.max_heap_bytes, memory.peak_rss_bytes)
+    yield from ("" if known is None else fmt.size(known) for known in sizes)
+    yield fmt.percent(memory.paused_share)
+    yield fmt.duration(memory.pauses.histogram.max_ns) if memory.pauses.count else "none"
+    yield fmt.integer(memory.stalls.count) if memory.stalls.count else "none"
+
+
+def _memory(memory: MemoryReport) -> Iterator[str]:
+    yield "" if memory.allocated_per_s is None else f"{fmt.size(memory.allocated_per_s)}/s"
+    sizes = (memory.allocated_per_request, memory.live_bytes, memory.most_used_bytes, memory.heap_bytes)
+    for known in (*sizes, memory.max_heap_bytes, memory.peak_rss_bytes, memory.limit_bytes):
+        yield "" if known is None else fmt.size(known)
+
+
+def _pauses(memory: MemoryReport) -> Iterator[str]:
+    pauses, stalls = memory.pauses, memory.stalls
+    yield memory.collector
+    yield f"{fmt.integer(pauses.count)}, {fmt.rate(pauses.count / memory.seconds)}" if memory.seconds else ""
+    yield fmt.percent(memory.paused_share)
+    if pauses.count:
+        yield from map(fmt.duration, pauses.histogram.quantiles_ns((0.5, 0.99, 1.0)))
+        yield fmt.duration(memory.to_safepoint.histogram.quantile_ns(0.99))
+    else:
+        yield from ("", "", "", "")
+    yield f"{fmt.integer(stalls.count)}, {fmt.duration(stalls.total_ns)}" if stalls.count else "none"
+    for cores in (memory.collector_cores, memory.compiler_cores):
+        yield "" if cores is None else f"{cores:.2g}"
+
+
+def _steps() -> Iterator[str]:
+    for low, high in zip((0.0, *STEPS_MS), STEPS_MS, strict=False):
+        yield f"{low:g} to {high:g} ms" if low else f"below {high:g} ms"
+    yield f"from {STEPS_MS[-1]:g} ms"
+
+
+def _by_length(memory: MemoryReport) -> Iterator[str]:
+    """How many pauses there are between the steps."""
+    counts = [0] * (len(STEPS_MS) + 1)
+    for ns, count in zip(*(each.tolist() for each in memory.pauses.histogram.buckets()), strict=True):
+        counts[bisect_right(STEPS_MS, ns / 1e6)] += count
+    return (fmt.integer(count) if count else "" for count in counts)
+
+
+def _collections(memory: MemoryReport, kinds: list[str]) -> Iterator[str]:
+    for kind in kinds:
+        own = [one for one in memory.collections if one.kind == kind]
+        count, total_ns = sum(one.count for one in own), sum(one.total_ns for one in own)
+        yield f"{fmt.integer(count)}, {fmt.duration(total_ns)}" if count else ""
+    causes = [f"{one.cause} ({one.kind}) {fmt.integer(one.count)}" for one in memory.collections if one.cause]
+    yield ", ".join((*causes[:_CAUSES], *(("…",) if len(causes) > _CAUSES else ())))

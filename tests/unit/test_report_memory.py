@@ -1,0 +1,124 @@
+"""What a report says of memory and pauses: the numbers of the trials, in every form, and nothing without a runtime."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from redline.analysis.build import build_report
+from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts
+from redline.model.runtime import CollectionSum
+from redline.report.render import RENDERERS
+from redline.report.sections.plots import payload
+from tests.fakes.recordings import STEADY, simulated_run
+
+MIB, MS = 1 << 20, 10**6
+JVM = "rust.axum"
+
+
+def durations(*ns: int) -> Durations:
+    return Durations(count=len(ns), total_ns=sum(ns), histogram=Histogram.of(ns))
+
+
+def facts(window_start_unix_ns: int, trial: int) -> RuntimeFacts:
+    pauses = (3 * MS, 12 * MS, 40 * MS + trial)
+    return RuntimeFacts(
+        runtime="jvm",
+        collector="G1",
+        max_heap_bytes=256 * MIB,
+        pauses=durations(*pauses),
+        to_safepoint=durations(*[MS] * 3),
+        longest_pauses=tuple(
+            Pause(start_unix_ns=window_start_unix_ns + 100 * MS * at, duration_ns=ns, cause="G1CollectForAllocation")
+            for at, ns in enumerate(pauses, 1)
+        ),
+        collections=(
+            CollectionSum(kind="young", cause="G1 Evacuation Pause", count=2, total_ns=15 * MS),
+            CollectionSum(kind="full", cause="System.gc()", count=1, total_ns=40 * MS),
+        ),
+        live_unix_ns=(window_start_unix_ns + 400 * MS,),
+        live_bytes=(64 * MIB + trial,),
+        most_used_bytes=200 * MIB,
+        allocated_bytes=500 * MIB,
+        allocating_ns=500 * MS,
+        stalls=durations(2 * MS),
+    )
+
+
+def told(run: Run) -> Run:
+    """The run with one of its servers on a JVM."""
+    cells, recordings = run.manifest.plan.cells, []
+    for trial, plain in enumerate(run.recordings):
+        on_jvm = cells[plain.cell_id].variant.slug == JVM and plain.traffic is not None
+        start = plain.traffic.window_unix_ns[0] if plain.traffic else 0
+        recordings.append(plain.model_copy(update={"runtime": facts(start, trial)}) if on_jvm else plain)
+    return run.model_copy(update={"recordings": tuple(recordings)})
+
+
+@pytest.fixture(scope="module")
+def plain() -> Run:
+    return simulated_run(loads=(STEADY,))
+
+
+@pytest.fixture(scope="module")
+def report(plain: Run) -> Report:
+    return build_report(told(plain))
+
+
+def test_numbers_are_those_of_all_used_trials(report: Report) -> None:
+    (memory,) = [cell.memory for cell in report.cells if cell.memory]
+    assert (memory.runtime, memory.collector, memory.trials, memory.seconds) == ("jvm", "G1", 5, 5.0)
+    assert memory.allocated_per_s == 1000 * MIB
+    assert memory.allocated_per_request == pytest.approx(1000 * MIB / 5000, rel=0.01)
+    assert (memory.max_heap_bytes, memory.most_used_bytes, memory.peak_rss_bytes) == (256 * MIB, 200 * MIB, 20_000_000)
+    assert memory.live_bytes is not None
+    assert 64 * MIB <= memory.live_bytes < 64 * MIB + 20
+    assert (memory.pauses.count, memory.pauses.histogram.count) == (15, 15)
+    assert memory.paused_share == pytest.approx(0.055, rel=0.01)
+    assert [(one.kind, one.count) for one in memory.collections] == [("full", 5), ("young", 10)]
+    assert len(memory.longest) == 15
+    assert [mark.at_s for mark in memory.longest] == sorted(mark.at_s for mark in memory.longest)
+    assert memory.longest[0].at_s == pytest.approx(0.25 + 0.1), "after a warm-up of a quarter of a second"
+    assert memory.compiler_cores is None
+
+
+def test_every_form_has_them(report: Report) -> None:
+    page = RENDERERS["html"].render(report).decode()
+    assert page.count('id="memory"') == 1
+    text = re.sub(r"<[^>]+>", " ", page)
+    assert re.search(r"Pauses by length", text)
+    for each in ("Memory and pauses", "15, 3 /s", "5.5%", "10, 75", "System.gc() (full) 5", "12 "):
+        assert each in text, each
+    markdown = RENDERERS["md"].render(report).decode()
+    assert "Memory and pauses: SimpleGet · steady" in markdown
+    assert re.search(r"rust\.axum.*64.* MiB.*256 MiB.*5\.5%.*40", markdown)
+    rows = {(row["server"], row["metric"]): row for row in csv.DictReader(io.StringIO(_csv(report)))}
+    assert float(rows[JVM, "time-paused"]["value"]) == pytest.approx(0.055, rel=0.01)
+    assert float(rows[JVM, "pause-max"]["value"]) == pytest.approx(40 * MS, rel=0.001)
+    assert ("rust.hyper", "pause-max") not in rows
+    cells = json.loads(RENDERERS["json"].render(report))["cells"]
+    assert [cell["server"] for cell in cells if "memory" in cell] == [JVM]
+
+
+def _csv(report: Report) -> str:
+    return RENDERERS["csv"].render(report).decode()
+
+
+def test_pauses_are_marks_on_the_plot_of_response_times(report: Report) -> None:
+    plots = payload(report)
+    (group,) = plots["groups"]
+    (marks,) = group["pauses"]
+    assert plots["servers"][marks["s"]] == JVM
+    assert len(marks["t"]) == len(marks["ns"]) == 15
+    assert max(marks["ns"]) >= 40 * MS
+
+
+def test_servers_without_a_runtime_that_speaks_have_no_such_section(plain: Run) -> None:
+    silent = build_report(plain)
+    assert all(cell.memory is None for cell in silent.cells)
+    for form in ("html", "md"):
+        assert "Memory and pauses" not in RENDERERS[form].render(silent).decode()
+    assert "pauses" not in payload(silent)["groups"][0]
+    assert "pause-max" not in _csv(silent)
