@@ -22,6 +22,7 @@ SHIPPED = [
     *[(path, "suite.schema.json") for path in sorted((ROOT / "suites").glob("*.yaml"))],
     *[(path, "server.schema.json") for path in sorted((ROOT / "catalogue").glob("*/server.yaml"))],
     (ROOT / "catalogue" / "scenarios.yaml", "scenarios.schema.json"),
+    (ROOT / "catalogue" / "libraries.yaml", "libraries.schema.json"),
 ]
 
 

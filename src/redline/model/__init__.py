@@ -25,6 +25,7 @@ from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.layer import Layer, Waterfall
+from redline.model.library import Library
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
 from redline.model.memory import MemoryReport, PauseMark
 from redline.model.plan import (
@@ -50,6 +51,18 @@ from redline.model.profile import (
     Stack,
     Stacks,
     Thread,
+)
+from redline.model.profiled import (
+    FlameGraph,
+    FlameNode,
+    FrameShare,
+    HeatMap,
+    HeatRow,
+    LibraryChange,
+    LibraryShare,
+    ProfileChange,
+    ProfileReport,
+    ThreadShare,
 )
 from redline.model.recording import (
     OTHERS,

@@ -12,6 +12,7 @@ from redline.model.histogram import Histogram
 from redline.model.layer import Waterfall
 from redline.model.memory import MemoryReport
 from redline.model.plan import Objective, Skipped
+from redline.model.profiled import ProfileReport
 from redline.model.traffic import AgreedTls, Counts
 from redline.model.warming import WarmUp
 
@@ -276,4 +277,5 @@ class Report(Frozen):
     rankings: tuple[Ranking, ...] = omitted_if_default(())
     screens: tuple[Screen, ...] = omitted_if_default((), description="only of `redline run --screen`")
     next_command: str = omitted_if_default("", description="of a screen: runs the full matrix of what matters")
+    profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     skipped: tuple[Skipped, ...]

@@ -1,7 +1,15 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
 from redline.suite.catalogue import Catalogue
-from redline.suite.loading import load_catalogue, load_suite, read_body, read_data, read_text, referenced_files
+from redline.suite.loading import (
+    load_catalogue,
+    load_libraries,
+    load_suite,
+    read_body,
+    read_data,
+    read_text,
+    referenced_files,
+)
 from redline.suite.planning import (
     SHORTEST_PROBE_NS,
     Capacities,

@@ -6,10 +6,12 @@ from pathlib import Path
 from stat import S_ISREG
 
 from redline.errors import Location, Problem, UsageError
-from redline.model import Scenario, ServerEntry, Suite
+from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
-from redline.suite.validate.checking import raise_all
+from redline.suite.schema.document import parse_document
+from redline.suite.schema.libraries import LibrariesSchema
+from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 from redline.suite.validate.resolve import read_suite
@@ -19,6 +21,7 @@ MOST_DATA_BYTES = 4 * 1024 * 1024
 MOST_BODY_BYTES = 64 * 1024 * 1024
 AS_WRITTEN = Overrides()
 _YAML = (".yaml", ".yml")
+_OURS = Path(__file__).resolve().parents[3] / "catalogue"
 
 
 def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITTEN) -> Suite:
@@ -52,6 +55,18 @@ def load_catalogue(folder: Path) -> Catalogue:
             scenarios = read_scenarios(read_text(file), str(file), referenced_files(file))
     raise_all(problems)
     return Catalogue(servers=servers, scenarios=scenarios)
+
+
+def load_libraries(folder: Path) -> tuple[Library, ...]:
+    """The table of libraries of a catalogue, before that of our own. Raises UsageError as `load_catalogue` does."""
+    found: list[Library] = []
+    for file in dict.fromkeys(each.resolve() / "libraries.yaml" for each in (folder, _OURS)):
+        if file.exists():
+            sheet = Sheet(parse_document(read_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
+            written = sheet.read(LibrariesSchema)
+            sheet.raise_problems()
+            found += written.libraries if written else ()
+    return tuple(found)
 
 
 @contextmanager

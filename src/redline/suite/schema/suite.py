@@ -20,6 +20,7 @@ from redline.errors import WrongValueError
 from redline.model import Backend, Design, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
+from redline.suite.schema.libraries import LibrariesSchema
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
@@ -360,6 +361,7 @@ _FILES: dict[str, type[BaseModel]] = {
     "suite.schema.json": SuiteSchema,
     "server.schema.json": FamilySchema,
     "scenarios.schema.json": ScenariosSchema,
+    "libraries.schema.json": LibrariesSchema,
     "project.schema.json": ProjectSchema,
 }
 

@@ -1,0 +1,115 @@
+"""Which library a sample counts for: by the table of libraries, from the innermost frame outwards."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from redline.model import Library, Stack, Stacks
+from redline.stats.stacks import KERNEL_MARK, kernel_from
+
+OTHER = "other code"
+"""What no entry of the table names: as a rule the server's own code, or a library that the table lacks."""
+UNKNOWN = "unknown"
+"""Stacks of which no frame has a name."""
+KERNEL = "kernel"
+"""What the kernel does where the table says nothing of it."""
+
+_NAMELESS = re.compile(r"\[.*\]|0x[0-9a-f]+|[^/]*\.so(?:\.[\d.]+)?|")
+_INSTALLED = re.compile(r"(?:site-packages|node_modules)/")
+_IN_FILE = re.compile(r".*[( ](?:file://)?([^( ]*/[^() ]+)\)?")
+_LEADING = re.compile(r"^[<&*(]*(?:(?:mut|dyn|const|impl) )?")
+_END_OF_PART = re.compile(r"[.:/$]")
+
+
+class Libraries:
+    """A table of libraries, made fit for many look-ups. Of two entries for one name the first counts."""
+
+    def __init__(self, table: Iterable[Library]) -> None:
+        self.table = tuple(table)
+        self._packages: dict[str, Library] = {}
+        for library in self.table:
+            for package in library.packages:
+                self._packages.setdefault(package.replace("/", "."), library)
+        # Those of the kernel and of programs never mix: both have functions of the same names.
+        self._symbols = {
+            kernel: [
+                (_whole(library.symbols), library)
+                for library in self.table
+                if library.symbols and library.kernel == kernel
+            ]
+            for kernel in (False, True)
+        }
+        self._threads = [(_whole(library.threads), library) for library in self.table if library.threads]
+        self._frames: dict[tuple[str, bool], Library | None] = {}
+        self._owners: dict[str, str | None] = {}
+        self._paths: dict[tuple[str, ...], str] = {}
+
+    def of_frame(self, frame: str, *, kernel: bool = False) -> Library | None:
+        """The library that a normal frame is of: by its name as a whole, else by the longest package that it is in."""
+        key = frame, kernel or frame.endswith(KERNEL_MARK)
+        if key not in self._frames:
+            self._frames[key] = self._find(*key)
+        return self._frames[key]
+
+    def of_stack(self, stack: Stack) -> str:
+        """The library that a sample of normal frames counts for.
+
+        Everything in a thread that is a library's own counts for that library. Else it is the innermost frame that is
+        of a library; of one that counts for its callers, the next frame outwards decides. A frame that no library has
+        is of OTHER. The kernel counts for no program: where none of its frames decides, it is its own.
+        """
+        owner = self._owner(stack.thread.name) if stack.thread else None
+        if owner is not None:
+            return owner
+        if stack.frames not in self._paths:
+            self._paths[stack.frames] = self._walk(stack.frames)
+        return self._paths[stack.frames]
+
+    def names_on(self, stack: Stack) -> set[str]:
+        """All libraries that are anywhere on a stack of normal frames, with the one that it counts for."""
+        first = kernel_from(stack.frames)
+        found = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
+        return {library.name for library in found if library} | {self.of_stack(stack)}
+
+    def weights(self, stacks: Stacks) -> dict[str, int]:
+        """By library the weight that counts for it, heaviest first; these add up to all."""
+        found: dict[str, int] = {}
+        for stack, weight in stacks.weights.items():
+            name = self.of_stack(stack)
+            found[name] = found.get(name, 0) + weight
+        return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+
+    def _owner(self, thread: str) -> str | None:
+        if thread not in self._owners:
+            owners = (library.name for pattern, library in self._threads if pattern.fullmatch(thread))
+            self._owners[thread] = next(owners, None)
+        return self._owners[thread]
+
+    def _walk(self, frames: Sequence[str]) -> str:
+        first, own = kernel_from(tuple(frames)), ""
+        for at in range(len(frames) - 1, -1, -1):
+            library = self.of_frame(frames[at], kernel=at >= first)
+            if library and library.counts_for == "itself":
+                return library.name
+            if library is None and at < first and not _NAMELESS.fullmatch(frames[at]):
+                return OTHER
+            own = own or (library.name if library else "")
+            if at == first:
+                return own or KERNEL
+        return own or UNKNOWN
+
+    def _find(self, frame: str, kernel: bool) -> Library | None:  # noqa: FBT001 - the key of a cache
+        name = frame.removesuffix(KERNEL_MARK)
+        for pattern, library in self._symbols[kernel]:
+            if pattern.fullmatch(name):
+                return library
+        if kernel:
+            return None
+        file = _IN_FILE.fullmatch(name)
+        name = _INSTALLED.split(file[1] if file else name)[-1]
+        name = _LEADING.sub("", name).replace("/", ".")
+        ends = [len(name), *(found.start() for found in reversed(list(_END_OF_PART.finditer(name))))]
+        return next((self._packages[name[:end]] for end in ends if name[:end] in self._packages), None)
+
+
+def _whole(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))

@@ -1,0 +1,342 @@
+"""Profiled trials -> what the report says of them: CPU by library, functions, threads, and what differs."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from redline.analysis.libraries import Libraries
+from redline.errors import RedlineError
+from redline.model import (
+    CellReport,
+    Comparison,
+    Estimate,
+    FlameGraph,
+    FrameShare,
+    HeatMap,
+    HeatRow,
+    LibraryChange,
+    LibraryShare,
+    Metric,
+    ProfileChange,
+    ProfileFacts,
+    ProfileReport,
+    Recording,
+    Slice,
+    Stacks,
+    ThreadShare,
+    Traffic,
+)
+from redline.stats.shares import METHOD_NONE, Part, Share, share
+from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
+
+LEAST = 0.001
+"""Frames of less than this share are left out of trees."""
+_MOST_NODES, _FEWEST_NODES, _ALL_NODES = 4_000, 800, 40_000
+"""Frames of one tree, and of all in one report: what a page can carry, and more than anybody reads."""
+_FRAMES = 25
+_COLUMNS = 120
+_ROWS = 12
+_SLOW = 0.1
+"""The share of the engine's intervals that are slow moments: those of the highest p99."""
+_FEWEST_INTERVALS = 10
+_Z = 1.96
+
+
+def profile_reports(
+    recordings: Iterable[Recording],
+    read: Callable[[str], Stacks],
+    libraries: Libraries,
+    cells: Sequence[CellReport],
+    comparisons: Iterable[Comparison],
+) -> tuple[ProfileReport, ...]:
+    """One report for each cell and kind of profile, in the order of the cells.
+
+    `recordings` are those of profiled trials; `read` gives stacks by the name of their file, and may raise
+    RedlineError. `comparisons` give what a cell's CPU time is to its baseline's.
+    """
+    groups: dict[tuple[str, str, str], list[Recording]] = {}
+    for recording in recordings:
+        if recording.profile is not None:
+            key = recording.cell_id, recording.profile.kind, recording.profile.subject
+            groups.setdefault(key, []).append(recording)
+    of_cpu = {one.cell_id: one for one in comparisons if one.metric is Metric.CPU_PER_REQUEST}
+    places = {cell.cell_id: place for place, cell in enumerate(cells)}
+    keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
+    made = {key: _Profile(tuple(groups[key]), read, libraries) for key in keys}
+    nodes = max(_FEWEST_NODES, min(_MOST_NODES, _ALL_NODES // max(1, len(made))))
+    found = []
+    for key, one in made.items():
+        compared = of_cpu.get(key[0])
+        other = made.get((compared.baseline_id, *key[1:])) if compared else None
+        change = one.change(other, compared) if compared and other and not (one.problem or other.problem) else None
+        found.append(_report(cells[places[key[0]]], one, change, nodes))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The stacks of one trial, normal and within its measurement, with its slices in order of time."""
+
+    stacks: Stacks
+    slices: tuple[Slice | None, ...]
+    slow: frozenset[Slice]
+    traffic: Traffic | None
+
+    @classmethod
+    def of(cls, recording: Recording, stacks: Stacks) -> "_Trial":
+        """What was sampled before and after the measurement is left out, where times are known."""
+        traffic, slices = recording.traffic, stacks.slices
+        if traffic is not None and slices:
+            start, end = traffic.window_unix_ns
+            slices = tuple(each for each in slices if start <= (each.start + each.end) / 2 < end)
+            weights = {stack: weight for stack, weight in stacks.weights.items() if stack.slice in set(slices)}
+            stacks = Stacks(weights, slices)
+        slow = frozenset(_slow(slices, traffic)) if traffic else frozenset[Slice]()
+        return cls(normal(stacks), slices or (None,), slow, traffic)
+
+    def part(self, weights: Mapping[Slice | None, int], whole: Mapping[Slice | None, int], *, of: bool | None) -> Part:
+        """By slice: all (`of` None), those of slow moments (True), or the others (False)."""
+        places = [each for each in self.slices if of is None or (each in self.slow) is of]
+        return Part(
+            np.array([weights.get(each, 0) for each in places], dtype=float),
+            np.array([whole.get(each, 0) for each in places], dtype=float),
+        )
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """The trials of one cell and kind of profile."""
+
+    recordings: tuple[Recording, ...]
+    read: Callable[[str], Stacks]
+    libraries: Libraries
+
+    @property
+    def facts(self) -> ProfileFacts:
+        return next(each.profile for each in self.recordings if each.profile)
+
+    @cached_property
+    def _read(self) -> tuple[tuple[_Trial, ...], str]:
+        trials, problem = list[_Trial](), ""
+        for recording in self.recordings:
+            name = recording.profile.stacks if recording.profile else None
+            failed = recording.failure.message if recording.failure else ""
+            if name is None or failed:
+                problem = problem or failed or "the profiler left no stacks"
+                continue
+            try:
+                trials.append(_Trial.of(recording, self.read(name)))
+            except RedlineError as error:
+                problem = problem or str(error.problems[0].message)
+        if not sum(trial.stacks.total for trial in trials):
+            return (), problem or "nothing was sampled during the measurement"
+        return tuple(trials), ""
+
+    @property
+    def trials(self) -> tuple[_Trial, ...]:
+        return self._read[0]
+
+    @property
+    def problem(self) -> str:
+        return self._read[1]
+
+    @cached_property
+    def stacks(self) -> Stacks:
+        return Stacks.merged(trial.stacks for trial in self.trials)
+
+    @cached_property
+    def _weights(
+        self,
+    ) -> list[tuple[dict[str, Counter[Slice | None]], dict[str, Counter[Slice | None]], Counter[Slice | None]]]:
+        """Of each trial, by library and slice: what counts for it, where it is on the stack; and all by slice."""
+        found = []
+        for trial in self.trials:
+            own, anywhere = dict[str, Counter[Slice | None]](), dict[str, Counter[Slice | None]]()
+            whole = Counter[Slice | None]()
+            for stack, weight in trial.stacks.weights.items():
+                whole[stack.slice] += weight
+                own.setdefault(self.libraries.of_stack(stack), Counter())[stack.slice] += weight
+                for name in self.libraries.names_on(stack):
+                    anywhere.setdefault(name, Counter())[stack.slice] += weight
+            found.append((own, anywhere, whole))
+        return found
+
+    def share(self, library: str, *, total: bool = False, slow: bool | None = None) -> Share:
+        """Of a library: of what counts for it, or with `total` of where it is on the stack; see `_Trial.part`."""
+        parts = [
+            trial.part((anywhere if total else own).get(library, Counter()), whole, of=slow)
+            for trial, (own, anywhere, whole) in zip(self.trials, self._weights, strict=True)
+        ]
+        weight = sum(float(part.whole.sum()) for part in parts)
+        samples = self.facts.samples if self.facts.unit != "samples" else round(weight)
+        return share(parts, samples)
+
+    def names(self) -> tuple[str, ...]:
+        """All libraries that any sample counts for, or that are on any stack; by what counts for them."""
+        own = self.libraries.weights(self.stacks)
+        anywhere = {name for _, found, _ in self._weights for name in found}
+        return (*own, *sorted(anywhere - own.keys()))
+
+    def change(self, other: "_Profile", compared: Comparison) -> ProfileChange:
+        """Against the baseline's profile. With the ratio of CPU times, in parts of the baseline's CPU per request."""
+        ratio = compared.ratio if self.facts.kind == "cpu" and self.facts.subject == "server" else None
+        factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
+        names = dict.fromkeys((*self.names(), *other.names()))
+        points = {name: self.share(name).scaled(factor, spread or 0.0).minus(other.share(name)) for name in names}
+        known = spread is not None
+        return _change(
+            compared.baseline_id, ratio, {name: _bounded(each, known=known) for name, each in points.items()}
+        )
+
+    def slow(self) -> ProfileChange | None:
+        """Slow moments against the rest of the same profile."""
+        if not any(trial.slow for trial in self.trials):
+            return None
+        found = {name: self.share(name, slow=True).minus(self.share(name, slow=False)) for name in self.names()}
+        if any(each.method == METHOD_NONE for each in found.values()):
+            return None
+        return _change("", None, {name: _bounded(each, known=True) for name, each in found.items()})
+
+
+def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
+    facts = one.facts
+    cpu = cell.estimates.get(Metric.CPU_PER_REQUEST)
+    shown = [
+        name for name in one.names() if one.share(name).value >= LEAST or one.share(name, total=True).value >= LEAST
+    ]
+    profiles = [each.profile for each in one.recordings if each.profile]
+    return ProfileReport(
+        cell_id=cell.cell_id,
+        slug=cell.slug,
+        server=cell.server,
+        scenario=cell.scenario,
+        load=cell.load,
+        kind=facts.kind,
+        subject=facts.subject,
+        profiler=facts.profiler,
+        event=facts.event,
+        interval=facts.interval,
+        unit=facts.unit,
+        samples=sum(each.samples for each in profiles),
+        lost=sum(each.lost for each in profiles),
+        positions=tuple(each.position for each in one.recordings),
+        cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
+        libraries=tuple(
+            LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, total=True).estimate())
+            for name in shown
+        ),
+        frames=_frames(one.stacks, one.libraries),
+        threads=_threads(one.stacks),
+        change=change,
+        slow=one.slow(),
+        graph=_graph(one, nodes),
+        heat=_heat(one),
+        files=tuple(file for each in profiles for file in each.files),
+        problem=one.problem,
+    )
+
+
+def _change(against: str, ratio: Estimate | None, points: Mapping[str, Estimate]) -> ProfileChange:
+    ordered = sorted(points.items(), key=lambda each: (-abs(each[1].value), each[0]))
+    libraries = tuple(LibraryChange(name=name, points=each) for name, each in ordered if abs(each.value) >= LEAST)
+    return ProfileChange(against=against, ratio=ratio, libraries=libraries)
+
+
+def _bounded(difference: Share, *, known: bool) -> Estimate:
+    found = difference.estimate(-math.inf, math.inf)
+    return found if known else found.model_copy(update={"low": None, "high": None, "method": METHOD_NONE})
+
+
+def _error(ratio: Estimate) -> float | None:
+    return None if ratio.low is None or ratio.high is None else (ratio.high - ratio.low) / 2 / _Z
+
+
+def _frames(stacks: Stacks, libraries: Libraries) -> tuple[FrameShare, ...]:
+    own, anywhere, whole = self_weights(stacks), total_weights(stacks), stacks.total
+    owners: dict[str, Counter[str]] = {}
+    for stack, weight in stacks.weights.items():
+        if stack.frames:
+            owners.setdefault(stack.frames[-1], Counter())[libraries.of_stack(stack)] += weight
+    return tuple(
+        FrameShare(
+            frame=frame,
+            library=owners[frame].most_common(1)[0][0],
+            self_share=weight / whole,
+            total_share=anywhere[frame] / whole,
+        )
+        for frame, weight in sorted(own.items(), key=lambda each: (-each[1], each[0]))[:_FRAMES]
+        if weight >= LEAST * whole
+    )
+
+
+def _threads(stacks: Stacks) -> tuple[ThreadShare, ...]:
+    return tuple(
+        ThreadShare(name=name, threads=threads, share=weight / stacks.total)
+        for name, (threads, weight) in thread_weights(stacks).items()
+        if name and weight >= LEAST * stacks.total
+    )
+
+
+def _graph(one: _Profile, nodes: int) -> FlameGraph:
+    slow = frozenset(each for trial in one.trials for each in trial.slow)
+
+    def library_of(frame: str) -> str:
+        found = one.libraries.of_frame(frame)
+        return found.name if found else ""
+
+    return flame_graph(one.stacks, library_of, least=LEAST, most=nodes, slow=slow)
+
+
+def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
+    """The slices whose middles lie in intervals of the highest p99."""
+    measured = [each for each in traffic.intervals if each.phase == "measure" and each.response.count]
+    if len(measured) < _FEWEST_INTERVALS:
+        return
+    ranked = sorted(measured, key=lambda each: each.response.quantile_ns(0.99), reverse=True)
+    slow = [(each.start_ns, each.end_ns) for each in ranked[: max(1, round(_SLOW * len(ranked)))]]
+    for each in slices:
+        middle = (each.start + each.end) / 2 - traffic.epoch_unix_ns
+        if any(start <= middle < end for start, end in slow):
+            yield each
+
+
+def _heat(one: _Profile) -> HeatMap | None:
+    """Of the first trial: the libraries that take most, and all others as one."""
+    if not one.trials or one.trials[0].slices == (None,):
+        return None
+    trial, (own, _, whole) = one.trials[0], one._weights[0]  # noqa: SLF001 - of this module
+    slices = [each for each in trial.slices if each is not None]
+    columns = [
+        slices[at : at + math.ceil(len(slices) / _COLUMNS)]
+        for at in range(0, len(slices), math.ceil(len(slices) / _COLUMNS))
+    ]
+    ranked = sorted(own, key=lambda name: (-own[name].total(), name))
+    rows = {name: own[name] for name in ranked[:_ROWS]}
+    if ranked[_ROWS:]:
+        rows["all others"] = sum((own[name] for name in ranked[_ROWS:]), Counter())
+    return HeatMap(
+        column_s=(columns[0][-1].end - columns[0][0].start) / 1e9,
+        totals=tuple(sum(whole[each] for each in column) for column in columns),
+        p99_ns=tuple(_p99(column, trial.traffic) for column in columns),
+        slow=tuple(any(each in trial.slow for each in column) for column in columns),
+        rows=tuple(
+            HeatRow(name=name, weights=tuple(sum(found[each] for each in column) for column in columns))
+            for name, found in rows.items()
+        ),
+    )
+
+
+def _p99(column: Sequence[Slice], traffic: Traffic | None) -> int | None:
+    if traffic is None:
+        return None
+    start, end = column[0].start - traffic.epoch_unix_ns, column[-1].end - traffic.epoch_unix_ns
+    touched = [
+        each.response.quantile_ns(0.99)
+        for each in traffic.intervals
+        if each.phase == "measure" and each.response.count and each.start_ns < end and each.end_ns > start
+    ]
+    return max(touched, default=None)

@@ -1,0 +1,125 @@
+"""What a report says of profiles: the published view of what trials under a profiler saw."""
+
+from typing import NamedTuple
+
+from pydantic import Field
+
+from redline.model.base import Frozen, omitted_if_default
+from redline.model.estimate import Estimate
+from redline.model.profile import ProfileFile, ProfileKind, ProfileUnit
+from redline.model.subject import Subject
+
+
+class LibraryShare(Frozen):
+    """A library's part of all samples. Shares of all libraries add up to 1; each sample counts for one of them."""
+
+    name: str
+    share: Estimate
+    total: Estimate = Field(description="of the samples in which it is anywhere on the stack")
+
+
+class FrameShare(Frozen):
+    """A function's part of all samples: when it ran itself, and when it or what it called did."""
+
+    frame: str
+    library: str = Field(description="that its own samples count for, most of them if they differ")
+    self_share: float
+    total_share: float
+
+
+class ThreadShare(Frozen):
+    """Threads whose names differ in numbers alone, and their part of all samples."""
+
+    name: str
+    threads: int
+    share: float
+
+
+class LibraryChange(Frozen):
+    """What a library adds. `points` is a part of the CPU time per request of what it is compared with.
+
+    Where no CPU time per request is known it is the difference of shares.
+    """
+
+    name: str
+    points: Estimate
+
+
+class ProfileChange(Frozen):
+    """A cell's profile against that of its baseline, or the slow moments of a profile against the rest of it."""
+
+    against: str = Field(description="the baseline's cell id; empty for the rest of the same profile")
+    ratio: Estimate | None = Field(
+        description="of CPU time per request, of unprofiled trials; null: shares are compared"
+    )
+    libraries: tuple[LibraryChange, ...] = Field(description="those that add most first")
+
+
+class FlameNode(NamedTuple):
+    """A frame below those of less depth before it; `slow` is the part of its weight in slow moments."""
+
+    depth: int
+    frame: int
+    weight: int
+    slow: int
+
+
+class FlameGraph(Frozen):
+    """A tree of frames in preorder, heaviest first. At depth 0 are threads by name, without numbers.
+
+    Frames of less than `least` of the whole are not in it; neither are the lightest ones if there are too many. What a
+    frame lacks to the sum of its children is its own, and what was left out below it.
+    """
+
+    total: int
+    slow: int
+    least: float
+    frames: tuple[str, ...]
+    libraries: tuple[str, ...] = Field(description="of each of `frames`; empty if it has none")
+    nodes: tuple[FlameNode, ...]
+
+
+class HeatRow(Frozen):
+    """One library over time."""
+
+    name: str
+    weights: tuple[int, ...]
+
+
+class HeatMap(Frozen):
+    """Libraries over time: each column is a piece of time of one trial, of equal length."""
+
+    column_s: float
+    totals: tuple[int, ...] = Field(description="weight of all samples in each column")
+    p99_ns: tuple[int | None, ...] = Field(description="the highest of the engine's intervals that a column touches")
+    slow: tuple[bool, ...] = Field(description="whether a slow moment is in it")
+    rows: tuple[HeatRow, ...]
+
+
+class ProfileReport(Frozen):
+    """The profiles of one cell of one kind, all its profiled trials together."""
+
+    cell_id: str
+    slug: str
+    server: str
+    scenario: str
+    load: str
+    kind: ProfileKind
+    subject: Subject
+    profiler: str
+    event: str
+    interval: int
+    unit: ProfileUnit
+    samples: int
+    lost: int
+    positions: tuple[int, ...] = Field(description="of the profiled trials in the plan")
+    cpu_per_request_ns: float | None = Field(description="of the cell's unprofiled trials; null if it is not known")
+    libraries: tuple[LibraryShare, ...] = Field(description="the largest first")
+    frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")
+    threads: tuple[ThreadShare, ...]
+    change: ProfileChange | None = omitted_if_default(None, description="only if it has a baseline with a profile")
+    slow: ProfileChange | None = omitted_if_default(None, description="only if samples have times")
+    graph: FlameGraph
+    heat: HeatMap | None = omitted_if_default(None, description="only if samples have times")
+    files: tuple[ProfileFile, ...]
+    problem: str = omitted_if_default("", description="why there are no stacks")

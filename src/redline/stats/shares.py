@@ -1,0 +1,104 @@
+"""Shares of samples with intervals. docs/concepts/profiles.md teaches the method."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from redline.model import Estimate
+from redline.stats.distributions import t_quantile
+from redline.stats.samples import CONFIDENCE, Floats
+
+BLOCKS = 20
+"""Into so many stretches of time the slices of a trial are put: neighbours resemble each other, stretches hardly."""
+DESIGN_EFFECT = 2.0
+"""By so much less than their number samples say where no times are known: those in a row resemble each other."""
+_MANY = 1_000_000.0
+
+METHOD_TRIALS = "t interval over profiled trials"
+METHOD_BLOCKS = "t interval over blocks of slices within trials"
+METHOD_COUNT = "binomial, samples taken to be half as many"
+METHOD_NONE = "no samples"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Weights in one trial, by slice in order of time: of a part of the samples, and of all of them."""
+
+    part: Floats
+    whole: Floats
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share, or a sum of such, with its variance by chance and degrees of freedom."""
+
+    value: float
+    variance: float
+    freedom: float
+    n: int
+    method: str
+
+    def estimate(self, low: float = 0.0, high: float = 1.0) -> Estimate:
+        """With its 95% interval, held within these bounds."""
+        if self.method == METHOD_NONE:
+            return Estimate(value=self.value, low=None, high=None, unit="share", n=self.n, method=self.method)
+        half = t_quantile((1 + CONFIDENCE) / 2, self.freedom) * math.sqrt(self.variance)
+        ends = max(low, self.value - half), min(high, self.value + half)
+        return Estimate(value=self.value, low=ends[0], high=ends[1], unit="share", n=self.n, method=self.method)
+
+    def scaled(self, factor: float, spread: float = 0.0) -> "Share":
+        """Times a factor that has a standard error; the two have nothing in common."""
+        variance = factor**2 * self.variance + self.value**2 * spread**2
+        return Share(self.value * factor, variance, self.freedom, self.n, self.method)
+
+    def minus(self, other: "Share") -> "Share":
+        """The difference of two that have nothing in common, with the freedom of the one that has less."""
+        known = METHOD_NONE not in (self.method, other.method)
+        variance, freedom = self.variance + other.variance, min(self.freedom, other.freedom)
+        method = self.method if known else METHOD_NONE
+        return Share(self.value - other.value, variance, freedom, min(self.n, other.n), method)
+
+
+def share(trials: Sequence[Part], samples: int) -> Share:
+    """The part's share of all weight, by trials of slices: the ratio of the sums.
+
+    Its variance is that of a bootstrap of blocks with endlessly many draws (Carlstein 1986, blocks that do not
+    overlap; linearised): within trials over at most BLOCKS blocks each, and over trials where there are several; the
+    one that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws.
+    """
+    whole = float(sum(each.whole.sum() for each in trials))
+    if whole <= 0:
+        return Share(0.0, 0.0, _MANY, len(trials), METHOD_NONE)
+    value = float(sum(each.part.sum() for each in trials)) / whole
+    found = [_within(trials, value, whole), _over(trials, value, whole)]
+    spreads = [each for each in found if each]
+    if not spreads:
+        draws = max(samples, 1) / DESIGN_EFFECT
+        # Agresti and Coull, The American Statistician 52, 1998: two hits and two misses more.
+        near = (value * draws + 2) / (draws + 4)
+        return Share(value, near * (1 - near) / (draws + 4), _MANY, len(trials), METHOD_COUNT)
+    variance, freedom, method = max(
+        spreads, key=lambda each: t_quantile((1 + CONFIDENCE) / 2, each[1]) * math.sqrt(each[0])
+    )
+    return Share(value, variance, freedom, len(trials), method)
+
+
+def _within(trials: Sequence[Part], value: float, whole: float) -> tuple[float, float, str] | None:
+    variance, freedom = 0.0, 0
+    for each in trials:
+        blocks = min(BLOCKS, len(each.whole))
+        if blocks < 2:
+            continue
+        residuals = np.array([block.sum() for block in np.array_split(each.part - value * each.whole, blocks)])
+        variance += float(((residuals - residuals.mean()) ** 2).sum()) * blocks / (blocks - 1)
+        freedom += blocks - 1
+    return (variance / whole**2, freedom, METHOD_BLOCKS) if freedom else None
+
+
+def _over(trials: Sequence[Part], value: float, whole: float) -> tuple[float, float, str] | None:
+    if len(trials) < 2:
+        return None
+    residuals = np.array([(each.part - value * each.whole).sum() for each in trials])
+    return float((residuals**2).sum()) * len(trials) / (len(trials) - 1) / whole**2, len(trials) - 1, METHOD_TRIALS

@@ -1,0 +1,154 @@
+"""Sampled stacks made comparable, and what frames, threads and trees of them add up to. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import nlargest
+
+from redline.model import FlameGraph, FlameNode, Slice, Stack, Stacks, Thread
+
+KERNEL_MARK = "_[k]"
+"""Ends the names of the kernel's functions, as async-profiler and stackcollapse-perf.pl write them."""
+UNNAMED = "unnamed"
+
+_ENTRY = re.compile(r"(?:entry_SYSCALL_64|do_syscall_64|asm_(?:exc|sysvec|common)_|el0t?_|ret_from_fork).*")
+"""The kernel's first function, where a profiler marks none of them."""
+_MARK = re.compile(r"_\[[a-jl-z0-9]\]$| \(inlined\)$")
+_CLASS = re.compile(r"^(?:[\w$-]+/)+(?:[A-Z][\w$-]*|[\w-]*\$[\w$-]*)\.[^/]+$")
+_NUMBERED = (
+    (re.compile(r"\$\$Lambda(?:\$\d+)?(?:[/+.]?0x[0-9a-f]+|/\d+)?"), "$$Lambda"),
+    (re.compile(r"[/+.]0x[0-9a-f]{4,}"), ""),
+    (re.compile(r"(Generated\w+Accessor|\$Proxy|__)\d+"), r"\1"),
+    (re.compile(r"::h[0-9a-f]{16}$|(?:\.(?:llvm|isra|constprop|part|cold|lto_priv)(?:\.\d+)?)+$|\+0x[0-9a-f]+$"), ""),
+)
+_NUMBERS = re.compile(r"(?:[-#_ .:/]+\d+)+(?=$|[-#_ .:/@])|\d+$")
+
+
+@lru_cache(maxsize=1 << 16)
+def normal_frame(frame: str) -> str:
+    """A frame's name without what differs from start to start: numbers of hidden classes, hashes, how it was compiled.
+
+    `sttp/tapir/Handler$$Lambda$14/0x0800.apply_[j]` is `sttp.tapir.Handler$$Lambda.apply`. The kernel's mark stays.
+    """
+    name = _MARK.sub("", frame)
+    for numbered, plain in _NUMBERED:
+        name = numbered.sub(plain, name)
+    return name.replace("/", ".") if _CLASS.match(name) else name or "[unknown]"
+
+
+@lru_cache(maxsize=1 << 14)
+def thread_group(thread: Thread | None) -> str:
+    """A thread's name without the numbers in it: those of a pool have one name. `io-compute-3` is `io-compute`."""
+    if thread is None:
+        return ""
+    return _NUMBERS.sub("", thread.name).strip(" -#_.:/") or thread.name or UNNAMED
+
+
+def kernel_from(frames: tuple[str, ...]) -> int:
+    """The place of the first frame of the kernel, which calls no other code; their number if there is none."""
+    return next(
+        (at for at, frame in enumerate(frames) if frame.endswith(KERNEL_MARK) or _ENTRY.fullmatch(frame)), len(frames)
+    )
+
+
+def normal(stacks: Stacks) -> Stacks:
+    """The same with normal frames; equal stacks add up."""
+    weights = Counter[Stack]()
+    for stack, weight in stacks.weights.items():
+        weights[stack._replace(frames=tuple(map(normal_frame, stack.frames)))] += weight
+    return Stacks(weights, stacks.slices)
+
+
+def self_weights(stacks: Stacks) -> Counter[str]:
+    """By frame the weight of the stacks that end in it; these add up to all but stacks without frames."""
+    found = Counter[str]()
+    for stack, weight in stacks.weights.items():
+        if stack.frames:
+            found[stack.frames[-1]] += weight
+    return found
+
+
+def total_weights(stacks: Stacks) -> Counter[str]:
+    """By frame the weight of the stacks that it is on, each counted once."""
+    found = Counter[str]()
+    for stack, weight in stacks.weights.items():
+        for frame in set(stack.frames):
+            found[frame] += weight
+    return found
+
+
+def thread_weights(stacks: Stacks) -> dict[str, tuple[int, int]]:
+    """By group of threads the number of threads and their weight, heaviest first."""
+    weights, members = Counter[str](), dict[str, set[Thread | None]]()
+    for stack, weight in stacks.weights.items():
+        group = thread_group(stack.thread)
+        weights[group] += weight
+        members.setdefault(group, set()).add(stack.thread)
+    return {group: (len(members[group]), weight) for group, weight in weights.most_common()}
+
+
+@dataclass(slots=True)
+class _Branch:
+    frame: str
+    depth: int
+    weight: int = 0
+    slow: int = 0
+    below: dict[str, "_Branch"] = field(default_factory=dict)
+
+
+def flame_graph(
+    stacks: Stacks,
+    library_of: Callable[[str], str],
+    *,
+    least: float,
+    most: int,
+    slow: AbstractSet[Slice] = frozenset(),
+) -> FlameGraph:
+    """The tree of all stacks below their groups of threads: of at most `most` frames, each of `least` of the whole.
+
+    `slow` are the slices of slow moments.
+    """
+    root, total, slow_total = _Branch("", -1), stacks.total, 0
+    for frames, (weight, slow_weight) in _by_path(stacks, slow).items():
+        branch, slow_total = root, slow_total + slow_weight
+        for depth, frame in enumerate(frames):
+            found = branch.below.get(frame)
+            if found is None:
+                found = branch.below[frame] = _Branch(frame, depth)
+            found.weight += weight
+            found.slow += slow_weight
+            branch = found
+    heavy = [branch for branch in _preorder(root) if branch.weight >= least * total]
+    # No frame outweighs the one above it, and of equals the one above comes first: whatever is kept hangs together.
+    kept = {id(branch) for branch in nlargest(most, heavy, key=lambda each: (each.weight, -each.depth))}
+    shown = [branch for branch in _preorder(root) if id(branch) in kept]
+    places = {frame: place for place, frame in enumerate(dict.fromkeys(branch.frame for branch in shown))}
+    return FlameGraph(
+        total=total,
+        slow=slow_total,
+        least=max(least, min((each.weight for each in shown), default=0) / total if len(heavy) > most else 0.0),
+        frames=tuple(places),
+        libraries=tuple(map(library_of, places)),
+        nodes=tuple(FlameNode(each.depth, places[each.frame], each.weight, each.slow) for each in shown),
+    )
+
+
+def _by_path(stacks: Stacks, slow: AbstractSet[Slice]) -> dict[tuple[str, ...], tuple[int, int]]:
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    for stack, weight in stacks.weights.items():
+        path = (thread_group(stack.thread), *stack.frames)
+        before, slow_before = found.get(path, (0, 0))
+        found[path] = before + weight, slow_before + (weight if stack.slice in slow else 0)
+    return found
+
+
+def _preorder(root: _Branch) -> Iterable[_Branch]:
+    waiting = [root]
+    while waiting:
+        branch = waiting.pop()
+        if branch is not root:
+            yield branch
+        waiting += sorted(branch.below.values(), key=lambda each: (each.weight, each.frame))

@@ -1,0 +1,83 @@
+"""Profiles of servers that spend their time as told: stacks with known shares, drawn slice by slice."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from redline.model import ProfileFacts, ProfileFile, ProfileKind, Recording, Slice, Stack, Stacks
+from redline.stats.stacks import normal
+
+SLICES = 50
+Mix = Mapping[str, float]
+"""By a stack as text, the first frame a thread, how often it is sampled relative to the others."""
+
+_THREAD = "[io-compute-{n} tid=1{n}];java/lang/Thread.run_[j]"
+_FIBER = f"{_THREAD};cats/effect/unsafe/WorkerThread.run_[j];cats/effect/IOFiber.runLoop_[j]"
+_EMBER = f"{_FIBER};org/http4s/ember/server/internal/ServerHelpers$.runApp_[j]"
+_SOCKET = f"{_FIBER};fs2/io/net/Socket$.write_[j];sun/nio/ch/SocketDispatcher.write0_[j];__libc_write;do_syscall_64_[k]"
+
+VANILLA: Mix = {
+    f"{_FIBER}": 0.18,
+    f"{_EMBER}": 0.12,
+    f"{_EMBER};org/http4s/ember/core/Parser$Request.parse_[j];java/lang/String.<init>_[i]": 0.22,
+    f"{_EMBER};study/Server$$Lambda$14/0x0000000800c03000.apply_[j]": 0.05,
+    f"{_SOCKET};tcp_sendmsg_[k];_copy_from_iter_[k]": 0.2,
+    f"{_SOCKET};tcp_sendmsg_[k];__tcp_push_pending_frames_[k]": 0.1,
+    f"{_SOCKET};schedule_[k]": 0.04,
+    "[C2 CompilerThread0 tid=7];start_thread;Compile::Compile;PhaseIdealLoop::build": 0.04,
+    "[GC Thread#{n} tid=2{n}];start_thread;G1ParEvacuateFollowersClosure::do_void": 0.05,
+}
+_TAPIR = f"{_EMBER};sttp/tapir/server/interpreter/ServerInterpreter.apply_[j]"
+TAPIR: Mix = {
+    **VANILLA,
+    f"{_TAPIR};scala/collection/immutable/List.map_[j]": 0.12,
+    f"{_TAPIR};sttp/tapir/server/interpreter/DecodeBasicInputs$.apply_[j]": 0.08,
+    f"{_TAPIR};sttp/tapir/EndpointInput$Path.matches_[j]": 0.04,
+}
+"""What vanilla does, and 24% of that again: 20 points in the interpreter and 4 in the rest of Tapir."""
+
+
+def stack_of(text: str) -> Stack:
+    """A stack with normal frames, from its text form without a weight."""
+    (stack,) = normal(Stacks.from_text(f"{text.replace('{n}', '1')} 1")).weights if text else (Stack(()),)
+    return stack
+
+
+def stacks_of(
+    mix: Mix, window_unix_ns: tuple[int, int], *, samples: int = 20_000, slices: int = SLICES, seed: int = 1
+) -> Stacks:
+    """So many samples of the mix, spread evenly over slices of the window; without slices in one piece."""
+    rng = np.random.default_rng(seed)
+    names = list(mix)
+    chances = np.array([mix[name] for name in names])
+    start, end = window_unix_ns
+    edges = np.linspace(start, end, slices + 1).astype(np.int64)
+    times = [Slice(int(low), int(high)) for low, high in pairwise(edges)]
+    weights = Counter[Stack]()
+    for each in times or [None]:
+        drawn = rng.multinomial(samples // max(1, slices), chances / chances.sum())
+        for name, count in zip(names, drawn, strict=True):
+            thread = str(int(rng.integers(1, 5)))
+            (stack,) = Stacks.from_text(f"{name.replace('{n}', thread)} 1").weights
+            weights[stack._replace(slice=each)] += int(count)
+    return Stacks(+weights, tuple(times))
+
+
+def profiled(
+    recording: Recording, *, kind: ProfileKind = "cpu", samples: int = 20_000, stacks: bool = True
+) -> Recording:
+    """The recording as one of a trial with a profiler, whose stacks are in a file named by its position."""
+    name = f"profiles/{recording.position:04d}.{kind}"
+    files = (ProfileFile(name=f"{name}.stacks.gz", form="stacks"),) if stacks else ()
+    facts = ProfileFacts(
+        kind=kind,
+        subject="server",
+        profiler="async-profiler 4.6",
+        event="ctimer",
+        interval=1_000_000,
+        samples=samples,
+        files=(*files, ProfileFile(name=f"{name}.jfr", form="jfr")),
+    )
+    return recording.model_copy(update={"profile": facts, "perturbed": True})

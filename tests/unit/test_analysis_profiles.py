@@ -1,0 +1,157 @@
+"""What profiles of two servers say, whose true shares are known."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import build_report
+from redline.analysis.libraries import Libraries
+from redline.analysis.profiles import profile_reports
+from redline.errors import StoreError
+from redline.model import ProfileReport, Recording, Run, Stacks
+from redline.suite import load_libraries
+from tests.fakes.behaviour import GOOD
+from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of
+from tests.fakes.recordings import SATURATE, simulated_recording, simulated_run
+
+LIBRARIES = Libraries(load_libraries(Path("/nonexistent")))
+COST = 1.24
+SERVERS = {"http4s.vanilla": GOOD, "http4s.tapir": replace(GOOD, rate_per_s=GOOD.rate_per_s / COST)}
+MIXES: dict[str, Mix] = {"http4s.vanilla": VANILLA, "http4s.tapir": TAPIR}
+
+
+def run_of_two() -> Run:
+    return simulated_run(SERVERS, loads=(SATURATE,), ceiling=None, baseline="http4s.vanilla", trial_effect=0.002)
+
+
+def made(*, slices: int = 50, starts: int = 1, stacks: bool = True) -> tuple[ProfileReport, ...]:
+    """The reports of both servers, each profiled on so many starts."""
+    run, mixes = run_of_two(), dict[str, tuple[Mix, Recording]]()
+    recordings = []
+    for position, cell in enumerate(list(run.manifest.plan.cells.values()) * starts, 100):
+        server = cell.variant.slug
+        one = profiled(simulated_recording(cell, SERVERS[server], position=position, seed=position), stacks=stacks)
+        recordings.append(one)
+        mixes[f"profiles/{position:04d}.cpu.stacks.gz"] = MIXES[server], one
+
+    def read(name: str) -> Stacks:
+        mix, recording = mixes[name]
+        assert recording.traffic is not None
+        return stacks_of(mix, recording.traffic.window_unix_ns, slices=slices, seed=recording.position)
+
+    report = build_report(run)
+    return profile_reports(recordings, read, LIBRARIES, report.cells, report.comparisons)
+
+
+def shares(one: ProfileReport) -> dict[str, float]:
+    return {library.name: library.share.value for library in one.libraries}
+
+
+def true_share(mix: Mix, library: str) -> float:
+    return sum(mix[text] for text in mix if LIBRARIES.of_stack(stack_of(text)) == library) / sum(mix.values())
+
+
+@pytest.mark.parametrize(("slices", "starts"), [(50, 1), (0, 1), (50, 3)])
+def test_shares_are_the_true_ones_within_their_intervals(slices: int, starts: int) -> None:
+    for one, mix in zip(made(slices=slices, starts=starts), (VANILLA, TAPIR), strict=True):
+        assert sum(shares(one).values()) == pytest.approx(1)
+        for library in one.libraries:
+            truth, found = true_share(mix, library.name), library.share
+            assert found.low is not None
+            assert found.high is not None
+            slack = 0.5 * (found.high - found.low) + 0.002  # one interval in twenty may miss
+            assert found.low - slack <= truth <= found.high + slack
+            assert library.total.value >= found.value - 1e-9
+
+
+def test_a_library_is_named_with_its_known_share() -> None:
+    _, tapir = made()
+    found = next(library.share for library in tapir.libraries if library.name == "tapir's interpreter")
+    assert found.value == pytest.approx(0.2 / 1.24, abs=0.01)
+    assert found.high is not None
+    assert found.high - found.value < 0.01
+
+
+def test_the_difference_is_explained_by_what_was_added() -> None:
+    vanilla, tapir = made()
+    assert vanilla.change is None
+    change = tapir.change
+    assert change is not None
+    assert change.against == vanilla.cell_id
+    assert change.ratio is not None
+    points = {one.name: one.points for one in change.libraries}
+    assert next(iter(points)) == "tapir's interpreter"
+    assert points["tapir's interpreter"].value == pytest.approx(0.20, abs=0.02)
+    assert points["tapir"].value == pytest.approx(0.04, abs=0.02)
+    low, high = points["tapir's interpreter"].low, points["tapir's interpreter"].high
+    assert low is not None
+    assert high is not None
+    assert low < 0.20 < high
+    assert sum(one.value for one in points.values()) == pytest.approx(change.ratio.value - 1, abs=0.005)
+
+
+def test_threads_and_functions_have_their_shares() -> None:
+    vanilla, _ = made()
+    assert vanilla.threads[0].name == "io-compute"
+    assert vanilla.threads[0].threads == 4
+    assert sum(thread.share for thread in vanilla.threads) == pytest.approx(1)
+    top = vanilla.frames[0]
+    assert (top.frame, top.library) == ("java.lang.String.<init>", "http4s")
+    assert top.self_share == pytest.approx(0.22, abs=0.01)
+    run = next(frame for frame in vanilla.frames if frame.frame == "cats.effect.IOFiber.runLoop")
+    assert run.total_share > 0.85
+
+
+def test_slow_moments_are_set_against_the_rest() -> None:
+    run = run_of_two()
+    cell = next(iter(run.manifest.plan.cells.values()))
+    one = profiled(simulated_recording(cell, GOOD, position=100))
+    assert one.traffic is not None
+    measured = [each for each in one.traffic.intervals if each.phase == "measure"]
+    slowest = max(measured, key=lambda each: each.response.quantile_ns(0.99))
+    plain = stacks_of(VANILLA, one.traffic.window_unix_ns, samples=50_000, slices=10 * len(measured))
+    collecting = "[GC Thread#1 tid=21];start_thread;G1ParEvacuateFollowersClosure::do_void"
+    pause = Stacks.from_text(
+        "".join(
+            f"# slice {each.start} {each.end} ns\n{collecting} 200\n"
+            for each in plain.slices
+            if slowest.start_ns <= (each.start + each.end) / 2 - one.traffic.epoch_unix_ns < slowest.end_ns
+        )
+    )
+    report = build_report(run)
+    (found,) = profile_reports([one], lambda _: Stacks.merged([plain, pause]), LIBRARIES, report.cells, ())
+    assert found.slow is not None
+    assert found.slow.libraries[0].name == "collector"
+    assert found.slow.libraries[0].points.value > 0.1
+    assert found.heat is not None
+    assert sum(found.heat.totals) == plain.total + pause.total
+    assert sum(sum(row.weights) for row in found.heat.rows) == sum(found.heat.totals)
+    assert any(found.heat.slow)
+    assert found.graph.slow >= pause.total
+
+
+def _gone(_: str) -> Stacks:
+    raise StoreError("profiles/x.stacks.gz is gone", hint="profile again")
+
+
+@pytest.mark.parametrize(
+    ("read", "why"),
+    [(_gone, "is gone"), (lambda _: Stacks(), "nothing was sampled")],
+)
+def test_a_profile_without_stacks_says_why(read: Callable[[str], Stacks], why: str) -> None:
+    run = run_of_two()
+    cell = next(iter(run.manifest.plan.cells.values()))
+    report = build_report(run)
+    one = profiled(simulated_recording(cell, GOOD, position=100))
+    (found,) = profile_reports([one], read, LIBRARIES, report.cells, report.comparisons)
+    assert why in found.problem
+    assert found.libraries == ()
+    assert found.graph.nodes == ()
+    assert ProfileReport.model_validate_json(found.model_dump_json()) == found
+
+
+def test_the_view_survives_json() -> None:
+    for one in made():
+        assert ProfileReport.model_validate_json(one.model_dump_json()) == one

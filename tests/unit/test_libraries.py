@@ -1,0 +1,130 @@
+"""The table of libraries, and which of them a sample counts for."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.analysis.libraries import KERNEL, OTHER, UNKNOWN, Libraries
+from redline.errors import UsageError
+from redline.model import Library, Stack, Stacks
+from redline.suite import load_libraries
+from tests.fakes.profiles import stack_of
+
+NOWHERE = Path("/nonexistent")
+SHIPPED = Libraries(load_libraries(NOWHERE))
+OWN = """\
+libraries:
+- {name: acme's router, packages: [com.acme.routing]}
+- {name: acme, packages: [com.acme]}
+- {name: my fibers, packages: [cats.effect]}
+"""
+
+
+def owner(text: str, table: Libraries = SHIPPED) -> str:
+    """Of a stack as text, with the frames as a profiler writes them."""
+    return table.of_stack(stack_of(text))
+
+
+@pytest.mark.parametrize(
+    ("stack", "library"),
+    [
+        # the innermost frame of a library decides
+        ("java/lang/Thread.run;cats/effect/IOFiber.runLoop_[j]", "cats-effect"),
+        ("cats/effect/IOFiber.runLoop;sttp/tapir/server/interpreter/ServerInterpreter.apply", "tapir's interpreter"),
+        ("sttp/tapir/server/interpreter/ServerInterpreter.apply;sttp/tapir/EndpointInput.x", "tapir"),
+        # the JDK, Scala's library, the JVM and libc count for their callers
+        ("sttp/tapir/EndpointInput.x;scala/collection/immutable/List.map;java/util/HashMap.get_[i]", "tapir"),
+        ("io/netty/util/Recycler.get;itable stub", "netty"),
+        ("io/netty/buffer/X.copy;__memmove_avx_unaligned_erms", "netty"),
+        ("io/netty/buffer/X.alloc;OptoRuntime::new_array_C", "netty"),
+        ("java/lang/Thread.run;java/util/HashMap.get", "JDK"),
+        ("start_thread;thread_native_entry;SymbolTable::lookup", "JVM runtime"),
+        # code that nobody named counts for itself, and so does what it calls
+        ("io/netty/channel/X.read;com/acme/Handler.handle", OTHER),
+        ("io/netty/channel/X.read;com/acme/Handler.handle;java/util/HashMap.get", OTHER),
+        ("io/netty/channel/X.read;[unknown]", "netty"),
+        ("[unknown];0x7f00", UNKNOWN),
+        ("", UNKNOWN),
+        # the kernel is never its caller's
+        (
+            "io/netty/channel/epoll/Native.writev;do_syscall_64_[k];tcp_sendmsg_[k];_copy_from_iter_[k]",
+            "kernel network",
+        ),
+        ("io/netty/channel/epoll/Native.epollWait;do_syscall_64_[k];schedule_[k]", "kernel"),
+        ("io/netty/X.y;entry_SYSCALL_64_after_hwframe;tcp_sendmsg;memcpy", "kernel network"),
+        # a thread may be a library's own
+        ("[GC Thread#3 tid=1];start_thread;[unknown]", "collector"),
+        ("[G1 Conc#0 tid=1];start_thread;java/lang/X.y", "collector"),
+        ("[C2 CompilerThread0 tid=1];start_thread;Compile::Compile", "JIT compiler"),
+        ("[VM Thread tid=1];futex_wait_[k]", "collector"),
+        ("[io-compute-1 tid=1];io/netty/X.y;G1BarrierSetRuntime::write_ref_field_pre_entry", "collector"),
+        # other languages
+        ("tokio::runtime::X::poll;<hyper::proto::h1::conn::Conn<I> as core::future::future::Future>::poll", "hyper"),
+        ("hyper::proto::X::poll;core::ptr::drop_in_place<T>;__libc_free", "hyper"),
+        ("net/http.(*conn).serve;runtime.mallocgc", "net/http"),
+        ("runtime.gcBgMarkWorker;runtime.scanobject", "collector"),
+        ("main.handler;strings.ToUpper", OTHER),
+        ("github.com/valyala/fasthttp.(*Server).serveConn", "fasthttp"),
+        ("run_asgi (uvicorn/protocols/http/h11_impl.py:403)", "uvicorn"),
+        ("_run (asyncio/events.py:84);get (/srv/app/site-packages/starlette/routing.py:10)", "starlette"),
+        ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:120:3", "fastify"),
+        ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:1;Builtins_Call", "fastify"),
+        ("reitit/ring$ring_handler$fn__12345.invoke;clojure/lang/RT.get", "reitit"),
+        ("loadgen::worker::Worker::turn;wire::read::parse", "redline's engine"),
+    ],
+)
+def test_a_sample_counts_for(stack: str, library: str) -> None:
+    assert owner(stack) == library
+
+
+def test_without_a_table_all_is_other_code_or_the_kernel() -> None:
+    none = Libraries(())
+    assert owner("java/lang/Thread.run;io/netty/X.y", none) == OTHER
+    assert owner("io/netty/X.y;tcp_sendmsg_[k]", none) == KERNEL
+
+
+def test_libraries_on_a_stack_are_all_that_it_passes() -> None:
+    stack = Stack(("java.lang.Thread.run", "io.netty.X.y", "com.acme.Handler.z", "tcp_sendmsg_[k]"))
+    assert SHIPPED.names_on(stack) == {"JDK", "netty", "kernel network"}
+    assert SHIPPED.names_on(Stack(("com.acme.Handler.z",))) == {OTHER}
+
+
+@given(st.dictionaries(st.lists(st.text(max_size=12), max_size=5).map(tuple), st.integers(1, 99), max_size=8))
+def test_every_sample_counts_for_one_library(weights: dict[tuple[str, ...], int]) -> None:
+    stacks = Stacks({Stack(frames): weight for frames, weight in weights.items()})
+    assert sum(SHIPPED.weights(stacks).values()) == stacks.total
+
+
+def test_the_table_of_a_users_catalogue_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "libraries.yaml").write_text(OWN, encoding="utf-8")
+    own = Libraries(load_libraries(tmp_path))
+    assert owner("com/acme/routing/Tree.find", own) == "acme's router"
+    assert owner("com/acme/Handler.handle", own) == "acme"
+    assert owner("cats/effect/IOFiber.runLoop", own) == "my fibers"
+    assert owner("io/netty/X.y", own) == "netty"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("libraries: []", "libraries"),
+        ("libraries: [{name: x}]", "nothing belongs to x"),
+        ("libraries: [{name: x, symbols: ['(']}]", "no regular expression"),
+        ("libraries: [{name: x, package: [a]}]", "packages"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "libraries.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=said) as raised:
+        load_libraries(tmp_path)
+    assert f"{tmp_path}/libraries.yaml:1" in str(raised.value)
+
+
+def test_the_shipped_table_names_each_library_and_package_once() -> None:
+    names = [library.name for library in SHIPPED.table]
+    packages = [package for library in SHIPPED.table for package in library.packages]
+    assert len(names) == len(set(names))
+    assert len(packages) == len(set(packages))
+    assert Library(name="x", packages=("a",)).counts_for == "itself"
