@@ -2,12 +2,32 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
-from redline.model import ProfileFacts, ProfileFile, ProfileKind, Recording, Slice, Stack, Stacks
+from redline.analysis import build_report
+from redline.analysis.libraries import Libraries
+from redline.analysis.profiles import profile_reports
+from redline.model import (
+    ProfileFacts,
+    ProfileFile,
+    ProfileKind,
+    ProfileReport,
+    Recording,
+    Report,
+    Run,
+    Slice,
+    Stack,
+    Stacks,
+)
 from redline.stats.stacks import normal
+from redline.suite import load_libraries
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import simulated_recording, simulated_run
 
 SLICES = 50
 Mix = Mapping[str, float]
@@ -56,7 +76,7 @@ def stacks_of(
     edges = np.linspace(start, end, slices + 1).astype(np.int64)
     times = [Slice(int(low), int(high)) for low, high in pairwise(edges)]
     weights = Counter[Stack]()
-    for each in times or [None]:
+    for each in times or (None,):
         drawn = rng.multinomial(samples // max(1, slices), chances / chances.sum())
         for name, count in zip(names, drawn, strict=True):
             thread = str(int(rng.integers(1, 5)))
@@ -81,3 +101,31 @@ def profiled(
         files=(*files, ProfileFile(name=f"{name}.jfr", form="jfr")),
     )
     return recording.model_copy(update={"profile": facts, "perturbed": True})
+
+
+def _with_samples(run: Run, behaviours: Mapping[str, Behaviour], mixes: Mapping[str, Mix]) -> tuple[ProfileReport, ...]:
+    """What a profile of the CPU time of each cell says."""
+    found: dict[str, Stacks] = {}
+    recordings = []
+    for position, cell in enumerate(run.manifest.plan.cells.values(), 100):
+        slug = cell.variant.slug
+        if slug not in mixes:
+            continue
+        one = profiled(simulated_recording(cell, behaviours[slug], position=position, seed=position))
+        assert one.traffic is not None
+        found[f"profiles/{position:04d}.cpu.stacks.gz"] = stacks_of(
+            mixes[slug], one.traffic.window_unix_ns, seed=position
+        )
+        recordings.append(one)
+    report = build_report(run)
+    libraries = Libraries(load_libraries(Path("/nonexistent")))
+    return profile_reports(recordings, found.__getitem__, libraries, report.cells, report.comparisons)
+
+
+@cache
+def report_with_profiles() -> Report:
+    """Two servers, one of which does what the other does and more, profiled under two loads."""
+    behaviours = {"http4s.vanilla": GOOD, "http4s.tapir": replace(GOOD, rate_per_s=GOOD.rate_per_s / 1.24)}
+    run = simulated_run(behaviours, ceiling=None, baseline="http4s.vanilla", trial_effect=0.002)
+    mixes = {"http4s.vanilla": VANILLA, "http4s.tapir": TAPIR}
+    return build_report(run).model_copy(update={"profiles": _with_samples(run, behaviours, mixes)})

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,7 @@ from redline.model import (
     ThreadShare,
     Traffic,
 )
+from redline.stats import holm_adjust
 from redline.stats.shares import METHOD_NONE, Part, Share, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
@@ -61,8 +62,8 @@ def profile_reports(
     groups: dict[tuple[str, str, str], list[Recording]] = {}
     for recording in recordings:
         if recording.profile is not None:
-            key = recording.cell_id, recording.profile.kind, recording.profile.subject
-            groups.setdefault(key, []).append(recording)
+            kind, subject = recording.profile.kind, recording.profile.subject
+            groups.setdefault((recording.cell_id, kind, subject), []).append(recording)
     of_cpu = {one.cell_id: one for one in comparisons if one.metric is Metric.CPU_PER_REQUEST}
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
     keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
@@ -187,10 +188,9 @@ class _Profile:
         factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
         names = dict.fromkeys((*self.names(), *other.names()))
         points = {name: self.share(name).scaled(factor, spread or 0.0).minus(other.share(name)) for name in names}
-        known = spread is not None
-        return _change(
-            compared.baseline_id, ratio, {name: _bounded(each, known=known) for name, each in points.items()}
-        )
+        if spread is None:
+            points = {name: replace(each, method=METHOD_NONE) for name, each in points.items()}
+        return _change(compared.baseline_id, ratio, points)
 
     def slow(self) -> ProfileChange | None:
         """Slow moments against the rest of the same profile."""
@@ -199,7 +199,7 @@ class _Profile:
         found = {name: self.share(name, slow=True).minus(self.share(name, slow=False)) for name in self.names()}
         if any(each.method == METHOD_NONE for each in found.values()):
             return None
-        return _change("", None, {name: _bounded(each, known=True) for name, each in found.items()})
+        return _change("", None, found)
 
 
 def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
@@ -240,15 +240,18 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
     )
 
 
-def _change(against: str, ratio: Estimate | None, points: Mapping[str, Estimate]) -> ProfileChange:
-    ordered = sorted(points.items(), key=lambda each: (-abs(each[1].value), each[0]))
-    libraries = tuple(LibraryChange(name=name, points=each) for name, each in ordered if abs(each.value) >= LEAST)
-    return ProfileChange(against=against, ratio=ratio, libraries=libraries)
-
-
-def _bounded(difference: Share, *, known: bool) -> Estimate:
-    found = difference.estimate(-math.inf, math.inf)
-    return found if known else found.model_copy(update={"low": None, "high": None, "method": METHOD_NONE})
+def _change(against: str, ratio: Estimate | None, points: Mapping[str, Share]) -> ProfileChange:
+    ps = [each.p for each in points.values()]
+    adjusted = holm_adjust([1.0 if p is None else p for p in ps])
+    libraries = [
+        LibraryChange(
+            name=name, points=each.estimate(-math.inf, math.inf), p_adjusted=None if p is None else p_adjusted
+        )
+        for (name, each), p, p_adjusted in zip(points.items(), ps, adjusted, strict=True)
+        if abs(each.value) >= LEAST
+    ]
+    libraries.sort(key=lambda each: (-abs(each.points.value), each.name))
+    return ProfileChange(against=against, ratio=ratio, libraries=tuple(libraries))
 
 
 def _error(ratio: Estimate) -> float | None:

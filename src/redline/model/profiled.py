@@ -43,6 +43,9 @@ class LibraryChange(Frozen):
 
     name: str
     points: Estimate
+    p_adjusted: float | None = Field(
+        description="how likely chance alone makes it as large, with all libraries of the profile counted (Holm)"
+    )
 
 
 class ProfileChange(Frozen):

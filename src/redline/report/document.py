@@ -318,6 +318,48 @@ class Choices:
 
 
 @dataclass(frozen=True)
+class Stacked:
+    """A bar of a length up to 1, with its value as text, and its parts, which add up to 1: colour, share and name.
+
+    Colour -1 is that of all that have none.
+    """
+
+    name: str
+    length: float
+    value: str
+    parts: tuple[tuple[int, float, str], ...]
+
+
+@dataclass(frozen=True)
+class StackedBars:
+    """Named bars of coloured parts."""
+
+    title: str
+    rows: tuple[Stacked, ...]
+    legend: tuple[Legend, ...]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Rows over time, each column of a level from 0; above them a line, on a log scale, and marks below columns."""
+
+    title: str
+    label: str
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
+    curve: tuple[int | None, ...]
+    marks: tuple[bool, ...]
+    curve_label: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Flames:
+    """The flame graphs of the page's data, one at a time, which its script draws."""
+
+    title: str
+
+
+@dataclass(frozen=True)
 class Panels:
     """Figures or small tables, beside each other as far as there is room."""
 
@@ -359,7 +401,22 @@ class Code:
     label: str
 
 
-Block: TypeAlias = Prose | Items | Table | BarChart | Plots | Choices | Panels | Fold | Tabs | Facts | Code
+Block: TypeAlias = (
+    Prose
+    | Items
+    | Table
+    | BarChart
+    | StackedBars
+    | Heat
+    | Flames
+    | Plots
+    | Choices
+    | Panels
+    | Fold
+    | Tabs
+    | Facts
+    | Code
+)
 
 
 @dataclass(frozen=True)
@@ -380,7 +437,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything on a page. Its `script` draws the plots from `data`, which is made into JSON."""
+    """Everything on a page. Its `scripts` draw the plots from `data`, which is made into JSON."""
 
     title: str
     brand: str
@@ -389,7 +446,7 @@ class Page:
     sections: tuple[Section, ...]
     footer: str
     data: object
-    script: str
+    scripts: tuple[str, ...]
     notices: tuple[Line, ...] = ()
     scales: tuple[Scale, ...] = ()
 

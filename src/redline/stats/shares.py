@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.model import Estimate
-from redline.stats.distributions import t_quantile
+from redline.stats.distributions import t_quantile, t_tail
 from redline.stats.samples import CONFIDENCE, Floats
 
 BLOCKS = 20
@@ -47,6 +47,14 @@ class Share:
         half = t_quantile((1 + CONFIDENCE) / 2, self.freedom) * math.sqrt(self.variance)
         ends = max(low, self.value - half), min(high, self.value + half)
         return Estimate(value=self.value, low=ends[0], high=ends[1], unit="share", n=self.n, method=self.method)
+
+    @property
+    def p(self) -> float | None:
+        """How likely chance alone puts it as far from zero, to either side; None where chance is not known."""
+        if self.method == METHOD_NONE:
+            return None
+        error = math.sqrt(self.variance)
+        return 2 * t_tail(abs(self.value) / error, self.freedom) if error else float(self.value == 0)
 
     def scaled(self, factor: float, spread: float = 0.0) -> "Share":
         """Times a factor that has a standard error; the two have nothing in common."""

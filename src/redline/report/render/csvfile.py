@@ -24,7 +24,7 @@ Field = str | int | float | bool | None
 
 
 def render(report: Report) -> bytes:
-    """Eight rows for each cell, one a metric, and more for its proxies and other times; then one for each skipped.
+    """Rows for each cell: one a metric, more for its proxies, profiles and other times; then one for each skipped.
 
     Header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe.
     """
@@ -38,6 +38,10 @@ def render(report: Report) -> bytes:
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:
     comparisons = comparisons_by_cell(report)
+    shares: dict[str, list[tuple[str, Estimate]]] = {}
+    for one in report.profiles:
+        of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"
+        shares.setdefault(one.cell_id, []).extend((f"{of}:{each.name}", each.share) for each in one.libraries)
     for cell in report.cells:
         about = {"run": report.run.name, **_identity(cell)}
         compared = comparisons.get(cell.cell_id, {})
@@ -46,6 +50,8 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         for part in cell.parts if cell.valid else ():
             for metric, found in part.estimates.items():
                 yield about | _estimated(found) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
+        for metric_name, found in shares.get(cell.cell_id, ()):
+            yield about | _estimated(found) | {"metric": metric_name}
         for time in cell.other_times if cell.valid else ():
             for name, value in (("p50", time.p50_ns), ("p99", time.p99_ns), ("max", time.max_ns)):
                 metric_name = f"{time.name.replace(' ', '-')}-{name}"

@@ -166,7 +166,7 @@ def limit_page(report: LimitReport) -> Page:
         footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
         "another start may have another limit.",
         data=payload(report.cells),
-        script="limit.js",
+        scripts=("limit.js",),
         scales=(scale,) if scale else (),
     )
 

@@ -46,6 +46,7 @@ from redline.report.sections.measured import measured
 from redline.report.sections.memory import memory_page, memory_sections
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 from redline.report.sections.plots import payload, plots_section
+from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload
 from redline.report.sections.ranking import ranking_page, ranking_sections
 from redline.report.sections.screens import screen_sections
 from redline.report.sections.trials import lone_rounds, precision_text, route_text, warm_ups
@@ -85,6 +86,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from duet_sections(report)
     yield from cost_summary(report)
     yield from memory_sections(report)
+    yield from profile_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
     yield doubt_section(report)
@@ -114,6 +116,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     yield from ranking_sections(report)
     yield from _results(report)
     yield from memory_sections(report)
+    yield from profile_sections(report, functions=10)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
     names = " · ".join(map(_built, built(report)))
@@ -123,7 +126,7 @@ def run_comment(report: Report) -> Iterator[Section]:
 def run_page(report: Report) -> Page:
     """The whole page of a run."""
     run, machine = report.run, report.environment
-    scales = _ratio_scales(report)
+    scales, flames = _ratio_scales(report), profiles_payload(report)
     done = f"{run.trials_done} of {run.trials_planned} trials"
     incomplete = line(
         ("! This run is not complete: ", Grade.WARN),
@@ -139,6 +142,7 @@ def run_page(report: Report) -> Page:
         *effect_page(report),
         *ranking_page(report),
         _results_section(report, scales),
+        *profile_page(report),
         *_findings(report, page=True),
         plots_section(report),
         *memory_page(report),
@@ -159,8 +163,8 @@ def run_page(report: Report) -> Page:
         sections=sections,
         footer="Response time runs from when a request was due; service time from when it was written. "
         "Intervals hold the true value with 95% confidence, given these trials on this machine.",
-        data=payload(report),
-        script="page.js",
+        data=payload(report) if flames is None else {**payload(report), "profiles": flames},
+        scripts=("page.js",) if flames is None else ("page.js", "flame.js"),
         scales=tuple(scales.values()),
     )
 

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import sys
@@ -22,7 +23,7 @@ from markupsafe import Markup
 
 from redline.model import Grade
 from redline.report import format as fmt
-from redline.report.document import Bar, BarChart, ChangeCell, Line, Page, Table, TableCell, filled
+from redline.report.document import Bar, BarChart, ChangeCell, Heat, Line, Page, Table, TableCell, filled
 
 _HERE = Path(__file__).parent
 _HEATS = (0.05, 0.15)
@@ -37,12 +38,14 @@ _HALF_CAP = 4
 _BELOW = 8
 """So far below its bar's middle stand the dots."""
 _ARROW = 24
+_CURVE = 44
+"""The height of the curve above a heat map."""
 
 
 def render(page: Page) -> bytes:
     """The whole page; the same page gives the same bytes."""
     style = _asset("vendor/uPlot.min.css") + Markup("\n") + _asset("page.css")
-    scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", page.script)]
+    scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.scripts)]
     data = json.dumps(page.data, separators=(",", ":"))
     for each in "<>&":  # so that no text can end the script element
         data = data.replace(each, f"\\u{ord(each):04x}")
@@ -120,6 +123,7 @@ def _templates() -> Environment:
         groups=_groups,
         heat=_heat,
         drawn=draw,
+        heated=heat_map,
         filled=filled,
         plain=_plain,
     )
@@ -217,6 +221,41 @@ def _whisker(bar: Bar, middle: int, chart: BarChart) -> str:
             turn = _ARROW if end > chart.scale.high else -_ARROW
             parts.append(f"M{_at(end, chart) - turn} {middle - 5}l{turn} 5l{-turn} 5")
     return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Heated:
+    """A heat map as paths, one for each level; heights are pixels, widths are columns."""
+
+    columns: int
+    height: int
+    top: int
+    levels: tuple[tuple[int, str], ...]
+    curve: str
+    marks: str
+
+
+def heat_map(heat: Heat) -> Heated:
+    """A curve, one row each in order, and marks below."""
+    levels: dict[int, list[str]] = {}
+    for row, (_, cells) in enumerate(heat.rows):
+        start = 0
+        for level, run in groupby(cells):  # neighbours of one level are one rectangle
+            end = start + len(list(run))
+            levels.setdefault(level, []).append(f"M{start} {_CURVE + row * ROW}H{end}v{ROW - 1}H{start}z")
+            start = end
+    known = [math.log(value) for value in heat.curve if value]
+    low, reach = min(known, default=0.0), (max(known, default=0.0) - min(known, default=0.0)) or 1.0
+    steps = []
+    for column, value in enumerate(heat.curve):
+        if value:
+            pen = "L" if column and heat.curve[column - 1] else "M"
+            y = round(_CURVE - 6 - (math.log(value) - low) / reach * (_CURVE - 12), 1)
+            steps.append(f"{pen}{column} {y}H{column + 1}")
+    bottom = _CURVE + len(heat.rows) * ROW
+    marks = "".join(f"M{column} {bottom + 2}h1v4h-1z" for column, marked in enumerate(heat.marks) if marked)
+    paths = tuple((level, "".join(parts)) for level, parts in sorted(levels.items()) if level)
+    return Heated(len(heat.marks), bottom + 8, _CURVE, paths, "".join(steps), marks)
 
 
 def _at(value: float, chart: BarChart) -> int:

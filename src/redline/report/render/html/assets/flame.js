@@ -1,0 +1,296 @@
+"use strict";
+// Draws flame graphs from the profiles in #data: one profile at a time, by itself or against another.
+(() => {
+  const { token, duration } = plotting;
+  const data = JSON.parse(document.getElementById("data").textContent).profiles;
+  const figure = document.querySelector(".flames");
+  if (!data || !figure) return;
+  const control = Object.fromEntries([...figure.querySelectorAll("[data-flame]")].map(each => [each.dataset.flame, each]));
+  const field = figure.querySelector(".field"), canvas = figure.querySelector("canvas"), context = canvas.getContext("2d");
+  const readout = figure.querySelector(".readout"), legend = figure.querySelector(".legend");
+  const ROW = 19, LEAST = 0.6, REST = "the rest of it", SLOW = "slow";
+  const NO_THREADS = "", BY_THREAD = "*";
+  let root, zoomed, current, boxes = [], matches = new Set();
+
+  const percent = share => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))}%`;
+  const amount = (value, unit) => unit === "ns" ? duration(value) : `${Math.round(value).toLocaleString("en-US")} ${unit}`;
+  const signed = (value, text) => (value < 0 ? "\u2212" : "+") + text(Math.abs(value));
+  const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
+  const chosen = () => data.each[Number(control.profile.value)];
+
+  // What the graph is held against: its baseline or another profile of the same kind, or the rest of the same profile.
+  function reference() {
+    const value = control.against.value;
+    if (value === "") return null;
+    return value === SLOW ? { profile: chosen(), name: REST, slow: true } : { profile: data.each[Number(value)], name: labelOf(Number(value)) };
+  }
+  const labelOf = place => {
+    const one = data.each[place];
+    const alone = data.each.every(other => other.group === one.group);
+    return alone ? one.name : `${one.name} · ${one.group}`;
+  };
+
+  // A tree of one profile, or of two: each node has the weight of either. Threads are merged, apart, or all but one left out.
+  function grow(threads, sources) {
+    const top = { frame: -1, weights: [0, 0], below: new Map(), depth: 0 };
+    sources.forEach(({ profile, weigh }, slot) => {
+      if (!profile) return;
+      const path = [];
+      let inside = true;
+      for (let at = 0; at < profile.nodes.length; at += 4) {
+        const [depth, frame, weight, slow] = profile.nodes.slice(at, at + 4), value = weigh(weight, slow);
+        if (depth === 0) {
+          inside = threads === NO_THREADS || threads === BY_THREAD || data.frames[frame] === threads;
+          if (inside && threads !== NO_THREADS && threads !== BY_THREAD) top.weights[slot] += value;
+        }
+        if (!inside) continue;
+        if (depth === 0 && threads !== BY_THREAD) { path[0] = top; continue; }
+        const above = depth === 0 ? top : path[depth - 1];
+        let node = above.below.get(frame);
+        if (!node) above.below.set(frame, node = { frame, weights: [0, 0], below: new Map(), above, depth: above.depth + 1 });
+        node.weights[slot] += value;
+        path[depth] = node;
+      }
+      if (threads === NO_THREADS || threads === BY_THREAD) top.weights[slot] = weigh(profile.total, profile.slow);
+    });
+    return top;
+  }
+
+  // What a unit of weight is worth: CPU time per request where both have it, else its share.
+  function worth() {
+    const profile = chosen(), against = reference();
+    const slow = Boolean(against?.slow), total = slow ? profile.slow : profile.total;
+    const other = against && (slow ? profile.total - profile.slow : against.profile.total);
+    const perRequest = against && !slow && profile.cpu && against.profile.cpu;
+    return { own: (perRequest ? profile.cpu : 1) / (total || 1),
+      other: against ? (perRequest ? against.profile.cpu : 1) / (other || 1) : 0, total, perRequest, against };
+  }
+
+  const nameOf = node => node.frame < 0 ? "all" : data.frames[node.frame];
+  const kids = node => [...node.below.values()].filter(each => each.weights[0] > 0)
+    .sort((a, b) => b.weights[0] - a.weights[0] || nameOf(a).localeCompare(nameOf(b)));
+
+  // The frames from the whole graph down to the zoomed one fill the width; below it each has its share of the one above.
+  function place() {
+    boxes = [];
+    const width = canvas.clientWidth, path = [];
+    for (let node = zoomed; node; node = node.above) path.unshift(node);
+    path.forEach(node => boxes.push({ node, x: 0, width, faded: node !== zoomed }));
+    const waiting = [[zoomed, 0, width]];
+    while (waiting.length) {
+      const [node, start, room] = waiting.pop();
+      let x = start;
+      for (const below of kids(node)) {
+        const share = room * below.weights[0] / node.weights[0];
+        if (share >= LEAST) { boxes.push({ node: below, x, width: share }); waiting.push([below, x, share]); }
+        x += share;
+      }
+    }
+  }
+
+  function fillOf(node, value) {
+    if (value.against) {
+      const ours = node.weights[0] * value.own, theirs = node.weights[1] * value.other;
+      const change = (ours - theirs) / Math.max(ours, theirs, 1e-12);
+      return [token(change > 0 ? "--slower" : "--s0"), Math.abs(change) < 0.02 ? 0 : 0.12 + 0.68 * Math.abs(change)];
+    }
+    const library = node.frame < 0 ? -1 : data.of[node.frame], colour = library < 0 ? -1 : data.colours[library];
+    // Neighbours of one library differ a little, so that their edges are seen.
+    return [token(colour < 0 ? "--bar" : `--s${colour}`), 0.34 + 0.05 * ((node.frame + node.depth) % 4)];
+  }
+
+  // As much of the name's end as fits: the function says more than its package.
+  function fitted(text, room) {
+    if (context.measureText(text).width <= room) return text;
+    const kernel = text.replace(/_\[k\]$/, ""), parts = kernel.split(/(?<=[.:/])(?=[^.:/])/);
+    for (let from = 1; from < parts.length; from++) {
+      const tail = parts.slice(from).join("");
+      if (context.measureText(tail).width <= room) return tail;
+    }
+    const last = parts.at(-1), letters = Math.floor(last.length * room / context.measureText(last).width) - 1;
+    return letters >= 3 ? `${last.slice(0, letters)}…` : "";
+  }
+
+  function draw() {
+    if (!field.clientWidth) return;
+    place();
+    const scale = devicePixelRatio || 1, value = worth(), surface = token("--surface"), ink = token("--ink");
+    const rows = 1 + Math.max(...boxes.map(box => box.node.depth));
+    canvas.style.height = `${rows * ROW}px`;
+    canvas.width = Math.round(canvas.clientWidth * scale);
+    canvas.height = Math.round(rows * ROW * scale);
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    for (const box of boxes) {
+      const { node, x, width, faded } = box, y = node.depth * ROW, [colour, strength] = fillOf(node, value);
+      const room = Math.max(width - 1, 0.5), dim = matches.size && !matches.has(node);
+      context.globalAlpha = 1;
+      context.fillStyle = value.against || node.frame < 0 ? token("--equivalent-bg") : surface;
+      context.fillRect(x, y, room, ROW - 1);
+      context.globalAlpha = strength * (faded ? 0.5 : 1) * (dim ? 0.3 : 1);
+      context.fillStyle = colour;
+      if (node.frame >= 0) context.fillRect(x, y, room, ROW - 1);
+      context.globalAlpha = faded || dim ? 0.6 : 1;
+      context.fillStyle = ink;
+      if (width > 28) context.fillText(fitted(nameOf(node), width - 9), x + 4, y + ROW / 2);
+      context.globalAlpha = 1;
+      if (node === current || matches.has(node)) {
+        context.strokeStyle = node === current ? token("--focus") : ink;
+        context.lineWidth = node === current ? 2 : 1;
+        context.strokeRect(x + 1, y + 1, Math.max(room - 2, 1), ROW - 3);
+      }
+    }
+    control.reset.disabled = zoomed === root;
+  }
+
+  // Text nodes alone, so that no name can be markup.
+  function say(...parts) {
+    readout.replaceChildren(...parts.filter(Boolean).map(part => {
+      const span = document.createElement(Array.isArray(part) ? "b" : "span");
+      span.textContent = Array.isArray(part) ? part[0] : part;
+      return span;
+    }));
+  }
+
+  function tell(node) {
+    if (!node) return matches.size ? found() : say();
+    const profile = chosen(), value = worth(), [ours, theirs] = node.weights;
+    const below = [...node.below.values()].reduce((sum, each) => sum + each.weights[0], 0);
+    const own = Math.max(0, ours - below), library = node.frame < 0 ? -1 : data.of[node.frame];
+    const parts = [[nameOf(node)], library >= 0 && data.libraries[library], `${percent(ours / value.total)} of all`,
+      amount(ours, profile.unit), node.frame >= 0 && `${percent(own / value.total)} itself`];
+    if (value.against) {
+      const change = ours * value.own - theirs * value.other;
+      const text = value.perRequest ? duration : percent;
+      parts.push(`${text(ours * value.own)}${value.perRequest ? " per request" : ""}, ${text(theirs * value.other)} in ${value.against.name}:`,
+        [signed(change, text) + (value.perRequest ? " per request" : " points").replace(" points", "")]);
+    }
+    say(...parts);
+  }
+
+  // A frame within one that matches is counted already.
+  function found() {
+    let share = 0;
+    for (const node of matches) {
+      let above = node.above;
+      while (above && !matches.has(above)) above = above.above;
+      if (!above) share += node.weights[0];
+    }
+    say([`${matches.size} frames`], `match “${control.search.value}”:`, [percent(share / worth().total)], "of all, with what they call");
+  }
+
+  function search() {
+    const text = control.search.value.trim().toLowerCase();
+    matches = new Set();
+    const waiting = [root];
+    while (text && waiting.length) {
+      const node = waiting.pop();
+      if (node.frame >= 0 && node.weights[0] > 0 && nameOf(node).toLowerCase().includes(text)) matches.add(node);
+      waiting.push(...node.below.values());
+    }
+    draw();
+    if (text) found(); else tell(current);
+  }
+
+  function explain() {
+    const value = worth(), entries = value.against
+      ? [["--slower", `more than ${value.against.name}`], ["--s0", "less"], ["--equivalent-bg", "the same"]]
+      : [...new Set(chosen().nodes.filter((_, at) => at % 4 === 1).map(frame => data.of[frame]))]
+        .filter(library => library >= 0 && data.colours[library] >= 0).sort((a, b) => a - b)
+        .map(library => [`s${data.colours[library]}`, data.libraries[library]]);
+    legend.replaceChildren(...entries.map(([look, text]) => {
+      const entry = document.createElement("span"), box = document.createElement("i");
+      box.className = `swatch box ${look.startsWith("--") ? "" : look}`;
+      if (look.startsWith("--")) box.style.background = `var(${look})`;
+      entry.append(box, ` ${text}`);
+      return entry;
+    }));
+  }
+
+  function build() {
+    const profile = chosen(), against = reference(), slow = Boolean(against?.slow);
+    root = grow(control.threads.value, [{ profile, weigh: (weight, part) => slow ? part : weight },
+      { profile: against?.profile, weigh: (weight, part) => slow ? weight - part : weight }]);
+    zoomed = root;
+    current = null;
+    field.setAttribute("aria-label", `${labelOf(Number(control.profile.value))}${against ? ` against ${against.name}` : ""}`);
+    explain();
+    search();
+  }
+
+  // What can be chosen follows from the profile.
+  function offer() {
+    const place = Number(control.profile.value), profile = chosen();
+    const others = data.each.map((one, at) => [one, at]).filter(([one, at]) => at !== place && one.kind === profile.kind);
+    control.against.replaceChildren(option("", "nothing"), ...others.map(([, at]) =>
+      option(at, at === profile.against ? `${labelOf(at)} (baseline)` : labelOf(at))));
+    if (profile.slow > 0 && profile.slow < profile.total) control.against.append(option(SLOW, "slow moments, against the rest"));
+    const threads = [];
+    for (let at = 0; at < profile.nodes.length; at += 4)
+      if (profile.nodes[at] === 0 && data.frames[profile.nodes[at + 1]]) threads.push([data.frames[profile.nodes[at + 1]], profile.nodes[at + 2]]);
+    control.threads.replaceChildren(option(NO_THREADS, "all together"), option(BY_THREAD, "each by itself"),
+      ...threads.map(([name, weight]) => option(name, `${name} ${percent(weight / profile.total)}`)));
+    control.threads.parentElement.hidden = threads.length < 2;
+    build();
+  }
+
+  function zoom(node) {
+    zoomed = node;
+    current = node;
+    draw();
+    tell(node);
+  }
+
+  function at(event) {
+    const { left, top } = canvas.getBoundingClientRect(), x = event.clientX - left, row = Math.floor((event.clientY - top) / ROW);
+    return boxes.findLast(box => box.node.depth === row && x >= box.x && x < box.x + box.width)?.node ?? null;
+  }
+
+  function beside(node, step) {
+    const row = boxes.filter(box => box.node.depth === node.depth && !box.faded).sort((a, b) => a.x - b.x);
+    return row[row.findIndex(box => box.node === node) + step]?.node;
+  }
+
+  canvas.addEventListener("pointermove", event => {
+    const node = at(event);
+    if (node === current) return;
+    current = node;
+    draw();
+    tell(node);
+  });
+  canvas.addEventListener("pointerleave", () => { current = null; draw(); tell(null); });
+  canvas.addEventListener("click", event => { const node = at(event); if (node) zoom(node); });
+  field.addEventListener("focus", () => { if (!current && field.matches(":focus-visible")) { current = zoomed; draw(); tell(current); } });
+  field.addEventListener("keydown", event => {
+    const node = current ?? zoomed;
+    const shown = new Set(boxes.map(box => box.node));
+    const next = { ArrowDown: () => kids(node).find(each => shown.has(each)), ArrowUp: () => node.above,
+      ArrowRight: () => beside(node, 1), ArrowLeft: () => beside(node, -1), Home: () => root }[event.key];
+    if (next) {
+      current = next() ?? node;
+      draw();
+      tell(current);
+      const y = current.depth * ROW;
+      if (y < field.scrollTop || y + ROW > field.scrollTop + field.clientHeight) field.scrollTop = y - field.clientHeight / 2;
+    } else if (event.key === "Enter") zoom(node);
+    else if (event.key === "Escape") zoom(zoomed.above ?? root);
+    else return;
+    event.preventDefault();
+  });
+
+  data.each.forEach((_, place) => control.profile.append(option(place, labelOf(place))));
+  const first = data.each.findIndex(one => one.against !== null);
+  control.profile.value = String(Math.max(0, first));
+  control.profile.addEventListener("change", offer);
+  control.against.addEventListener("change", build);
+  control.threads.addEventListener("change", build);
+  control.search.addEventListener("input", search);
+  control.reset.addEventListener("click", () => zoom(root));
+  figure.querySelector(".controls").hidden = false;
+  offer();
+  new ResizeObserver(draw).observe(field);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("beforeprint", draw);
+  addEventListener("afterprint", draw);
+})();

@@ -1,0 +1,350 @@
+"""Where the time goes: libraries, functions and threads of profiles, what differs, and the flame graphs' data."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypedDict
+
+from redline.model import Estimate, HeatMap, LibraryChange, ProfileChange, ProfileKind, ProfileReport, Report
+from redline.report import format as fmt
+from redline.report.document import (
+    Block,
+    Column,
+    Flames,
+    Fold,
+    Heat,
+    Legend,
+    Line,
+    Look,
+    Prose,
+    Section,
+    Span,
+    Stacked,
+    StackedBars,
+    Table,
+    TableCell,
+    filled,
+    key,
+    line,
+    words,
+)
+
+TITLE = "Where the time goes"
+OF: Mapping[ProfileKind, str] = {
+    "cpu": "CPU time",
+    "wall": "time of threads, running or not",
+    "alloc": "memory allocated",
+    "lock": "time waiting for locks",
+}
+_COLOURS = 8
+_LIBRARIES = 12
+_LEAST = 0.005
+"""Shares and points below a half percent are in no table of a terminal and in no sentence."""
+_ALPHA = 0.05
+_NAMED = 5
+_FUNCTIONS = 5
+_IN_FULL = 4
+"""Of so many profiles a terminal shows functions; of more the page does."""
+_LEVELS = 6
+_FAINT = 0.02
+"""A library that never has so much of a column never looks dark: it would be noise."""
+_BIASES = (
+    "Profiled on **extra starts**, which no other number includes. Each sample counts for the innermost library on its "
+    "stack; runtimes' own libraries count for their callers, the kernel for none. Intervals are of 95%."
+)
+_HOW = (
+    " Width is the share of samples, colour the library. Click a frame, or press Enter on it, to zoom; arrows move, "
+    "Escape zooms out."
+)
+
+
+class PlotProfile(TypedDict):
+    """One profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
+
+    `nodes` are depth, frame, weight and weight in slow moments of each, in preorder; `against` is its baseline's place.
+    """
+
+    name: str
+    group: str
+    kind: str
+    unit: str
+    total: int
+    slow: int
+    cpu: float | None
+    against: int | None
+    nodes: list[int]
+
+
+class PlotProfiles(TypedDict):
+    """All flame graphs of a page. `of` is the library of each frame, -1 for none; `colours` that of each library."""
+
+    frames: list[str]
+    of: list[int]
+    libraries: list[str]
+    colours: list[int]
+    each: list[PlotProfile]
+
+
+def profile_sections(report: Report, *, functions: int = _FUNCTIONS) -> Iterator[Section]:
+    """As text: for each scenario, load and kind what differs, and the libraries and functions that take most."""
+    for at, (title, members) in enumerate(_groups(report)):
+        blocks: list[Block] = [
+            Prose(tuple(_sentences(members, report)), listed=True),
+            _libraries(members, _LEAST, _LIBRARIES),
+        ]
+        if len(report.profiles) <= _IN_FULL:
+            blocks += [_functions(one, functions, line((_name(one, members), "strong"))) for one in _sound(members)]
+        blocks.append(Prose.of(_notes(members), "dim"))
+        yield Section(TITLE if at == 0 else "", tuple(filled(Prose((line(title),)), *blocks)))
+
+
+def profile_page(report: Report) -> Iterator[Section]:
+    """For the page: the same with bars, a flame graph, heat maps, threads and files."""
+    groups = _groups(report)
+    if not groups:
+        return
+    colours = _colours(report)
+    blocks: list[Block] = [Prose((key(_BIASES),))]
+    for title, members in groups:
+        bars = _bars(members, colours)
+        table = Fold(line("All libraries with intervals"), (_libraries(members),), open=False)
+        inner = filled(
+            Prose(tuple(_sentences(members, report)), listed=True), bars, table, Prose.of(_notes(members), "dim")
+        )
+        blocks.append(Fold(line(title), tuple(inner)))
+    sound = _sound(report.profiles)
+    if sound:
+        least = max(one.graph.least for one in sound)
+        pruned = f"Frames below {fmt.percent(least)} of a profile are left out."
+        blocks += [Flames("Flame graph"), Prose((key(f"{_HOW.strip()} {pruned}"),))]
+    for one in sound:
+        blocks.append(Fold(line(_heading(one)), tuple(_details(one)), open=False))
+    yield Section(TITLE, tuple(blocks), anchor="profiles")
+
+
+def profiles_payload(report: Report) -> PlotProfiles | None:
+    """The data of all flame graphs; frames that profiles share stand in it once."""
+    sound = _sound(report.profiles)
+    if not sound:
+        return None
+    libraries = _colours(report)
+    numbers = {name: place for place, name in enumerate(libraries)}
+    frames: dict[str, int] = {}
+    of: list[int] = []
+    places = {(one.cell_id, one.kind, one.subject): place for place, one in enumerate(sound)}
+    each: list[PlotProfile] = []
+    for one in sound:
+        local = []
+        for frame, library in zip(one.graph.frames, one.graph.libraries, strict=True):
+            if frame not in frames:
+                frames[frame] = len(frames)
+                of.append(numbers.get(library, -1))
+            local.append(frames[frame])
+        flat = [part for node in one.graph.nodes for part in (node.depth, local[node.frame], node.weight, node.slow)]
+        each.append(
+            {
+                "name": one.server,
+                "group": _title(one),
+                "kind": OF[one.kind],
+                "unit": one.unit,
+                "total": one.graph.total,
+                "slow": one.graph.slow,
+                "cpu": one.cpu_per_request_ns,
+                "against": places.get((one.change.against, one.kind, one.subject)) if one.change else None,
+                "nodes": flat,
+            }
+        )
+    return {
+        "frames": list(frames),
+        "of": of,
+        "libraries": list(libraries),
+        "colours": list(libraries.values()),
+        "each": each,
+    }
+
+
+def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
+    """`http4s.tapir against http4s.vanilla: +24% CPU per request [+23, +25]. Points of it: tapir +3.9 ±0.4, …`."""
+    listed: list[str | tuple[str, Look]] = []
+    for one in [one for one in change.libraries if _is_certain(one)][:_NAMED]:
+        listed += [", " if listed else "", (one.name, "strong"), f" {_points(one.points)}"]
+    if not change.against:
+        return line(f"{server}, slow moments against the rest, in points of share: ", *listed, ".")
+    begin = f"{server} against {baseline}"
+    if change.ratio is None:
+        return line(f"{begin}, in points of share: ", *(listed or ["no library differs by more than chance"]), ".")
+    total = f"{begin}: {fmt.change(change.ratio, whole_from=0.1)} CPU per request {fmt.change_bounds(change.ratio)}"
+    if not listed:
+        return line(f"{total.rstrip()}. No library differs by more than chance.")
+    return line(f"{total.rstrip()}. In points of that: ", *listed, ".")
+
+
+def _is_certain(one: LibraryChange) -> bool:
+    """Whether it is large enough to name, and no work of chance."""
+    return abs(one.points.value) >= _LEAST and one.p_adjusted is not None and one.p_adjusted < _ALPHA
+
+
+def _points(estimate: Estimate) -> str:
+    text = fmt.signed(100 * estimate.value, 1)
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} ±{50 * (estimate.high - estimate.low):.1f}"
+
+
+def _groups(report: Report) -> list[tuple[str, tuple[ProfileReport, ...]]]:
+    found: dict[str, list[ProfileReport]] = {}
+    for one in report.profiles:
+        found.setdefault(_title(one), []).append(one)
+    return [(title, tuple(members)) for title, members in found.items()]
+
+
+def _title(one: ProfileReport) -> str:
+    of = f"{OF[one.kind]} of the {one.subject}" if one.subject != "server" else OF[one.kind]
+    return f"{of[0].upper()}{of[1:]} · {one.scenario} · {one.load}"
+
+
+def _name(one: ProfileReport, members: Sequence[ProfileReport]) -> str:
+    return one.server if len({each.server for each in members}) == len(members) else one.slug
+
+
+def _heading(one: ProfileReport) -> str:
+    return f"{one.server} · {_title(one)}"
+
+
+def _sound(members: Iterable[ProfileReport]) -> tuple[ProfileReport, ...]:
+    return tuple(one for one in members if not one.problem)
+
+
+def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Line]:
+    servers = {cell.cell_id: cell.server for cell in report.cells}
+    for one in members:
+        if one.problem:
+            yield line((f"{_name(one, members)} has no profile: ", "strong"), f"{one.problem}.")
+        elif one.change:
+            yield sentence(one.change, one.server, servers.get(one.change.against, "its baseline"))
+    for one in _sound(members):
+        if one.slow and any(_is_certain(each) for each in one.slow.libraries):
+            yield sentence(one.slow, one.server, "")
+
+
+def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int | None = None) -> Table:
+    """A row for each library that takes so much anywhere, the largest first; a column for each server."""
+    sound = _sound(members)
+    largest: dict[str, float] = {}
+    for one in sound:
+        for library in one.libraries:
+            largest[library.name] = max(largest.get(library.name, 0.0), library.share.value)
+    names = sorted((name for name in largest if largest[name] >= least), key=lambda name: (-largest[name], name))
+    by_server = [{library.name: library for library in one.libraries} for one in sound]
+    rows = []
+    for name in names[:most]:
+        cells = [
+            _share(each[name].share, each[name].total if len(sound) == 1 or least == 0 else None)
+            if name in each
+            else words("\u2013", look="dim")
+            for each in by_server
+        ]
+        rows.append((name, *cells))
+    columns = (Column("library"), *(Column(_name(one, members), "right") for one in sound))
+    return Table(columns, tuple(rows) if sound else ())
+
+
+def _share(own: Estimate, total: Estimate | None) -> TableCell:
+    text = f"{100 * own.value:.1f}%"
+    half = "" if own.low is None or own.high is None else f" ±{50 * (own.high - own.low):.1f}"
+    with_callees = "" if total is None else f"{100 * total.value:.1f}% with what it calls"
+    return words(f"{text}{half}", with_callees)
+
+
+def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
+    """The functions that ran most themselves."""
+    rows = tuple(
+        (f"{100 * frame.self_share:.1f}%", f"{100 * frame.total_share:.1f}%", frame.frame, frame.library)
+        for frame in one.frames[:most]
+    )
+    columns = (Column("self", "right"), Column("with callees", "right"), Column("function"), Column("counts for"))
+    return Table(columns, rows, title=title)
+
+
+def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
+    """What was sampled, by what; once where all are alike."""
+    by: dict[str, list[str]] = {}
+    for one in _sound(members):
+        lost = f", {fmt.integer(one.lost)} lost" if one.lost else ""
+        every = fmt.size(one.interval) if one.kind == "alloc" else fmt.duration(one.interval)
+        starts = "one start" if len(one.positions) == 1 else f"{len(one.positions)} starts"
+        by.setdefault(f"{one.profiler}, {one.event}, every {every}, {starts}", []).append(
+            f"{_name(one, members)} {fmt.integer(one.samples)} samples{lost}"
+        )
+    for how, each in by.items():
+        yield f"Sampled by {how}: {', '.join(each)}."
+
+
+def _colours(report: Report) -> dict[str, int]:
+    """By library its colour, the largest anywhere first; -1 for those that get none."""
+    largest: dict[str, float] = {}
+    for one in _sound(report.profiles):
+        for library in one.libraries:
+            largest[library.name] = max(largest.get(library.name, 0.0), library.share.value)
+    ranked = sorted(largest, key=lambda name: (-largest[name], name))
+    return {name: place if place < _COLOURS else -1 for place, name in enumerate(ranked)}
+
+
+def _parts(one: ProfileReport, colours: Mapping[str, int]) -> tuple[tuple[int, float, str], ...]:
+    """The coloured libraries in the order of their colours, so that bars can be compared; then all others."""
+    shares = {library.name: library.share.value for library in one.libraries}
+    shown = [(colour, shares[name], name) for name, colour in colours.items() if colour >= 0 and name in shares]
+    rest = 1 - sum(share for _, share, _ in shown)
+    return (*shown, *(((-1, rest, "all others"),) if rest >= 0.0005 else ()))
+
+
+def _bars(members: Sequence[ProfileReport], colours: Mapping[str, int]) -> StackedBars | None:
+    """A bar for each profile, as long as its CPU time per request where that is known of all."""
+    sound = _sound(members)
+    if not sound:
+        return None
+    costs = [one.cpu_per_request_ns for one in sound]
+    known = [cost for cost in costs if cost]
+    most = max(known, default=0.0) if len(known) == len(sound) else 0.0
+    rows = tuple(
+        Stacked(
+            _name(one, members),
+            cost / most if most and cost else 1.0,
+            fmt.duration(cost) if most and cost else "",
+            _parts(one, colours),
+        )
+        for one, cost in zip(sound, costs, strict=True)
+    )
+    present = {library.name for one in sound for library in one.libraries}
+    named = tuple(Legend(name, colour, "box") for name, colour in colours.items() if colour >= 0 and name in present)
+    title = "CPU time per request by library" if most else "Share by library"
+    return StackedBars(title, rows, (*named, Legend("all others", -1, "box")))
+
+
+def _details(one: ProfileReport) -> Iterator[Block]:
+    yield _functions(one, len(one.frames), line("Functions that ran most"))
+    threads = tuple((each.name, fmt.integer(each.threads), f"{100 * each.share:.1f}%") for each in one.threads)
+    if threads:
+        columns = (Column("threads"), Column("number", "right"), Column("share", "right"))
+        yield Table(columns, threads, title=line("Threads, by name without numbers"))
+    if one.heat:
+        yield _heat(one, one.heat)
+    links = tuple(Span(file.name, link=file.name) for file in one.files)
+    if links:
+        parted = tuple(part for link in links for part in (Span(", "), link))[1:]
+        yield Prose(((Span("Files: "), *parted),))
+
+
+def _heat(one: ProfileReport, heat: HeatMap) -> Heat:
+    """Each library's share of each column, by its own largest: small ones have their course, too."""
+    levels = []
+    for row in heat.rows:
+        shares = [weight / total if total else 0.0 for weight, total in zip(row.weights, heat.totals, strict=True)]
+        most = max(_FAINT, *shares)
+        mean = sum(row.weights) / max(1, sum(heat.totals))
+        name = f"{row.name} {fmt.percent(mean)}"
+        levels.append((name, tuple(min(_LEVELS - 1, int(share / most * _LEVELS)) for share in shares)))
+    lasts = fmt.duration(1e9 * heat.column_s)
+    known = [each for each in heat.p99_ns if each]
+    span = f"p99 {fmt.duration(min(known))} to {fmt.duration(max(known))}" if known else ""
+    label = f"{_heading(one)}: the share of each library over time, in columns of {lasts}"
+    hint = f"columns of {lasts}; each row is darkest where its own share is largest"
+    return Heat("Over time", label, tuple(levels), heat.p99_ns, heat.slow, span, hint)

@@ -1,0 +1,151 @@
+"""What is shown of profiles: sentences, tables, bars, heat maps, and the data of flame graphs."""
+
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from redline.model import Estimate, LibraryChange, ProfileChange, Report
+from redline.report.document import Flames, Fold, Heat, StackedBars, Table
+from redline.report.render import RENDERERS, markdown
+from redline.report.render.html import heat_map
+from redline.report.render.terminal import render
+from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload, sentence
+from tests.fakes.pages import data, page, section
+from tests.fakes.profiles import report_with_profiles
+from tests.fakes.reports import healthy
+
+REPORT = report_with_profiles()
+
+
+def shown(report: Report = REPORT) -> str:
+    return " ".join(render(profile_sections(report), Console(width=120)).plain.split())
+
+
+def text(change: ProfileChange) -> str:
+    return "".join(span.text for span in sentence(change, "b", "a"))
+
+
+def estimate(value: float, half: float | None = 0.01, unit: str = "share") -> Estimate:
+    low, high = (None, None) if half is None else (value - half, value + half)
+    return Estimate(value=value, low=low, high=high, unit=unit, n=1, method="t")
+
+
+def change(
+    *libraries: tuple[str, float, float | None], ratio: float | None = 1.24, against: str = "a"
+) -> ProfileChange:
+    found = tuple(LibraryChange(name=name, points=estimate(value), p_adjusted=p) for name, value, p in libraries)
+    return ProfileChange(
+        against=against, ratio=None if ratio is None else estimate(ratio, 0.004, "ratio"), libraries=found
+    )
+
+
+def test_a_difference_is_explained_in_a_sentence() -> None:
+    assert text(change(("tapir", 0.198, 1e-9), ("cats", -0.012, 0.01), ("netty", 0.02, 0.6))) == (
+        "b against a: +24% CPU per request [+23.6, +24.4]. In points of that: tapir +19.8 ±1.0, cats \u22121.2 ±1.0."
+    )
+    assert text(change(("netty", 0.02, 0.6))).endswith("]. No library differs by more than chance.")
+
+
+def test_shares_alone_are_named_as_such() -> None:
+    assert text(change(("tapir", 0.1, 0.001), ratio=None)) == "b against a, in points of share: tapir +10.0 ±1.0."
+    assert text(change(ratio=None)) == "b against a, in points of share: no library differs by more than chance."
+    assert text(change(("gc", 0.1, 0.001), ratio=None, against="")) == (
+        "b, slow moments against the rest, in points of share: gc +10.0 ±1.0."
+    )
+
+
+def test_the_terminal_has_libraries_with_intervals_and_functions() -> None:
+    text = shown()
+    assert text.count("Where the time goes") == 1
+    assert re.search(r"tapir's interpreter +\u2013 +16\.\d% ±0\.\d", text)
+    assert re.search(r"tapir's interpreter \+(19|20)\.\d ±0\.\d, tapir \+[34]\.\d ±0\.\d\.", text)
+    assert "java.lang.String.<init> http4s" in text
+    assert "Sampled by async-profiler 4.6, ctimer, every 1.00 ms, one start" in text
+
+
+def test_many_profiles_have_their_functions_on_the_page_alone() -> None:
+    many = REPORT.model_copy(update={"profiles": REPORT.profiles * 2})
+    assert "java.lang.String" not in shown(many)
+    assert "java.lang.String" in page(many).text
+
+
+def test_markdown_has_the_same_tables() -> None:
+    made = markdown.render(profile_sections(REPORT)).decode()
+    assert made.startswith("### Where the time goes")
+    assert "| library | http4s.vanilla | http4s.tapir |" in made
+
+
+def test_the_page_has_bars_heat_maps_and_one_flame_graph() -> None:
+    (made,) = profile_page(REPORT)
+    inner = [each for block in made.blocks if isinstance(block, Fold) for each in block.blocks]
+    bars = [each for each in inner if isinstance(each, StackedBars)]
+    assert len(bars) == 2
+    for bar in bars[0].rows:
+        assert sum(share for _, share, _ in bar.parts) == pytest.approx(1)
+    vanilla, tapir = bars[0].rows
+    assert vanilla.length / tapir.length == pytest.approx(1 / 1.24, abs=0.01)
+    assert sum(isinstance(each, Heat) for each in inner) == 4
+    assert sum(isinstance(each, Flames) for each in made.blocks) == 1
+    tables = [each for each in inner if isinstance(each, Table)]
+    assert any("io-compute" in row for table in tables for row in table.rows)
+
+
+def test_the_page_is_well_formed_and_links_the_files() -> None:
+    html = RENDERERS["html"].render(REPORT).decode()
+    parsed = section(html, "profiles")
+    assert parsed.open == []
+    links = [attributes["href"] for tag, attributes in parsed.tags if tag == "a"]
+    assert "profiles/0100.cpu.jfr" in links
+    assert all("style" not in attributes for _, attributes in parsed.tags)
+    assert len(page(REPORT).raw["script"]) == 5
+
+
+def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
+    flames = data(page(REPORT))["profiles"]
+    assert json.loads(json.dumps(profiles_payload(REPORT))) == flames
+    assert len(set(flames["frames"])) == len(flames["frames"]) == len(flames["of"])
+    for one, whole in zip(flames["each"], REPORT.profiles, strict=True):
+        assert len(one["nodes"]) == 4 * len(whole.graph.nodes)
+        first = [whole for at, whole in enumerate(one["nodes"]) if at % 4 == 2 and one["nodes"][at - 2] == 0]
+        assert sum(first) == one["total"] == whole.graph.total
+    names = [each["name"] for each in flames["each"]]
+    assert [names[each["against"]] for each in flames["each"] if each["against"] is not None] == ["http4s.vanilla"] * 2
+
+
+def test_a_report_without_profiles_has_no_section_and_no_script() -> None:
+    assert list(profile_sections(healthy())) == []
+    assert list(profile_page(healthy())) == []
+    assert profiles_payload(healthy()) is None
+    assert len(page(healthy()).raw["script"]) == 4
+    assert "profiles" not in healthy().model_dump(mode="json")
+
+
+def test_a_profile_that_failed_says_why_and_has_no_graph() -> None:
+    broken, *sound = REPORT.profiles
+    one = broken.model_copy(update={"problem": "perf is not there", "libraries": (), "change": None})
+    report = REPORT.model_copy(update={"profiles": (one, *sound)})
+    assert "http4s.vanilla has no profile: perf is not there." in shown(report)
+    assert "has no profile: perf is not there." in page(report).text
+    assert len(profiles_payload(report)["each"]) == 3  # type: ignore[index]
+    alone = REPORT.model_copy(update={"profiles": (one,)})
+    assert profiles_payload(alone) is None
+    assert "perf is not there" in page(alone).text
+
+
+def test_spreadsheets_have_a_row_for_each_library() -> None:
+    rows = RENDERERS["csv"].render(REPORT).decode().splitlines()
+    assert sum("cpu-share:tapir's interpreter," in row for row in rows) == 2
+    assert sum("cpu-share:http4s," in row for row in rows) == 4
+
+
+def test_a_heat_map_is_few_paths() -> None:
+    made = heat_map(
+        Heat(
+            "t", "l", (("a", (0, 3, 3, 5)), ("b", (5, 5, 5, 5))), (100, None, 1000, 10), (False, True, True, False), ""
+        )
+    )
+    assert dict(made.levels) == {3: "M1 44H3v21H1z", 5: "M3 44H4v21H3zM0 66H4v21H0z"}
+    assert made.curve == "M0 22.0H1M2 6.0H3L3 38.0H4"
+    assert made.marks == "M1 90h1v4h-1zM2 90h1v4h-1z"
