@@ -1,5 +1,6 @@
 """The page in a real browser: plots are drawn, nothing is logged or loaded, nothing overflows, nothing hostile runs."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from redline.model import COMPARED, SHOWN, Report
 from redline.report.render import RENDERERS
-from tests.fakes import layers, reports, studies
+from tests.fakes import layers, profiles, reports, studies
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -31,6 +32,7 @@ ALL: list[Callable[[], Report]] = [
     reports.nasty,
     studies.small,
     layers.refusing,
+    profiles.report_with_profiles,
 ]
 
 pytestmark = [
@@ -290,3 +292,66 @@ CONTRAST = """() => {
   }
   return [...weak];
 }"""
+
+
+def test_a_flame_graph_is_read_by_pointer_keyboard_and_search(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_profiles())
+    page, readout = opened.page, opened.page.locator("#flame-readout")
+    canvas, field = page.locator(".flames canvas"), page.locator(".flames .field")
+    assert canvas.evaluate(INKED) > 5
+    canvas.hover(position={"x": 100, "y": 4 * 19 + 9})
+    assert re.search(
+        r"^org.http4s.ember.server.internal.ServerHelpers\$.runApp\s+http4s\s+5\d(\.\d)?% of all\s+10,\d\d\d samples\s",
+        readout.inner_text(),
+    )
+    whole = canvas.evaluate("canvas => canvas.toDataURL()")
+    canvas.click(position={"x": 100, "y": 4 * 19 + 9})
+    assert canvas.evaluate("canvas => canvas.toDataURL()") != whole
+    assert page.locator("[data-flame=reset]").is_enabled()
+    field.press("ArrowDown")
+    assert "ServerInterpreter.apply" in readout.inner_text() or "Parser$Request.parse" in readout.inner_text()
+    field.press("Enter")
+    field.press("Home")
+    assert readout.inner_text().startswith("all")
+    page.locator("[data-flame=reset]").click()
+    assert page.locator("[data-flame=reset]").is_disabled()
+    page.fill("[data-flame=search]", "TAPIR")
+    assert re.search(r"^3 frames\s+match “TAPIR”:\s+19(\.\d)?%", readout.inner_text())
+    page.fill("[data-flame=search]", "no such function")
+    assert readout.inner_text().startswith("0 frames")
+    opened.assert_quiet()
+
+
+def test_a_flame_graph_is_held_against_others_and_drawn_by_thread(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_profiles())
+    page, readout, field = opened.page, opened.page.locator("#flame-readout"), opened.page.locator(".flames .field")
+    against = page.locator("[data-flame=against]")
+    options = against.locator("option").all_inner_texts()
+    assert [option.endswith("(baseline)") for option in options].count(True) == 1
+    assert options[-1] == "slow moments, against the rest"
+    against.select_option(index=next(at for at, option in enumerate(options) if option.endswith("(baseline)")))
+    field.press("Home")
+    assert re.search(
+        r"(\d+\.\d) µs per request, .* in http4s.vanilla.*:\s+\+1\d\.\d µs per request", readout.inner_text()
+    )
+    against.select_option("slow")
+    field.press("Home")
+    assert "in the rest of it:" in readout.inner_text()
+    against.select_option("")
+    threads = page.locator("[data-flame=threads]")
+    assert re.fullmatch(r"io-compute 9\d(\.\d)?%", threads.locator("option").all_inner_texts()[2])
+    threads.select_option("GC Thread")
+    field.press("Home")
+    assert re.search(r"^all\s+[3-5](\.\d)?% of all", readout.inner_text())
+    threads.select_option("*")
+    field.press("ArrowDown")
+    assert readout.inner_text().startswith("io-compute")
+    opened.assert_quiet()
+
+
+def test_without_javascript_the_tables_of_profiles_stand(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_profiles(), scripts=False)
+    text = opened.page.inner_text("#profiles")
+    assert "The flame graph needs JavaScript" in text
+    assert not opened.page.locator(".flames .controls").is_visible()
+    assert "tapir's interpreter" in text

@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.analysis.libraries import Libraries
 from redline.analysis.profiles import profile_reports
 from redline.errors import StoreError
-from redline.model import ProfileReport, Recording, Run, Stacks
+from redline.model import Metric, ProfileReport, Recording, Run, Stacks
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of
@@ -90,6 +90,20 @@ def test_the_difference_is_explained_by_what_was_added() -> None:
     assert high is not None
     assert low < 0.20 < high
     assert sum(one.value for one in points.values()) == pytest.approx(change.ratio.value - 1, abs=0.005)
+
+
+def test_what_the_profiler_costs_is_said_with_an_interval() -> None:
+    run = run_of_two()
+    cell = next(iter(run.manifest.plan.cells.values()))
+    slower = profiled(simulated_recording(cell, replace(GOOD, rate_per_s=GOOD.rate_per_s / 1.1), position=100))
+    report = build_report(run)
+    (found,) = profile_reports([slower], lambda _: Stacks(), LIBRARIES, report.cells, ())
+    for metric, truth in ((Metric.THROUGHPUT, 1 / 1.1), (Metric.CPU_PER_REQUEST, 1.1)):
+        ratio = found.overhead[metric]
+        assert ratio.value == pytest.approx(truth, rel=0.01)
+        assert ratio.low is not None
+        assert ratio.high is not None
+        assert ratio.low < ratio.value < ratio.high
 
 
 def test_threads_and_functions_have_their_shares() -> None:

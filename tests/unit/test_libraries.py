@@ -71,6 +71,7 @@ def owner(text: str, table: Libraries = SHIPPED) -> str:
         ("_run (asyncio/events.py:84);get (/srv/app/site-packages/starlette/routing.py:10)", "starlette"),
         ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:120:3", "fastify"),
         ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:1;Builtins_Call", "fastify"),
+        ("ngx_event_process_posted;[libssl.so.3]", "TLS"),
         ("reitit/ring$ring_handler$fn__12345.invoke;clojure/lang/RT.get", "reitit"),
         ("loadgen::worker::Worker::turn;wire::read::parse", "redline's engine"),
     ],

@@ -74,6 +74,14 @@ def test_threads_of_a_pool_have_one_name(name: str, expected: str) -> None:
     assert thread_group(Thread(name, 7)) == expected
 
 
+def test_the_interrupt_that_takes_the_sample_is_left_out() -> None:
+    timer = ("asm_sysvec_apic_timer_interrupt_[k]", "sysvec_apic_timer_interrupt_[k]")
+    stacks = Stacks(
+        {Stack(("main", "hot")): 2, Stack(("main", "hot", *timer)): 3, Stack((*timer, "net_rx_action_[k]")): 1}
+    )
+    assert normal(stacks).weights == {Stack(("main", "hot")): 5, Stack((*timer, "net_rx_action_[k]")): 1}
+
+
 def test_the_kernel_begins_at_its_mark_or_its_entry() -> None:
     assert kernel_from(("main", "write", "vfs_write_[k]", "tcp_sendmsg_[k]")) == 2
     assert kernel_from(("main", "write", "entry_SYSCALL_64_after_hwframe", "tcp_sendmsg")) == 2

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -30,7 +31,8 @@ from redline.model import (
     ThreadShare,
     Traffic,
 )
-from redline.stats import holm_adjust
+from redline.stats import CONFIDENCE, Trial, holm_adjust
+from redline.stats.distributions import t_quantile
 from redline.stats.shares import METHOD_NONE, Part, Share, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
@@ -45,6 +47,7 @@ _SLOW = 0.1
 """The share of the engine's intervals that are slow moments: those of the highest p99."""
 _FEWEST_INTERVALS = 10
 _Z = 1.96
+_METHOD_OVERHEAD = "t interval of the log ratio, with the scatter of the plain trials"
 
 
 def profile_reports(
@@ -225,6 +228,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         lost=sum(each.lost for each in profiles),
         positions=tuple(each.position for each in one.recordings),
         cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
+        overhead=_overhead(one.recordings, cell),
         libraries=tuple(
             LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, total=True).estimate())
             for name in shown
@@ -237,6 +241,45 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         heat=_heat(one),
         files=tuple(file for each in profiles for file in each.files),
         problem=one.problem,
+    )
+
+
+def _overhead(recordings: Sequence[Recording], cell: CellReport) -> dict[Metric, Estimate]:
+    """How the profiled trials differ from the cell's, by the scatter of these: there are too few to know their own."""
+    trials = [Trial(each) for each in recordings if each.traffic]
+    plain = [each for each in cell.trials if each.used]
+    found = {
+        Metric.THROUGHPUT: (
+            [each.traffic.rate_per_s for each in trials if each.traffic],
+            [each.rate_per_s for each in plain],
+        ),
+        Metric.CPU_PER_REQUEST: (
+            [each.cpu_per_request_ns for each in trials],
+            [each.cpu_per_request_ns for each in plain],
+        ),
+    }
+    ratios = {metric: _ratio(_logs(ours), _logs(theirs)) for metric, (ours, theirs) in found.items()}
+    return {metric: ratio for metric, ratio in ratios.items() if ratio}
+
+
+def _logs(values: Iterable[float | None]) -> list[float]:
+    return [math.log(each) for each in values if each]
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
+    if not ours or not theirs:
+        return None
+    value, half, method = fmean(ours) - fmean(theirs), None, METHOD_NONE
+    if len(theirs) > 1:
+        error = stdev(theirs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
+        half, method = t_quantile((1 + CONFIDENCE) / 2, len(theirs) - 1) * error, _METHOD_OVERHEAD
+    return Estimate(
+        value=math.exp(value),
+        low=None if half is None else math.exp(value - half),
+        high=None if half is None else math.exp(value + half),
+        unit="ratio",
+        n=len(ours),
+        method=method,
     )
 
 

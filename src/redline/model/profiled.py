@@ -5,7 +5,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.estimate import Estimate
+from redline.model.estimate import Estimate, Metric
 from redline.model.profile import ProfileFile, ProfileKind, ProfileUnit
 from redline.model.subject import Subject
 
@@ -117,6 +117,9 @@ class ProfileReport(Frozen):
     lost: int
     positions: tuple[int, ...] = Field(description="of the profiled trials in the plan")
     cpu_per_request_ns: float | None = Field(description="of the cell's unprofiled trials; null if it is not known")
+    overhead: dict[Metric, Estimate] = Field(
+        description="throughput and CPU time per request under the profiler over those of the cell's plain trials"
+    )
     libraries: tuple[LibraryShare, ...] = Field(description="the largest first")
     frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")
     threads: tuple[ThreadShare, ...]

@@ -16,6 +16,8 @@ UNNAMED = "unnamed"
 
 _ENTRY = re.compile(r"(?:entry_SYSCALL_64|do_syscall_64|asm_(?:exc|sysvec|common)_|el0t?_|ret_from_fork).*")
 """The kernel's first function, where a profiler marks none of them."""
+_TIMER = re.compile(r"(?:asm_|__)?sysvec_apic_timer_interrupt(?:_\[k\])?|el1h?_(?:64_)?irq(?:_\w+)?(?:_\[k\])?")
+"""The interrupt that takes the sample, which perf shows on some machines: what it interrupted has run."""
 _MARK = re.compile(r"_\[[a-jl-z0-9]\]$| \(inlined\)$")
 _CLASS = re.compile(r"^(?:[\w$-]+/)+(?:[A-Z][\w$-]*|[\w-]*\$[\w$-]*)\.[^/]+$")
 _NUMBERED = (
@@ -55,10 +57,13 @@ def kernel_from(frames: tuple[str, ...]) -> int:
 
 
 def normal(stacks: Stacks) -> Stacks:
-    """The same with normal frames; equal stacks add up."""
+    """The same with normal frames, and without the timer's interrupt on top of them; equal stacks add up."""
     weights = Counter[Stack]()
     for stack, weight in stacks.weights.items():
-        weights[stack._replace(frames=tuple(map(normal_frame, stack.frames)))] += weight
+        frames = [normal_frame(frame) for frame in stack.frames]
+        while len(frames) > 1 and _TIMER.fullmatch(frames[-1]):
+            frames.pop()
+        weights[stack._replace(frames=tuple(frames))] += weight
     return Stacks(weights, stacks.slices)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict
 
-from redline.model import Estimate, HeatMap, LibraryChange, ProfileChange, ProfileKind, ProfileReport, Report
+from redline.model import Estimate, HeatMap, LibraryChange, Metric, ProfileChange, ProfileKind, ProfileReport, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -276,6 +276,18 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
         )
     for how, each in by.items():
         yield f"Sampled by {how}: {', '.join(each)}."
+    costs = [f"{_name(one, members)} {_overhead(one)}" for one in _sound(members) if one.overhead]
+    if costs:
+        yield f"Under the profiler: {'; '.join(costs)}."
+
+
+def _overhead(one: ProfileReport) -> str:
+    """`CPU per request +3.1% [+1.0, +5.2], throughput -2.0% [-2.9, -1.1]`."""
+    shown = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT)
+    found = [(metric, one.overhead[metric]) for metric in shown if metric in one.overhead]
+    return ", ".join(
+        f"{fmt.label(metric)} {fmt.change(ratio)} {fmt.change_bounds(ratio)}".rstrip() for metric, ratio in found
+    )
 
 
 def _colours(report: Report) -> dict[str, int]:
