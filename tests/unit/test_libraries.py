@@ -45,6 +45,7 @@ def owner(text: str, table: Libraries = SHIPPED) -> str:
         ("io/netty/channel/X.read;com/acme/Handler.handle", OTHER),
         ("io/netty/channel/X.read;com/acme/Handler.handle;java/util/HashMap.get", OTHER),
         ("io/netty/channel/X.read;[unknown]", "netty"),
+        ("io/netty/buffer/X.alloc;[byte[]]", "netty"),
         ("[unknown];0x7f00", UNKNOWN),
         ("", UNKNOWN),
         # the kernel is never its caller's

@@ -2,18 +2,23 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from redline.model import Estimate, LibraryChange, ProfileChange, Report
+from redline.analysis import build_report
+from redline.model import Estimate, LibraryChange, PlannedTrial, ProfileChange, Report, Skipped
 from redline.report.document import Flames, Fold, Heat, StackedBars, Table
 from redline.report.render import RENDERERS, markdown
 from redline.report.render.html import heat_map
 from redline.report.render.terminal import render
 from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload, sentence
+from redline.storage.runs import RunStore
+from tests.fakes.behaviour import GOOD
 from tests.fakes.pages import data, page, section
-from tests.fakes.profiles import report_with_profiles
+from tests.fakes.profiles import VANILLA, profiled, report_with_profiles, stacks_of
+from tests.fakes.recordings import SATURATE, simulated_recording, simulated_run
 from tests.fakes.reports import healthy
 
 REPORT = report_with_profiles()
@@ -149,3 +154,53 @@ def test_a_heat_map_is_few_paths() -> None:
     assert dict(made.levels) == {3: "M1 44H3v21H1z", 5: "M3 44H4v21H3zM0 66H4v21H0z"}
     assert made.curve == "M0 22.0H1M2 6.0H3L3 38.0H4"
     assert made.marks == "M1 90h1v4h-1zM2 90h1v4h-1z"
+
+
+def stored(folder: Path, table: str = "") -> RunStore:
+    """A run in a directory whose cells have profiles; with a table of libraries in their catalogue."""
+    run = simulated_run({"a.server": GOOD}, loads=(SATURATE,), ceiling=None, baseline=None, trials=2)
+    plan = run.manifest.plan
+    (cell,) = plan.cells.values()
+    entry = cell.variant.catalogued.model_copy(update={"family_folder": str(folder / "catalogue" / "a")})
+    variant = cell.variant.model_copy(update={"entry": entry})
+    extra = PlannedTrial(cell_id=cell.id, round=0, position=2, seed=1, profile="cpu")
+    suite = plan.suite.model_copy(update={"variants": (variant,)})
+    reason = Skipped(slug="a.server: alloc", reason="only cpu can be profiled", cause="suite")
+    changed = plan.model_copy(update={"suite": suite, "profiled": (extra,), "unprofiled": (reason,)})
+    store = RunStore(folder / "run")
+    store.create(run.manifest.model_copy(update={"plan": changed}))
+    for recording in run.recordings:
+        store.save(recording, cell)
+    one = profiled(simulated_recording(cell, GOOD, position=2))
+    assert one.traffic is not None
+    store.save(one, cell, profiled=True)
+    (folder / "run" / "profiles" / "0002.cpu.stacks.gz").write_bytes(
+        stacks_of(VANILLA, one.traffic.window_unix_ns).to_bytes()
+    )
+    (folder / "catalogue").mkdir()
+    if table:
+        (folder / "catalogue" / "libraries.yaml").write_text(table, encoding="utf-8")
+    return store
+
+
+def test_a_stored_run_is_reported_with_its_profiles(tmp_path: Path) -> None:
+    report = build_report(stored(tmp_path).run())
+    (one,) = report.profiles
+    assert one.libraries[0].name == "http4s"
+    assert one.positions == (2,)
+    assert "Not profiled: a.server: alloc: only cpu can be profiled." in shown(report)
+    assert "Not profiled: a.server: alloc" in page(report).text
+
+
+def test_the_table_of_the_servers_catalogue_counts(tmp_path: Path) -> None:
+    report = build_report(stored(tmp_path, "libraries: [{name: my http, packages: [org.http4s]}]").run())
+    assert report.profiles[0].libraries[0].name == "my http"
+
+
+def test_a_run_whose_stacks_are_gone_or_damaged_says_so(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    file = tmp_path / "run" / "profiles" / "0002.cpu.stacks.gz"
+    file.write_bytes(file.read_bytes()[:50])
+    assert "is no gzip'd text" in build_report(store.run()).profiles[0].problem
+    file.unlink()
+    assert "No such file" in build_report(store.run()).profiles[0].problem

@@ -149,3 +149,8 @@ def test_a_pruned_tree_hangs_together_and_keeps_the_heaviest(stacks: Stacks, lea
 def test_deep_stacks_need_no_deep_recursion() -> None:
     deep = Stacks({Stack(tuple(f"f{n}" for n in range(5000))): 3})
     assert len(tree(deep).nodes) == 5001
+
+
+def test_what_was_allocated_is_no_function() -> None:
+    stacks = Stacks({Stack(("a/B.make_[j]", "byte[]_[i]")): 2, Stack(("a/B.make_[j]", "byte[]_[k]")): 3})
+    assert normal(stacks, of_classes=True).weights == {Stack(("a.B.make", "[byte[]]")): 5}

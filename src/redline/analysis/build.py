@@ -9,13 +9,15 @@ from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
+from redline.analysis.libraries import Libraries
 from redline.analysis.modes import core_speeds
 from redline.analysis.precision import precision
+from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
 from redline.analysis.screening import next_command, screens
 from redline.findings import host_mode
-from redline.model import CellReport, Finding, Report, Run, RunReport
+from redline.model import CellReport, Finding, ProfileReport, Report, Run, RunReport
 
 
 def build_report(run: Run, folder: str = "") -> Report:
@@ -29,6 +31,10 @@ def build_report(run: Run, folder: str = "") -> Report:
     cells = tuple(
         _judged_in_run(found[cell_id][1], one, speeds, doubts.get(cell_id, ())) for cell_id, one in judged.items()
     )
+    profiles: tuple[ProfileReport, ...] = ()
+    if run.profiles and run.profiled:
+        libraries = Libraries(run.profiles.libraries())
+        profiles = profile_reports(run.profiled, run.profiles.stacks, libraries, cells, comparisons)
     return Report(
         run=_run_report(run, judged),
         environment=run.manifest.environment,
@@ -39,6 +45,8 @@ def build_report(run: Run, folder: str = "") -> Report:
         rankings=rankings(judged, cells, plan.suite),
         screens=screened,
         next_command=next_command(plan.suite, screened, run.manifest.command) if screened else "",
+        profiles=profiles,
+        unprofiled=plan.unprofiled,
         skipped=plan.skipped,
     )
 

@@ -39,16 +39,17 @@ class Libraries:
             for kernel in (False, True)
         }
         self._threads = [(_whole(library.threads), library) for library in self.table if library.threads]
-        self._frames: dict[tuple[str, bool], Library | None] = {}
+        self._frames: dict[bool, dict[str, Library | None]] = {False: {}, True: {}}
         self._owners: dict[str, str | None] = {}
         self._paths: dict[tuple[str, ...], str] = {}
+        self._names: dict[tuple[str, ...], frozenset[str]] = {}
 
     def of_frame(self, frame: str, *, kernel: bool = False) -> Library | None:
         """The library that a normal frame is of: by its name as a whole, else by the longest package that it is in."""
-        key = frame, kernel or frame.endswith(KERNEL_MARK)
-        if key not in self._frames:
-            self._frames[key] = self._find(*key)
-        return self._frames[key]
+        known = self._frames[kernel]
+        if frame not in known:
+            known[frame] = self._find(frame, kernel=kernel or frame.endswith(KERNEL_MARK))
+        return known[frame]
 
     def of_stack(self, stack: Stack) -> str:
         """The library that a sample of normal frames counts for.
@@ -64,11 +65,13 @@ class Libraries:
             self._paths[stack.frames] = self._walk(stack.frames)
         return self._paths[stack.frames]
 
-    def names_on(self, stack: Stack) -> set[str]:
+    def names_on(self, stack: Stack) -> frozenset[str]:
         """All libraries that are anywhere on a stack of normal frames, with the one that it counts for."""
-        first = kernel_from(stack.frames)
-        found = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
-        return {library.name for library in found if library} | {self.of_stack(stack)}
+        if stack.frames not in self._names:
+            first = kernel_from(stack.frames)
+            found = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
+            self._names[stack.frames] = frozenset(library.name for library in found if library)
+        return self._names[stack.frames] | {self.of_stack(stack)}
 
     def weights(self, stacks: Stacks) -> dict[str, int]:
         """By library the weight that counts for it, heaviest first; these add up to all."""
@@ -97,7 +100,7 @@ class Libraries:
                 return own or KERNEL
         return own or UNKNOWN
 
-    def _find(self, frame: str, kernel: bool) -> Library | None:  # noqa: FBT001 - the key of a cache
+    def _find(self, frame: str, *, kernel: bool) -> Library | None:
         name = frame.removesuffix(KERNEL_MARK)
         for pattern, library in self._symbols[kernel]:
             if pattern.fullmatch(name):

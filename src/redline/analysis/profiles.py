@@ -100,7 +100,8 @@ class _Trial:
             weights = {stack: weight for stack, weight in stacks.weights.items() if stack.slice in set(slices)}
             stacks = Stacks(weights, slices)
         slow = frozenset(_slow(slices, traffic)) if traffic else frozenset[Slice]()
-        return cls(normal(stacks), slices or (None,), slow, traffic)
+        of_classes = recording.profile is not None and recording.profile.kind in ("alloc", "lock")
+        return cls(normal(stacks, of_classes=of_classes), slices or (None,), slow, traffic)
 
     def part(self, weights: Mapping[Slice | None, int], whole: Mapping[Slice | None, int], *, of: bool | None) -> Part:
         """By slice: all (`of` None), those of slow moments (True), or the others (False)."""
@@ -129,6 +130,7 @@ class _Profile:
         for recording in self.recordings:
             name = recording.profile.stacks if recording.profile else None
             failed = recording.failure.message if recording.failure else ""
+            failed = failed or (recording.profile.problem if recording.profile else "")
             if name is None or failed:
                 problem = problem or failed or "the profiler left no stacks"
                 continue

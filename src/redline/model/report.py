@@ -278,4 +278,5 @@ class Report(Frozen):
     screens: tuple[Screen, ...] = omitted_if_default((), description="only of `redline run --screen`")
     next_command: str = omitted_if_default("", description="of a screen: runs the full matrix of what matters")
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
+    unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that were not made, and why")
     skipped: tuple[Skipped, ...]

@@ -8,7 +8,9 @@ from pydantic import Field, InstanceOf
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.duet import DuetRecording
 from redline.model.environment import Environment
+from redline.model.library import Library
 from redline.model.plan import Plan, PlannedDuet, PlannedTrial
+from redline.model.profile import Stacks
 from redline.model.recording import Recording
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
@@ -61,6 +63,16 @@ class StoredRecordings(Sequence[Recording]):
         return hash(self.positions)
 
 
+class StoredProfiles:
+    """Stacks, read by the name of their file, and the table of libraries that they are counted for.
+
+    Either may raise RedlineError.
+    """
+
+    def __init__(self, stacks: Callable[[str], Stacks], libraries: Callable[[], tuple[Library, ...]]) -> None:
+        self.stacks, self.libraries = stacks, libraries
+
+
 class Run(Frozen):
     """A manifest and the recordings so far, in the plan's order. Stored ones need not all be in memory at a time."""
 
@@ -69,6 +81,7 @@ class Run(Frozen):
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
     profiled: tuple[Recording, ...] = omitted_if_default((), description="those of trials with a profiler")
+    profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
     repeated: tuple[int, ...] = omitted_if_default(
         (), description="positions of trials that were made again, as often as they were"

@@ -51,16 +51,24 @@ def thread_group(thread: Thread | None) -> str:
 
 def kernel_from(frames: tuple[str, ...]) -> int:
     """The place of the first frame of the kernel, which calls no other code; their number if there is none."""
-    return next(
-        (at for at, frame in enumerate(frames) if frame.endswith(KERNEL_MARK) or _ENTRY.fullmatch(frame)), len(frames)
-    )
+    return next((at for at, frame in enumerate(frames) if _is_of_kernel(frame)), len(frames))
 
 
-def normal(stacks: Stacks) -> Stacks:
-    """The same with normal frames, and without the timer's interrupt on top of them; equal stacks add up."""
+@lru_cache(maxsize=1 << 16)
+def _is_of_kernel(frame: str) -> bool:
+    return frame.endswith(KERNEL_MARK) or _ENTRY.fullmatch(frame) is not None
+
+
+def normal(stacks: Stacks, *, of_classes: bool = False) -> Stacks:
+    """The same with normal frames, and without the timer's interrupt on top of them; equal stacks add up.
+
+    With `of_classes` the innermost frames are no functions, but what was allocated or waited for: `[byte[]]`.
+    """
     weights = Counter[Stack]()
     for stack, weight in stacks.weights.items():
         frames = [normal_frame(frame) for frame in stack.frames]
+        if of_classes and frames:
+            frames[-1] = f"[{frames[-1].removesuffix(KERNEL_MARK)}]"
         while len(frames) > 1 and _TIMER.fullmatch(frames[-1]):
             frames.pop()
         weights[stack._replace(frames=tuple(frames))] += weight

@@ -38,8 +38,12 @@ from redline.model import (
     PlannedTrial,
     Recording,
     Run,
+    ServerEntry,
+    Stacks,
+    StoredProfiles,
     StoredRecordings,
 )
+from redline.suite.loading import load_libraries
 from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
@@ -182,6 +186,7 @@ class RunStore(Store):
             recordings=recordings,
             duets=self.duets(),
             profiled=self.profiled(),
+            profiles=StoredProfiles(self.stacks, lambda: load_libraries(_catalogue_of(manifest.plan))),
             enough=self.enough(),
             repeated=self.repeated(),
         )
@@ -189,6 +194,12 @@ class RunStore(Store):
     def profiled(self) -> tuple[Recording, ...]:
         """Those of trials with a profiler, by position. Raises StoreError as `recordings`."""
         return tuple(read_stored(file, Recording) for _, file in sorted(self._files("profiles").items()))
+
+    def stacks(self, name: str) -> Stacks:
+        """Those of a file that a profiler left, by its name in a recording. Raises StoreError."""
+        with as_store_error(self.folder / name):
+            content = (self.folder / name).read_bytes()
+        return Stacks.from_bytes(content, name)
 
     def enough(self) -> Enough | None:
         """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
@@ -222,6 +233,12 @@ class RunStore(Store):
         else:
             folder = "profiles" if profiled else "recordings"
             self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
+
+
+def _catalogue_of(plan: Plan) -> Path:
+    """The catalogue that the servers of a plan are of, or were."""
+    folders = (each.entry.family_folder for each in plan.suite.variants if isinstance(each.entry, ServerEntry))
+    return Path(next(folders, "catalogue/none")).parent
 
 
 def capacity_store(folder: Path) -> RunStore:

@@ -94,15 +94,17 @@ def profile_sections(report: Report, *, functions: int = _FUNCTIONS) -> Iterator
             blocks += [_functions(one, functions, line((_name(one, members), "strong"))) for one in _sound(members)]
         blocks.append(Prose.of(_notes(members), "dim"))
         yield Section(TITLE if at == 0 else "", tuple(filled(Prose((line(title),)), *blocks)))
+    if report.unprofiled:
+        yield Section("", (_unprofiled(report),))
 
 
 def profile_page(report: Report) -> Iterator[Section]:
     """For the page: the same with bars, a flame graph, heat maps, threads and files."""
     groups = _groups(report)
-    if not groups:
+    if not groups and not report.unprofiled:
         return
     colours = _colours(report)
-    blocks: list[Block] = [Prose((key(_BIASES),))]
+    blocks: list[Block] = [Prose((key(_BIASES),)), _unprofiled(report)]
     for title, members in groups:
         bars = _bars(members, colours)
         table = Fold(line("All libraries with intervals"), (_libraries(members),), open=False)
@@ -117,7 +119,7 @@ def profile_page(report: Report) -> Iterator[Section]:
         blocks += [Flames("Flame graph"), Prose((key(f"{_HOW.strip()} {pruned}"),))]
     for one in sound:
         blocks.append(Fold(line(_heading(one)), tuple(_details(one)), open=False))
-    yield Section(TITLE, tuple(blocks), anchor="profiles")
+    yield Section(TITLE, tuple(filled(*blocks)), anchor="profiles")
 
 
 def profiles_payload(report: Report) -> PlotProfiles | None:
@@ -223,6 +225,10 @@ def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Lin
     for one in _sound(members):
         if one.slow and any(_is_certain(each) for each in one.slow.libraries):
             yield sentence(one.slow, one.server, "")
+
+
+def _unprofiled(report: Report) -> Prose:
+    return Prose.of((f"Not profiled: {each.slug}: {each.reason}." for each in report.unprofiled), listed=True)
 
 
 def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int | None = None) -> Table:
