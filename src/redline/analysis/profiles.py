@@ -250,7 +250,7 @@ def _overhead(recordings: Sequence[Recording], cell: CellReport) -> dict[Metric,
     """How the profiled trials differ from the cell's, by the scatter of these: there are too few to know their own."""
     trials = [Trial(each) for each in recordings if each.traffic]
     plain = [each for each in cell.trials if each.used]
-    found = {
+    found: dict[Metric, tuple[list[float | None], list[float | None]]] = {
         Metric.THROUGHPUT: (
             [each.traffic.rate_per_s for each in trials if each.traffic],
             [each.rate_per_s for each in plain],

@@ -72,6 +72,12 @@ class StoredProfiles:
     def __init__(self, stacks: Callable[[str], Stacks], libraries: Callable[[], tuple[Library, ...]]) -> None:
         self.stacks, self.libraries = stacks, libraries
 
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, StoredProfiles)  # where they are is no part of what a run is
+
+    def __hash__(self) -> int:
+        return 0
+
 
 class Run(Frozen):
     """A manifest and the recordings so far, in the plan's order. Stored ones need not all be in memory at a time."""
