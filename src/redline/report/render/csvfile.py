@@ -38,10 +38,7 @@ def render(report: Report) -> bytes:
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:
     comparisons = comparisons_by_cell(report)
-    shares: dict[str, list[tuple[str, Estimate]]] = {}
-    for one in report.profiles:
-        of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"
-        shares.setdefault(one.cell_id, []).extend((f"{of}:{each.name}", each.share) for each in one.libraries)
+    shares = _shares(report)
     for cell in report.cells:
         about = {"run": report.run.name, **_identity(cell)}
         compared = comparisons.get(cell.cell_id, {})
@@ -79,6 +76,15 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
         ("pause-max", "ns", pauses.max_ns if pauses.count else None),
     )
     return (each for each in numbers if each[2] is not None)
+
+
+def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
+    """By cell the metrics of its profiles: `cpu-share:netty`."""
+    found: dict[str, list[tuple[str, Estimate]]] = {}
+    for one in report.profiles:
+        of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"
+        found.setdefault(one.cell_id, []).extend((f"{of}:{each.name}", each.share) for each in one.libraries)
+    return found
 
 
 def _identity(cell: CellReport) -> dict[str, Field]:
