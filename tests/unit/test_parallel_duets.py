@@ -18,6 +18,7 @@ from redline.plugins.machine import place
 from redline.ports import Placement
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.parallel import check_cores, sides
+from redline.running.record import SETTLING_NS
 from redline.suite import draw_places, expected_length_ns, with_rounds
 from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FakeDriver, FakeLauncher
@@ -114,6 +115,20 @@ def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -
     assert duet_job(asked)["duet"]["parallel"] is True
     assert recording.places == planned.places
     assert DuetRecording.model_validate_json(recording.model_dump_json()) == recording
+
+
+def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, PARALLEL + "warmup_by: {users: 2}\nwarmup: 7s\n")
+    planned, driver = plan.duets[0], FakeDriver([])
+    cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
+    placement = dataclasses.replace(place(cores(13)), cores=cores(13))
+    tools = DuetTools((FakeLauncher([]),) * len(cells), lambda _server: (), driver, placement)
+    run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    assert [drive.cell.variant.slug for drive in driver.drives] == [cell.variant.slug for cell in (*cells, cells[0])]
+    warming = {(drive.cell.load.connections, drive.cell.load.duration_ns) for drive in driver.drives}
+    assert warming == {(2, 7_000_000_000)}
+    (asked,) = driver.duets
+    assert (asked.drive.cell.load.name, asked.drive.cell.warmup_ns) == (cells[0].load.name, SETTLING_NS * SERVERS)
 
 
 def ab_flags(**given: Any) -> AbFlags:

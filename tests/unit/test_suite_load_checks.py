@@ -87,6 +87,14 @@ def test_a_load_may_warm_up_for_the_others(tmp_path: Path) -> None:
     assert cells["steady"].id not in plain
 
 
+def test_a_number_of_users_may_warm_up_for_every_load(tmp_path: Path) -> None:
+    cells = make_plan(suite_of(tmp_path, OPEN + "warmup_by: {users: 2}\n")).cells.values()
+    assert {(cell.load.name, cell.warmup_by and cell.warmup_by.connections) for cell in cells} == {
+        ("saturate", 2),
+        ("steady", 2),
+    }
+
+
 def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:
     cells = make_plan(suite_of(tmp_path, BY, Overrides(loads=("steady",)))).cells.values()
     assert {(cell.load.name, cell.warmup_by and cell.warmup_by.name) for cell in cells} == {("steady", "saturate")}
@@ -97,7 +105,7 @@ def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:
     [
         (OPEN + "warmup_by: saturated\n", "no load `saturated`", "saturate"),
         (OPEN + "warmup_by: steady\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
-        (OPEN + "baseline: null\nwarmup_by: steady\ndesign: duet\n", "warms the servers up", "remove"),
+        (OPEN + "warmup_by: {users: 2}\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
         (
             OPEN.replace("rate: 500", "rate: 0, ramp: {to: 64, over: 1s}") + "warmup_by: steady\n",
             "`steady` is not the same all the time",

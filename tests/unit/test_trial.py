@@ -7,7 +7,7 @@ import pytest
 from redline.errors import DriveError, LaunchError
 from redline.model import FixedWork, Interval, PlannedTrial, Recording
 from redline.ports import Placement
-from redline.running.record import Tools
+from redline.running.record import SETTLING_NS, Tools
 from redline.running.trial import run_trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeProbe, FakeServer
 from tests.fakes.recordings import simulated_cell
@@ -92,7 +92,7 @@ def test_another_load_warms_the_server_up_and_is_not_kept(tmp_path: Path) -> Non
     assert events == ["start", "verify", "drive", "drive", "stop"]
     first, second = (drive.cell for drive in driver.drives)
     assert (first.load.name, first.load.duration_ns, first.warmup_ns) == ("by", 3_000_000_000, 0)
-    assert (second.load, second.warmup_ns) == (CELL.load, 1_000_000_000)
+    assert (second.load, second.warmup_ns) == (CELL.load, SETTLING_NS)
     assert recording.traffic is not None
     measured = list(recording.traffic.intervals)
     assert intervals[-len(measured) :] == measured

@@ -34,7 +34,7 @@ PLACES = (
     "they are loaded in turn"
 )
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
-WARMED_BY = "the load of the warm-up, if that is another one; the cell's own then runs for a second before it counts"
+WARMED_BY = "the load of the warm-up, if that is another one; the cell's own then runs for two seconds before it counts"
 
 DIRECT = "direct"
 GC = "gc"

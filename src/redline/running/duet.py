@@ -14,7 +14,7 @@ from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.model.duet import DuetPlan
 from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
 from redline.running.parallel import sides
-from redline.running.record import failure_of, verify
+from redline.running.record import failure_of, settling, verify, warm_up
 from redline.suite import draw_places
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
@@ -153,7 +153,9 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         servers.append(server)
         if start.same_answers and (wrong := _differing(cells[: place + 1], servers, tools.driver)) is not None:
             return {"failure": wrong}
-    first, number = cells[0], len(cells)
+    if (failure := _warmed_up(start, cells, servers, where, tools.driver)) is not None:
+        return {"failure": failure}
+    first, number = settling(cells[0]) if cells[0].warmup_by else cells[0], len(cells)
     load = first.load.model_copy(update={"duration_ns": first.load.duration_ns * number})
     entire = {"load": load, "warmup_ns": first.warmup_ns * number, "warmup_detect": False}
     drive = Drive(
@@ -186,6 +188,31 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         failure = failure_of("load", "engine", error)
     died = next((found for server in servers if (found := server.death()) is not None), None)
     return {"servers": facts, "traffic": traffic, "failure": died or failure}
+
+
+def _warmed_up(
+    start: DuetStart,
+    cells: Sequence[Cell],
+    servers: Sequence[RunningServer],
+    where: Sequence[Placement],
+    driver: Driver,
+) -> Failure | None:
+    """Warm up one server after the other by the load that their cells name, if any; why that failed."""
+    for cell, server, placement in zip(cells, servers, where, strict=True):
+        if cell.warmup_by is None:
+            continue
+        drive = Drive(
+            cell=cell,
+            endpoint=server.endpoint,
+            seed=start.planned.seed,
+            cpus=placement.engine_cpus,
+            workers=max(1, len(placement.engine_cpus)),
+            log=start.logs / "engine.log",
+            log_is_kept=start.log_is_kept,
+        )
+        if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
+            return failure
+    return None
 
 
 def _placements(

@@ -3,9 +3,8 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from redline.errors import DriveError, RedlineError
 from redline.findings.warming import WarmupDetector
@@ -36,6 +35,8 @@ from redline.ports import (
 )
 
 DYING_S = 0.5
+SETTLING_NS = 2_000_000_000
+"""For how long a cell's own load runs before it counts, if another one has warmed the server up."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,26 @@ def record_load(
     A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
     KeyboardInterrupt, and StoreError when the engine's log cannot be written.
     """
+    if cell.warmup_by is None:
+        return _record(cell, planned, server, tools, options)
+    drive = _drive(cell, planned, server, tools, options)
+    if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
+        return new_recording(planned).model_copy(update={"server": server.facts, "failure": failure})
+    return _record(settling(cell), planned, server, tools, options)
+
+
+def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
+    workers = tools.workers(cell.load, options.workers)
+    return Drive(
+        **{**vars(options), "workers": workers},
+        cell=cell,
+        endpoint=server.endpoint,
+        seed=planned.seed,
+        cpus=tools.placement.engine_cpus,
+    )
+
+
+def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Recording:
     empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
     probes = (*tools.probes(), *profiled.probes)
 
@@ -92,17 +113,10 @@ def record_load(
         profiled.seen(interval)
 
     pids = _processes(server, tools)
-    changed: dict[str, Any] = {
-        "workers": tools.workers(cell.load, options.workers),
-        "on_start": follow,
-        "on_interval": seen,
-    }
-    drive = Drive(
-        **{**vars(options), **changed},
-        cell=cell,
-        endpoint=server.endpoint,
-        seed=planned.seed,
-        cpus=tools.placement.engine_cpus,
+    drive = replace(
+        _drive(cell, planned, server, tools, options),
+        on_start=follow,
+        on_interval=seen,
         pids=pids,
         is_warm=WarmupDetector(cell).is_warm if cell.warmup_detect else None,
     )
@@ -167,6 +181,32 @@ class _Profiled:
             self.profiler.begin()
         elif self.profiler and interval.phase == "drain":
             self.profiler.end()
+
+
+def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Failure | None:
+    """Warm a server up by another load than the drive's, for as long as its cell says, and keep nothing.
+
+    Gives why that failed. A rate may be too much for a server that is cold, and its backlog would be measured; or too
+    low to make it warm.
+    """
+
+    def seen(interval: Interval) -> None:
+        drive.on_interval(interval.model_copy(update={"phase": "warmup"}))
+
+    load = by.model_copy(update={"duration_ns": drive.cell.warmup_ns})
+    cell = drive.cell.model_copy(update={"load": load, "warmup_ns": 0, "warmup_by": None})
+    workers = min(drive.workers, load.connections)
+    try:
+        if drive.cell.warmup_ns:
+            driver.drive(replace(drive, cell=cell, workers=workers, on_interval=seen, keep_interrupted=False))
+    except DriveError as error:
+        return death_soon(server) or failure_of("load", "engine", error)
+    return server.death()
+
+
+def settling(cell: Cell) -> Cell:
+    """The cell as it is loaded once another load has warmed its server up: briefly by its own before that counts."""
+    return cell.model_copy(update={"warmup_ns": min(SETTLING_NS, cell.warmup_ns), "warmup_by": None})
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,11 +19,8 @@ from redline.model import (
     Recording,
     Stage,
 )
-from redline.ports import NOTHING_MORE, LoadOptions, Profiler, RunningServer
+from redline.ports import NOTHING_MORE, LoadOptions, Profiler
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
-
-SETTLING_NS = 1_000_000_000
-"""For how long a cell's own load runs before it counts, if another one has warmed the server up."""
 
 
 class TrialListener(Protocol):
@@ -105,7 +101,10 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                 options = LoadOptions(
                     log=logs / "engine.log", server_log=log, on_interval=on_interval, profiler=profiler
                 )
-                found = _loaded(cell, planned, server, tools, options)
+                before_ns = _fixed_work_ns(tools)
+                found = record_load(cell, planned, server, tools, options)
+                fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
+                found = found.model_copy(update={"fixed_work": fixed_work})
         else:
             found = empty.model_copy(update={"failure": wrong, "server": server.facts})
         with timed("stop"):
@@ -114,28 +113,6 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
     return found.model_copy(
         update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns, "profile": profile}
     )
-
-
-def _loaded(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Recording:
-    """The recording of the cell's load, after another one has warmed the server up where the cell has one.
-
-    That one is not kept, unless it failed. A rate is too much for a server that is cold, and its backlog would be
-    measured; or it is too low to make it warm.
-    """
-    if cell.warmup_by is not None and cell.warmup_ns:
-
-        def warming(interval: Interval) -> None:
-            options.on_interval(interval.model_copy(update={"phase": "warmup"}))
-
-        load = cell.warmup_by.model_copy(update={"duration_ns": cell.warmup_ns})
-        alone = cell.model_copy(update={"load": load, "warmup_ns": 0, "warmup_by": None})
-        warmed = record_load(alone, planned, server, tools, replace(options, on_interval=warming, profiler=None))
-        if warmed.failure is not None:
-            return warmed.model_copy(update={"traffic": None, "series": ()})
-        cell = cell.model_copy(update={"warmup_ns": min(SETTLING_NS, cell.warmup_ns)})
-    before_ns = _fixed_work_ns(tools)
-    found = record_load(cell, planned, server, tools, options)
-    return found.model_copy(update={"fixed_work": _fixed_work(before_ns, _fixed_work_ns(tools))})
 
 
 def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:

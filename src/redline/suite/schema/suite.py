@@ -17,11 +17,11 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import DictSchema
 
 from redline.errors import WrongValueError
-from redline.model import Backend, Design, Profile
+from redline.model import Backend, Closed, Design, Load, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
 from redline.suite.schema.libraries import LibrariesSchema
-from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.load import MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
 from redline.suite.schema.server import OPTION_NAME, FamilySchema, ServerName
@@ -240,6 +240,18 @@ class WarmUpSchema(Schema):
     )
 
 
+class WarmUpUsersSchema(Schema):
+    """Users with zero think time who warm servers up."""
+
+    users: int = Field(ge=1, le=MOST_CONNECTIONS, description="each with a connection", examples=[2])
+
+    @property
+    def load(self) -> Load:
+        """The load in the model; its length is that of the warm-up."""
+        return Load(name=f"users{self.users}", shape=Closed(users=self.users), duration_ns=1)
+
+
+WarmUpByItem = Annotated[Annotated[str, PLAIN] | Annotated[WarmUpUsersSchema, MAPPING], BY_FORM]
 WarmUpItem = Annotated[Annotated[Duration, PLAIN] | Annotated[WarmUpSchema, MAPPING], BY_FORM]
 
 
@@ -295,10 +307,11 @@ class SuiteSchema(Schema):
         examples=["250ms", {"detect": {"at_most": "60s"}}],
         json_schema_extra={"default": "1s"},
     )
-    warmup_by: str | None = Field(
+    warmup_by: WarmUpByItem | None = Field(
         default=None,
-        description="the load of the suite that warms each server up, by name; default: the load that is measured",
-        examples=["saturate"],
+        description="what warms each server up: a load of the suite, by name, or a number of users; default: the load "
+        "that is measured",
+        examples=["saturate", {"users": 2}],
     )
     trials: TrialsItem = Field(
         default=5,

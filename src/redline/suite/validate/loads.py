@@ -32,14 +32,18 @@ def check_loads(sheet: Sheet) -> Loads:
             sheet.wrong(("quick", "for"), message, hint)
         if detects and (load.written.steps or (load.open and load.open.replayed)):
             sheet.wrong(("warmup", "detect"), never_steady(name), WARM_UP_HINT)
-    if isinstance(by := sheet.document.at(("warmup_by",)), str):
-        _check_warmup_by(sheet, by, loads)
+    if (by := sheet.document.at(("warmup_by",))) is not None:
+        _check_warmup_by(sheet, by, loads, detects=detects)
     return loads
 
 
-def _check_warmup_by(sheet: Sheet, by: str, loads: Loads) -> None:
-    """Note why this load cannot warm servers up, and settings that exclude that."""
+def _check_warmup_by(sheet: Sheet, by: object, loads: Loads, *, detects: bool) -> None:
+    """Note why a load that is named cannot warm servers up, and that a detected warm-up excludes any."""
     path = ("warmup_by",)
+    if detects:
+        sheet.wrong(path, DETECTS_ITSELF, WARM_UP_HINT.partition(",")[0])
+    if not isinstance(by, str):
+        return
     written = loads.get(by)
     if by not in loads:
         known = f"this suite has: {', '.join(loads)}"
@@ -47,10 +51,6 @@ def _check_warmup_by(sheet: Sheet, by: str, loads: Loads) -> None:
     elif written is not None and not _is_constant(written):
         hint = "name a load of constant users, or of a constant rate"
         sheet.wrong(path, f"`{by}` is not the same all the time", hint)
-    if sheet.document.at(("warmup", "detect")) is not None:
-        sheet.wrong(path, DETECTS_ITSELF, WARM_UP_HINT.partition(",")[0])
-    if sheet.document.at(("design",)) not in (None, "interleaved"):
-        sheet.wrong(path, "in a duet the load that is measured warms the servers up", "remove `warmup_by`, or `design`")
 
 
 def _is_constant(load: LoadSchema) -> bool:

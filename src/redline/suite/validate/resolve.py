@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import AutoTrials, EngineMode, Leg, Route, Scenario, ServerEntry, Suite, Tls, Variant
+from redline.model import AutoTrials, EngineMode, Leg, Load, Route, Scenario, ServerEntry, Suite, Tls, Variant
 from redline.model.catalogue import has_tls, http_of
 from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue, check_against
@@ -65,7 +65,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         loads=tuple(load.load(name, replayed.get(name, ())) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
-        warmup_by=schema.loads[schema.warmup_by].load(schema.warmup_by) if schema.warmup_by else None,
+        warmup_by=_warmup_by(schema),
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
         auto=_auto(schema.trials),
         builds=schema.builds,
@@ -85,6 +85,11 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
     changed = screened(changed) if overrides.screen else changed
     raise_all(_too_much(changed))
     return changed
+
+
+def _warmup_by(schema: SuiteSchema) -> Load | None:
+    by = schema.warmup_by
+    return schema.loads[by].load(by) if isinstance(by, str) else by.load if by else None
 
 
 def _auto(written: int | AutoSchema) -> AutoTrials | None:
