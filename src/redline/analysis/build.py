@@ -1,6 +1,6 @@
 """Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
@@ -17,13 +17,15 @@ from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
 from redline.analysis.screening import next_command, screens
 from redline.findings import host_mode
-from redline.model import CellReport, Finding, ProfileReport, Report, Run, RunReport
+from redline.model import CellReport, Finding, ProfileReport, Report, Run, RunReport, Suite
+from redline.suite.screening import axes_of_server, by_server
 
 
 def build_report(run: Run, folder: str = "") -> Report:
     """Everything that is shown of a run. It is stored in `folder`, if that is known, which commands in it name."""
     plan = run.manifest.plan
-    found = {cell_id: (one, cell_report(one, plan.suite)) for cell_id, one in judged_cells(run)}
+    varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
+    found = {cell_id: (one, _with_settings(one, plan.suite, varying)) for cell_id, one in judged_cells(run)}
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
     screened = screens(judged, plan.suite)
@@ -49,6 +51,13 @@ def build_report(run: Run, folder: str = "") -> Report:
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,
     )
+
+
+def _with_settings(one: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]]) -> CellReport:
+    """The report of a cell with those of its settings in which the variants of its server differ."""
+    variant, report = one.cell.variant, cell_report(one, suite)
+    shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
+    return report.model_copy(update={"settings": shown}) if shown else report
 
 
 def _judged_in_run(

@@ -131,6 +131,9 @@ class CellReport(Frozen):
     )
     tls: tuple[AgreedTls, ...] = omitted_if_default((), description="what its trials' handshakes negotiated, each once")
     route: str = omitted_if_default("", description="`h1 → proxy.nginx → h1`; absent if the load goes to the server")
+    settings: dict[str, str] = omitted_if_default(
+        {}, description="those in which the variants of its server differ: options, `flags`, `route` and `in`"
+    )
     parts: tuple[PartReport, ...] = omitted_if_default(
         (), description="the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
     )

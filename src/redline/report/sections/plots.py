@@ -8,7 +8,8 @@ from statistics import median
 from typing import NotRequired, TypedDict
 
 from redline.model import CellReport, Moment, PauseMark, Percentile, Report
-from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled
+from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled, line
+from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
 from redline.report.sections.views import Group, groups, servers
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
@@ -16,6 +17,7 @@ _MOST_INSTANTS = 300
 _LEAST_INSTANTS = 12
 _MOST_POINTS = 12_000  # of all cells together: what a page can carry, and more than a screen can show
 _UNFOLDED = 6
+_STYLES = 24  # page.js has so many, colours and dashes, before they come again
 _NAMED = 8
 _TITLES = {
     "percentiles": "Response time by percentile",
@@ -74,7 +76,7 @@ class GroupPlots(TypedDict):
 
 
 class RunPlots(TypedDict):
-    """All plots of a run; a server's index is its colour."""
+    """All plots of a run; the index of a server is its colour, and so is that of a value that is laid over others."""
 
     servers: tuple[str, ...]
     ceilings: list[int]
@@ -82,9 +84,11 @@ class RunPlots(TypedDict):
 
 
 def plots_section(report: Report) -> Section:
-    """Distributions and timelines of each group, for the page."""
+    """Distributions and timelines of each group, for the page; by collector where a group's JVMs differ in that."""
     colours = {server: place for place, server in enumerate(servers(report))}
     every = groups(report)
+    laid = _laid(report)
+    places = iter(range(len(every), len(every) + sum(len(overlays(group)) for group in every)))
     text = (
         "Over time, a line is the middle trial and its band reaches from the lowest to the highest; the warm-up is "
         "shaded and is in no result. A percentile curve is dashed where fewer than ten requests lie above it."
@@ -94,7 +98,13 @@ def plots_section(report: Report) -> Section:
     folds = (
         Fold(
             group.heading(),
-            tuple(filled(_plots(place, group, colours), _undrawn(group))),
+            tuple(
+                filled(
+                    *(_overlay(next(places), one, laid) for one in overlays(group)),
+                    _plots(place, group, colours),
+                    _undrawn(group),
+                )
+            ),
             place == 0 if len(every) > _UNFOLDED else None,
         )
         for place, group in enumerate(every)
@@ -110,8 +120,30 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
         for cell in cells
     )
     label = f"{group.title}: one line for each of {names}"
-    plots = (Plot(kind, title, f"{title}, {label}") for kind, title in _TITLES.items())
+    kinds = {kind: title for kind, title in _TITLES.items() if kind != "percentiles" or together(group)}
+    plots = (Plot(kind, title, f"{title}, {label}") for kind, title in kinds.items())
     return Plots(place, tuple(plots), tuple(legend), toggles=True) if cells else None
+
+
+def _laid(report: Report) -> dict[str, int]:
+    """The colour of each value that is laid over others, behind those of the servers and drawn as the first of them."""
+    first = -(-len(servers(report)) // _STYLES) * _STYLES
+    return {value: first + place for place, value in enumerate(values(report))}
+
+
+def _overlay(place: int, overlay: Overlay, colours: dict[str, int]) -> Fold:
+    """One plot with a line for each collector, and its percentiles as a table."""
+    legend = (Legend(value, colours[value]) for value in overlay.cells)
+    title = f"{overlay.title}: {_TITLES['percentiles'].lower()}"
+    plot = Plot("percentiles", title, f"{title}: one line for each of {', '.join(overlay.cells)}")
+    plots = Plots(place, (plot,), tuple(legend), toggles=True)
+    return Fold(line((overlay.title, "strong")), (plots, percentile_table(overlay)))
+
+
+def together(group: Group) -> bool:
+    """Whether the curves of all servers stand in one plot: not where each is in one by collector."""
+    laid = {cell.cell_id for one in overlays(group) for cell in one.cells.values()}
+    return not laid.issuperset(cell.cell_id for cell in drawn(group))
 
 
 def _undrawn(group: Group) -> Prose:
@@ -125,7 +157,16 @@ def payload(report: Report) -> RunPlots:
     ceilings = sorted({index[cell.server] for cell in report.cells if cell.role == "ceiling"})
     cells = sum(len(drawn(group)) for group in every)
     most = max(_LEAST_INSTANTS, min(_MOST_INSTANTS, _MOST_POINTS // max(cells, 1)))
-    return {"servers": tuple(index), "ceilings": ceilings, "groups": [_group(group, index, most) for group in every]}
+    laid = _laid(report)
+    own = [_group(group, index, most) for group in every]
+    by_value = [_by_value(one, laid) for group in every for one in overlays(group)]
+    gap = [""] * (min(laid.values(), default=len(index)) - len(index))
+    return {"servers": (*index, *gap, *laid), "ceilings": ceilings, "groups": [*own, *by_value]}
+
+
+def _by_value(overlay: Overlay, colours: dict[str, int]) -> GroupPlots:
+    curves = [_distribution(colours[value], cell) for value, cell in overlay.cells.items()]
+    return {"curves": curves, "t": [], "warm": 0.0, "courses": []}
 
 
 def drawn(group: Group) -> tuple[CellReport, ...]:
@@ -144,7 +185,7 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
     starts = _instants(moments, most)
     pauses = [_pauses(index[cell.server], cell.memory.longest) for cell in cells if cell.memory]
     plots: GroupPlots = {
-        "curves": [_distribution(index[cell.server], cell) for cell in cells],
+        "curves": [_distribution(index[cell.server], cell) for cell in cells if together(group)],
         "t": [round(start, 3) for start in starts],
         "warm": _warmup_end([m for cell in moments for m in cell]),
         "courses": [

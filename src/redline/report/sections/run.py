@@ -44,6 +44,7 @@ from redline.report.sections.duets import duet_sections
 from redline.report.sections.layers import layer_page, layer_sections
 from redline.report.sections.measured import measured
 from redline.report.sections.memory import memory_page, memory_sections
+from redline.report.sections.overlays import overlay_sections
 from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload
@@ -117,6 +118,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     yield from _results(report)
     yield from memory_sections(report)
     yield from profile_sections(report, functions=10)
+    yield from overlay_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
     names = " · ".join(map(_built, built(report)))

@@ -1,0 +1,69 @@
+"""Variants that differ in one setting of their JVM, laid over each other: percentiles by collector, JDK or flags."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from redline.model import CellReport, Report
+from redline.quantities import duration
+from redline.report.document import Column, Section, Table, line
+from redline.report.sections.views import Group, groups
+
+_LAID_OVER = ("gc", "jdk", "flags", "heap")
+"""Of the settings that vary the first is laid over: collectors, as studies of them show."""
+_SHARES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Cells of one scenario and load that differ in one setting alone, by its value; `server` has all the others."""
+
+    server: str
+    axis: str
+    cells: dict[str, CellReport]
+
+    @property
+    def title(self) -> str:
+        """`http4s.vanilla+jdk=25 by gc`."""
+        return f"{self.server} by {self.axis}"
+
+
+def overlays(group: Group) -> tuple[Overlay, ...]:
+    """Of each server with such variants those with valid percentiles; empty where no setting of a JVM varies."""
+    cells = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
+    axis = next((name for name in _LAID_OVER if len({cell.settings.get(name) for cell in cells} - {None}) > 1), None)
+    if axis is None:
+        return ()
+    found: dict[str, dict[str, CellReport]] = {}
+    for cell in cells:
+        if axis in cell.settings:
+            name, *tokens = cell.server.split("+")
+            others = "+".join([name, *(token for token in tokens if token.partition("=")[0] != axis)])
+            found.setdefault(others, {})[cell.settings[axis]] = cell
+    return tuple(Overlay(server, axis, those) for server, those in found.items() if len(those) > 1)
+
+
+def values(report: Report) -> tuple[str, ...]:
+    """Every value that is laid over, once: a collector has one colour in all plots."""
+    every = (value for group in groups(report) for one in overlays(group) for value in one.cells)
+    return tuple(dict.fromkeys(every))
+
+
+def percentile_table(overlay: Overlay, title: str = "") -> Table:
+    """Response times from the median to the slowest request, a column for each value; too few requests leave gaps."""
+    columns = [{point.q: duration(point.ns) for point in cell.response_percentiles} for cell in overlay.cells.values()]
+    rows = (
+        (f"{100 * share:.6g}%", *(known.get(share, "") for known in columns))
+        for share in _SHARES
+        if any(share in known for known in columns)
+    )
+    heading = line((title, "strong")) if title else ()
+    return Table((Column("percentile"), *(Column(value, "right") for value in overlay.cells)), tuple(rows), heading)
+
+
+def overlay_sections(report: Report) -> Iterator[Section]:
+    """A table for each server, scenario and load; nothing where no setting of a JVM varies."""
+    tables = [
+        percentile_table(one, f"{group.title} · {one.title}") for group in groups(report) for one in overlays(group)
+    ]
+    if tables:
+        yield Section("Response time by percentile", tuple(tables))
