@@ -2,6 +2,7 @@
 
 import gzip
 import stat
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ import pytest
 from redline.model import PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
 from redline.plugins.profilers import async_profiler, commands
 from redline.plugins.profilers.async_profiler import Artefacts, AsyncProfiler
+from redline.plugins.profilers.attach import load_agent
 from redline.plugins.profilers.commands import Perf, PySpy
 from redline.plugins.profilers.machine import MachineProfilers, TrialProfiler
 from redline.plugins.profilers.sampler import ProfilerError, Sampled
@@ -39,6 +41,9 @@ class FakeSampler:
     interval: int = 1_000_000
     unit: ProfileUnit = "samples"
     env: dict[str, str] = field(default_factory=lambda: {"FOR_THE_PROFILER": "yes"})
+
+    def prepare(self, pid: int) -> None:
+        self._note(f"prepare {pid}", "prepare")
 
     def start(self, pid: int, folder: Path) -> None:
         assert folder.is_dir()
@@ -73,7 +78,7 @@ def profiled(folder: Path, sampler: FakeSampler, cell: object = CELL, *, engine:
 def test_it_samples_the_measurement_and_is_read_when_the_server_has_stopped(tmp_path: Path) -> None:
     sampler = FakeSampler([])
     made = profiled(tmp_path, sampler)
-    assert sampler.events == ["start", "verify", "drive", "sample 4321", "sampled", "stop", "read"]
+    assert sampler.events == ["start", "verify", "prepare 4321", "drive", "sample 4321", "sampled", "stop", "read"]
     assert made.perturbed
     assert made.traffic is not None
     facts = made.profile
@@ -122,12 +127,13 @@ def test_without_a_warm_up_it_begins_with_the_engine(tmp_path: Path) -> None:
     cold = simulated_cell(load=SATURATE).model_copy(update={"warmup_ns": 0})
     sampler = FakeSampler([])
     profiled(tmp_path, sampler, cold, engine=True)
-    assert sampler.events[:5] == ["start", "verify", "drive", "sample 99", "sampled"]
+    assert sampler.events[:6] == ["start", "verify", "drive", "prepare 99", "sample 99", "sampled"]
 
 
 @pytest.mark.parametrize(
     ("at", "error", "says"),
     [
+        ("prepare", ProfilerError("the server has no process that is a JVM"), "no process"),
         ("start", ProfilerError("the JVM did not load it"), "did not load"),
         ("stop", ProfilerError("it did not end"), "did not end"),
         ("read", OSError(28, "No space left on device", "stacks.gz"), "No space left"),
@@ -247,3 +253,44 @@ def test_what_is_in_the_cache_is_not_fetched(path: Path, tmp_path: Path) -> None
         file.write_bytes(b"there")
     assert async_profiler.provide(tmp_path, print) == found
     assert MachineProfilers(tmp_path).missing(runtime("jvm"), "cpu", print) == ""
+
+
+JVM = """
+import os, pathlib, signal, socket, sys, time
+address = pathlib.Path(f"/tmp/.java_pid{os.getpid()}")
+def opened(*_):
+    if pathlib.Path(f"/tmp/.attach_pid{os.getpid()}").exists():
+        listening.bind(str(address))
+        listening.listen()
+listening = socket.socket(socket.AF_UNIX)
+signal.signal(signal.SIGQUIT, opened)
+print("ready", flush=True)
+while not address.exists():
+    time.sleep(0.005)
+try:
+    for answer in sys.argv[1:]:
+        connection, _ = listening.accept()
+        heard = b""
+        while heard.count(b"\\0") < 5:
+            heard += connection.recv(4096)
+        print(heard.decode().replace("\\0", " "), flush=True)
+        connection.sendall(answer.encode())
+        connection.close()
+finally:
+    address.unlink()
+"""
+
+
+def test_an_agent_is_loaded_by_the_socket_that_a_jvm_opens_for_its_tools(tmp_path: Path) -> None:
+    command = [sys.executable, "-S", "-c", JVM, "0\nreturn code: 0\n", "0\nreturn code: 0\n", "0\nno such file\n"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as jvm:
+        assert jvm.stdout is not None
+        assert jvm.stdout.readline() == "ready\n"
+        load_agent(jvm.pid, Path("/lib.so"), "start,event=cpu")
+        load_agent(jvm.pid, Path("/lib.so"), "stop")  # the socket is there now
+        with pytest.raises(ProfilerError, match="no such file"):
+            load_agent(jvm.pid, Path("/lib.so"), "stop")
+        assert jvm.stdout.read().splitlines() == [
+            f"1 load /lib.so true {word} " for word in ("start,event=cpu", "stop", "stop")
+        ]
+    assert not list(Path("/tmp").glob(f".*_pid{jvm.pid}"))

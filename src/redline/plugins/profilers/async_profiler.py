@@ -13,6 +13,7 @@ from pathlib import Path
 
 from redline.model import ProfileFile, ProfileKind, ProfileUnit, Slice
 from redline.plugins.linux import procfs
+from redline.plugins.profilers.attach import load_agent
 from redline.plugins.profilers.sampler import ProfilerError, Sampled
 from redline.plugins.profilers.texts import in_slices, unreadable
 from redline.plugins.temporary import temporary_folder
@@ -26,7 +27,6 @@ _SHA256 = {
 _LIBRARY = "libasyncProfiler.so"
 _FOLDERS = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 _FETCH_WITHIN_S = 300.0
-_ANSWER_WITHIN_S = 30.0
 _CONVERT_WITHIN_S = 120.0
 _HINT = "install Maven, and try again with a network: it fetches tools.profiler:async-profiler once"
 
@@ -130,34 +130,35 @@ class AsyncProfiler:
         self._flag, self._cache = f"--{kind}", cache
         self._kind = _KINDS[kind]
         self.event, self.interval, self.unit = self._kind.event, self._kind.interval, self._kind.unit
-        self._artefacts, self._jvm, self._bin = Artefacts(Path(), Path()), 0, Path()
+        self._artefacts, self._jvm, self._java = Artefacts(Path(), Path()), 0, Path()
         self._part, self._jfr = Path(), Path()
 
-    def start(self, pid: int, folder: Path) -> None:
-        """Load the library into the JVM, which is the process or one below it."""
+    def prepare(self, pid: int) -> None:
+        """Load the library into the JVM, which is the process or one below it, and let it read all symbols.
+
+        That takes half a second of an idle JVM's time, and seconds of a busy one's.
+        """
         self._artefacts = provide(self._cache, lambda _line: None)
-        self._jvm, self._bin = _jvm_of(pid)
+        self._jvm, self._java = _jvm_of(pid)
+        for command in (f"start,{self._kind.options}", "stop"):
+            load_agent(self._jvm, self._artefacts.library, command)
+
+    def start(self, pid: int, folder: Path) -> None:
+        """Begin to sample the JVM."""
+        del pid
         self._jfr = folder.absolute() / "profile.jfr"
         self._part = self._jfr.with_suffix(".jfr.part")
         if "," in str(self._part) or "%" in str(self._part):
             raise ProfilerError(f"async-profiler cannot write to a folder with a comma or % in its name: {folder}")
-        self._command(f"start,{self._kind.options},jfr,file={self._part}")
+        load_agent(self._jvm, self._artefacts.library, f"start,{self._kind.options},jfr,file={self._part}")
 
     def stop(self) -> None:
         """End the profile, and give its file its name."""
         try:
-            self._command("stop")
+            load_agent(self._jvm, self._artefacts.library, "stop")
         finally:
             if self._part.exists():
                 self._part.rename(self._jfr)
-
-    def _command(self, options: str) -> None:
-        load = ["JVMTI.agent_load", str(self._artefacts.library), f'"{options}"']
-        done = _run([str(self._bin / "jcmd"), str(self._jvm), *load], _ANSWER_WITHIN_S)
-        if "return code: 0" not in done.stdout.splitlines():
-            lines = [line for line in done.stdout.splitlines() if line and line != f"{self._jvm}:"]
-            said = lines[0] if lines else "nothing"
-            raise ProfilerError(f"the JVM did not load async-profiler, and said: {said}; its log may say more")
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """What its converter makes of the recording: stacks by thread and slice, a flame graph and a heat map."""
@@ -181,7 +182,7 @@ class AsyncProfiler:
         return text
 
     def _convert(self, made: Path, *options: str) -> None:
-        java = [str(self._bin / "java"), "-Xmx1g", "-jar", str(self._artefacts.converter)]
+        java = [str(self._java), "-Xmx1g", "-jar", str(self._artefacts.converter)]
         done = _run([*java, self._flag, *options, str(self._jfr), str(made)], _CONVERT_WITHIN_S)
         if done.returncode or not made.exists():
             said = next((line for line in done.stdout.splitlines() if line.strip()), f"status {done.returncode}")
@@ -195,12 +196,12 @@ def _within(during: Slice | None) -> list[str]:
 
 
 def _jvm_of(pid: int) -> tuple[int, Path]:
-    """The JVM at or below a process, and the folder of its `java`. Raises ProfilerError."""
+    """The JVM at or below a process, and its `java`. Raises ProfilerError."""
     for each in procfs.tree(pid):
         try:
             executable = Path(f"/proc/{each}/exe").readlink()
         except OSError:
             continue
         if executable.name == "java":
-            return each, executable.parent
+            return each, executable
     raise ProfilerError("the server has no process that is a JVM")

@@ -30,6 +30,9 @@ class _Command:
         self._log = Path()
         self.name = version(command)
 
+    def prepare(self, pid: int) -> None:
+        """It is quick to begin."""
+
     def _run(self, command: Sequence[str], log: Path) -> None:
         self._log = log
         with log.open("wb") as out:

@@ -71,7 +71,7 @@ class TrialProfiler:
     def __init__(self, kind: ProfileKind, subject: Subject, sampler: Sampler, folder: Path) -> None:
         self._kind, self._subject, self._sampler, self._folder = kind, subject, sampler, folder
         self._pid: int | None = None
-        self._problem = "the measurement did not begin"
+        self._problem = ""
         self._began = self._ended = False
         self._lock = threading.Lock()
 
@@ -81,17 +81,18 @@ class TrialProfiler:
         return self._sampler.env if self._subject == "server" else {}
 
     def follow(self, subject: Subject, pid: int) -> None:
-        """Note the process."""
+        """Get ready to sample the process, if it is the one."""
         if subject == self._subject:
             self._pid = pid
+            self._try(lambda: self._sampler.prepare(pid))
 
     def begin(self) -> None:
         """Sample the process, unless that has begun before."""
         with self._lock:
             pid = self._pid
-            if self._began or self._ended or pid is None:
+            if self._began or self._ended or self._problem or pid is None:
                 return
-            self._began, self._problem = True, ""
+            self._began = True
             self._try(lambda: self._sampler.start(pid, self._folder))
 
     def end(self) -> None:
@@ -112,6 +113,8 @@ class TrialProfiler:
     def facts(self, traffic: Traffic | None) -> ProfileFacts:
         """Read what was sampled, by the engine's intervals, and keep it."""
         found: list[Sampled] = []
+        if not self._began:
+            self._problem = self._problem or "the measurement did not begin"
         if not self._problem:
             self._try(lambda: found.append(self._sampler.read(self._folder, _slices(traffic))))
         files = list[ProfileFile]()

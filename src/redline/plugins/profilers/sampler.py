@@ -48,6 +48,9 @@ class Sampler(Protocol):
     def env(self) -> dict[str, str]:
         """Variables that the process needs."""
 
+    def prepare(self, pid: int) -> None:
+        """Do what takes time, while the process has nothing to do yet."""
+
     def start(self, pid: int, folder: Path) -> None:
         """Begin; what is written meanwhile goes to the folder."""
 

@@ -1,0 +1,163 @@
+"""A profile names the code that is known to burn the time, with its known share."""
+
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from redline.model import ProfileFacts, Recording, Stacks
+from redline.plugins.jdks import installed
+from redline.plugins.profilers import commands
+from redline.storage.runs import RunStore
+from tests.e2e.conftest import Redline
+
+pytestmark = pytest.mark.e2e
+
+SOURCES = Path(__file__).parents[1] / "fakes" / "servers"
+TRUE_SHARE = 0.7
+SIGMAS = 4.5
+"""Of chance: so far from the truth is one profile of a hundred thousand."""
+
+NATIVE = """\
+runtime: native
+ready: {path: /, within: 20s}
+servers:
+  burning:
+    about: burns 70 units in `often`, 30 in `seldom`
+    build:
+      run: [cc, -O1, -fno-omit-frame-pointer, -pthread, -o, burning, burning.c]
+      inputs: [burning.c]
+      outputs: [burning]
+    start: {command: ["{folder}/burning", "{port}"]}
+"""
+
+JVM = """\
+runtime: jvm
+ready: {path: /, within: 30s}
+options:
+  jdk: {values: [11, 17, 21, 25], default: 17}
+servers:
+  burning:
+    about: burns 70 units in `often`, 30 in `seldom`
+    build: {run: [javac, --release, "11", Burning.java], inputs: [Burning.java], outputs: [Burning.class]}
+    start: {command: ["{java}", -Xmx128m, -XX:+UseSerialGC, -cp, "{folder}", Burning, "{port}"]}
+"""
+
+SUITE = """\
+servers: [{server}]
+scenarios: [Ok]
+loads: {{saturate: {{closed: {{users: 2}}, for: 6s}}}}
+warmup: 2s
+trials: 1
+profile: [{kinds}]
+"""
+
+
+def catalogue(folder: Path, family: str, text: str, source: str) -> None:
+    (folder / "catalogue" / family).mkdir(parents=True)
+    (folder / "catalogue" / family / "server.yaml").write_text(text)
+    (folder / "catalogue" / "scenarios.yaml").write_text("scenarios: {Ok: {get: /, expect: {status: 200, body: ok}}}\n")
+    shutil.copy(SOURCES / source, folder / "catalogue" / family)
+
+
+def profiled(redline: Redline, folder: Path, server: str, *kinds: str) -> tuple[Recording, ...]:
+    """The recordings of a run that profiles these kinds of one server."""
+    suite = folder / "suite.yaml"
+    suite.write_text(SUITE.format(server=server, kinds=", ".join(kinds)))
+    done = redline("run", suite, "-o", folder / "run")
+    assert done.code == 0, done.err
+    run = RunStore(folder / "run").run()
+    assert run.complete
+    assert [recording.perturbed for recording in run.recordings] == [False]
+    assert all(recording.perturbed for recording in run.profiled)
+    report = json.loads((folder / "run" / "results.json").read_text())
+    assert len(report["cells"][0]["trials"]) == 1
+    return run.profiled
+
+
+def stacks_of(folder: Path, recording: Recording) -> tuple[ProfileFacts, Stacks]:
+    facts = recording.profile
+    assert facts is not None
+    assert facts.problem == ""
+    for file in facts.files:
+        assert (folder / "run" / file.name).stat().st_size > 0, file
+    assert facts.stacks is not None
+    return facts, Stacks.from_bytes((folder / "run" / facts.stacks).read_bytes())
+
+
+def weight(stacks: Stacks, function: str) -> int:
+    """Of the samples in a function."""
+    return sum(number for stack, number in stacks.weights.items() if any(function in frame for frame in stack.frames))
+
+
+def check_shares(stacks: Stacks) -> None:
+    often, seldom = weight(stacks, "often"), weight(stacks, "seldom")
+    number = often + seldom
+    assert number > 300
+    assert number > 0.5 * stacks.total  # the rest is HTTP
+    error = math.sqrt(TRUE_SHARE * (1 - TRUE_SHARE) / number)
+    assert abs(often / number - TRUE_SHARE) < SIGMAS * error, (often, seldom)
+
+
+@pytest.fixture
+def perf() -> None:
+    if reason := commands.missing(commands.PERF):
+        pytest.skip(reason)
+
+
+@pytest.mark.usefixtures("perf")
+def test_perf_finds_the_share_of_a_function_and_the_engine_its_own(redline: Redline, tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    catalogue(tmp_path, "native", NATIVE, "burning.c")
+    server, engine = profiled(redline, tmp_path, "native.burning", "cpu", "engine")
+    facts, stacks = stacks_of(tmp_path, server)
+    assert (facts.kind, facts.subject, facts.event) == ("cpu", "server", "cpu-clock")
+    assert len(stacks.slices) >= 3
+    check_shares(stacks)
+    facts, stacks = stacks_of(tmp_path, engine)
+    assert (facts.kind, facts.subject) == ("cpu", "engine")
+    assert weight(stacks, "often") == 0
+    assert stacks.total > 0
+
+
+def releases() -> list[object]:
+    """Each JDK release of this machine, and the others that a test may fetch."""
+    here = {jdk.feature for jdk in installed()}
+    wanted = os.environ.get("REDLINE_TEST_JDKS", "")
+    return [
+        pytest.param(
+            release,
+            marks=[]
+            if release in here or str(release) in wanted.split(",")
+            else [
+                pytest.mark.skip(f"there is no JDK {release} here; REDLINE_TEST_JDKS={release} lets the lab fetch it")
+            ],
+        )
+        for release in (11, 17, 21, 25)
+    ]
+
+
+@pytest.mark.jvm
+@pytest.mark.long
+@pytest.mark.parametrize("release", releases())
+def test_async_profiler_finds_the_share_of_a_method_on_every_jdk(
+    redline: Redline, tmp_path: Path, release: int
+) -> None:
+    if shutil.which("javac") is None or shutil.which("mvn") is None:
+        pytest.skip("there is no JDK with javac, or no Maven")
+    catalogue(tmp_path, "java", JVM, "Burning.java")
+    cpu, alloc = profiled(redline, tmp_path, f"{{use: java.burning, with: {{jdk: {release}}}}}", "cpu", "alloc")
+    facts, stacks = stacks_of(tmp_path, cpu)
+    assert {file.form for file in facts.files} == {"stacks", "speedscope", "jfr", "flamegraph", "heatmap"}
+    check_shares(stacks)
+    assert all(stack.thread for stack in stacks.weights)
+    assert stacks.total == facts.samples
+    facts, stacks = stacks_of(tmp_path, alloc)
+    assert (facts.kind, facts.unit) == ("alloc", "bytes")
+    assert facts.samples > 0
+    assert weight(stacks, "often") == 0
+    assert weight(stacks, "allocated") > 0.5 * stacks.total

@@ -1,0 +1,52 @@
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+
+/** Answers after 70 units of work in one method, and 30 of the same work in another. A thread serves a connection. */
+public class Burning {
+    private static final byte[] ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".getBytes();
+    static volatile long sink;
+    static volatile byte[] kept;
+
+    public static void main(String[] arguments) throws Exception {
+        int port = Integer.parseInt(arguments[0]);
+        ServerSocket listening = new ServerSocket(port, 64, InetAddress.getByName("127.0.0.1"));
+        for (;;) {
+            Socket connection = listening.accept();
+            new Thread(() -> serve(connection)).start();
+        }
+    }
+
+    private static void serve(Socket connection) {
+        byte[] request = new byte[8192];
+        try (Socket open = connection) {
+            InputStream requests = open.getInputStream();
+            int held = 0;
+            for (int got; (got = requests.read(request, held, request.length - held)) > 0; ) {
+                held += got;
+                if (!new String(request, 0, held).endsWith("\r\n\r\n")) continue;
+                held = 0;
+                kept = allocated();
+                sink += often(70 * 4000) + seldom(30 * 4000);
+                open.getOutputStream().write(ANSWER);
+            }
+        } catch (java.io.IOException gone) {
+            // The client has closed it.
+        }
+    }
+
+    static byte[] allocated() { return new byte[100_000]; }
+
+    static long often(int units) {
+        long value = sink;
+        for (int at = 0; at < units; at++) value = value * 6364136223846793005L + at;
+        return value;
+    }
+
+    static long seldom(int units) {
+        long value = sink;
+        for (int at = 0; at < units; at++) value = value * 6364136223846793005L + at;
+        return value;
+    }
+}
