@@ -19,6 +19,7 @@ from redline.model import (
     Pause,
     Recording,
     RuntimeFacts,
+    Series,
 )
 from redline.model.runtime import Check, CollectionSum
 from redline.stats import Trial
@@ -233,6 +234,32 @@ def test_requests_that_are_slow_where_pauses_are_are_explained_by_them() -> None
 )
 def test_pauses_that_do_not_meet_slow_requests_explain_nothing(slow: Iterable[int], paused: Iterable[int]) -> None:
     assert of_tail([int(at) for at in slow], paused) == ()
+
+
+@pytest.mark.parametrize(
+    ("used", "waited", "grade"),
+    [(0.03, 0.02, None), (0.08, 0.04, Grade.NOTE), (0.1, 0.9, Grade.WARN), (0.6, 0.0, Grade.WARN)],
+)
+def test_compilers_that_have_work_in_the_measurement_are_reported(
+    used: float, waited: float, grade: Grade | None
+) -> None:
+    cell = a_cell()
+    plain = simulated_recording(cell)
+    assert plain.traffic is not None
+    start, end = plain.traffic.window_unix_ns
+    series = tuple(
+        Series(
+            name=f"compiler_{clock}_ns",
+            unit="ns",
+            subject="server",
+            kind="counter",
+            times_unix_ns=(start, end),
+            values=(7e9, 7e9 + share * (end - start)),
+        )
+        for clock, share in (("cpu", used), ("wait", waited))
+    )
+    found = judge(cell, plain.model_copy(update={"series": (*plain.series, *series)}))
+    assert {one.kind: one.grade for one in found} == ({FindingKind.STILL_COMPILING: grade} if grade else {})
 
 
 def test_a_server_without_a_runtime_that_speaks_has_no_such_finding() -> None:

@@ -115,6 +115,38 @@ def test_a_watch_says_when_it_is_warm(load: Load) -> None:
     assert LEAST_S <= traffic.intervals[first].end_ns / S <= 2 * LEAST_S
 
 
+@pytest.mark.parametrize(
+    ("share_until_s", "warm_from_s"),
+    [([(0.05, 60)], LEAST_S), ([(0.9, 12), (0.02, 60)], 12), ([(3.0, 8), (0.02, 60)], 8), ([(0.2, 60)], None)],
+    ids=["nearly idle", "one thread", "three threads wait for a core", "all the time"],
+)
+def test_a_level_server_is_not_warm_while_its_compilers_have_work(
+    share_until_s: list[tuple[float, int]], warm_from_s: float | None
+) -> None:
+    """What compilers use and wait for, of a core, until such a time."""
+    cell, now_s, compiled_ns = detected(CLOSED, at_most_s=30.0), 0.0, 0.0
+
+    def compile_until(end_s: float) -> None:
+        nonlocal now_s, compiled_ns
+        share = next(each for each, until_s in share_until_s if now_s < until_s)
+        compiled_ns, now_s = compiled_ns + share * (end_s - now_s) * S, end_s
+
+    traffic = simulated_recording(cell).traffic
+    assert traffic
+    watch = WarmupDetector(cell, lambda: round(compiled_ns))
+    begun = None
+    for interval in (each for each in traffic.intervals if each.phase == "warmup"):
+        compile_until(interval.end_ns / S)
+        if watch.is_warm(interval):
+            begun = now_s
+            break
+    if warm_from_s is None:
+        assert begun is None
+    else:
+        assert begun is not None
+        assert warm_from_s <= begun <= warm_from_s + LEAST_S + 3
+
+
 def test_what_cannot_keep_up_is_not_warm_however_level() -> None:
     """A cold server's requests all wait until they are given up: its p50 is the timeout, and steady."""
     cell = detected(OPEN)

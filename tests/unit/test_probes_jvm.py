@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from redline.model.runtime import Check
-from redline.plugins.probes.jvm import Jvm, RoleClocks, log_flag
+from redline.plugins.probes.jvm import Jvm, RoleClocks, compilers_of, log_flag
 from redline.plugins.probes.perfdata import PerfData
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from tests.fakes.workers import started
@@ -103,6 +103,15 @@ def test_threads_of_compilers_and_collectors_are_told_by_their_names(tmp_path: P
         (tmp_path / "12/task/100" / name).unlink()
     (tmp_path / "12/task/100").rmdir()
     assert clocks.sample() == seen | {"compiler_cpu_ns": 208, "compiler_wait_ns": 5}, "what an ended one used stays"
+
+
+def test_the_compilers_of_processes_are_read_together_and_of_others_there_are_none(tmp_path: Path) -> None:
+    for pid in (12, 13):
+        a_jvm(tmp_path, pid=pid)
+        a_thread(tmp_path, 100 + pid, "C2 CompilerThre", cpu_ns=pid, wait_ns=1000, pid=pid)
+    write(tmp_path, {"14/status": b"NSpid:\t14\n"})
+    assert compilers_of((12, 13, 14), str(tmp_path))() == 2025
+    assert compilers_of((14,), str(tmp_path))() is None
 
 
 def test_a_thread_is_named_a_moment_after_it_began(tmp_path: Path) -> None:

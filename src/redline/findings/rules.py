@@ -236,6 +236,16 @@ _TABLE = (
         biases=_WHEN,
     ),
     Rule(
+        FindingKind.STILL_COMPILING,
+        note=0.10,
+        warn=0.50,
+        reason="What a virtual machine has not compiled yet runs several times slower, and its compilers take CPU time "
+        "from requests. Those of a warm server use some hundredths of a core.",
+        advice="Warm up for longer, or until the compilers rest (`warmup: {detect: {at_most: 3m}}`); give the server "
+        "more cores to compile on.",
+        biases=_SLOW,
+    ),
+    Rule(
         FindingKind.LITTLES_LAW,
         warn=0.05,
         invalid=0.10,

@@ -80,6 +80,19 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     return graded(FindingKind.SLOWING_DOWN, seen.lost or 0.0, message, trial)
 
 
+def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """That the compilers of the server's virtual machine had work to do while it was measured."""
+    used_ns, waited_ns = (trial.increase(f"compiler_{clock}_ns", "server") for clock in ("cpu", "wait"))
+    if used_ns is None or waited_ns is None:
+        return ()
+    window_ns = traffic.seconds * 1e9
+    message = (
+        f"While it was measured, the server's compilers used {used_ns / window_ns:.2g} cores and waited for another "
+        f"{waited_ns / window_ns:.2g}: it was not compiled yet."
+    )
+    return graded(FindingKind.STILL_COMPILING, (used_ns + waited_ns) / window_ns, message, trial)
+
+
 def _never(seen: WarmUp, *, in_vain: bool) -> str:
     since = duration(seen.measured_from_ns)
     if in_vain:

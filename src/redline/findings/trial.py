@@ -16,7 +16,7 @@ from redline.findings.machine import (
 from redline.findings.memory import memory
 from redline.findings.rules import graded
 from redline.findings.server import debug_logging, lock_limited, server_restarted, upstream
-from redline.findings.steadiness import shrinking, unsteady, warmed
+from redline.findings.steadiness import shrinking, still_compiling, unsteady, warmed
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -47,6 +47,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 shrinking(cell, trial, traffic),
                 unsteady(cell, trial, traffic),
                 warmed(cell, trial, traffic),
+                still_compiling(trial, traffic),
                 _littles_law(cell, trial, traffic),
                 server_restarted(trial),
                 lock_limited(cell, trial, traffic),

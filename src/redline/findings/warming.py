@@ -5,6 +5,7 @@ Mount and Tratt, "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,11 @@ BLIP = 0.1
 KEPT_UP = 0.95
 """Of what falls due. A server that is given more than it can do is steady as well, once its requests are given up at
 their timeout, but not warm. With less than this, `rate-missed` makes a trial invalid."""
+
+COMPILING = 0.1
+"""Of a core: what the compilers of a virtual machine that is warm use or wait for, at most, over the last `LEAST_S`.
+Those of light-4j, on a core that others used as well, used and waited for 1 to 2 cores for 29 to 38 seconds, and for
+less than 0.1 from then on: see `docs/concepts/warm-up.md`."""
 
 JUDGED_EVERY_NS = 400_000_000
 """At most so often while it warms up: after every interval of half a second, but not after all shorter ones."""
@@ -215,23 +221,42 @@ def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
     return WarmUp.model_validate({"kind": kind, "steady_from_ns": from_ns, "measured_from_ns": measured_ns})
 
 
+def still_compiling(compiled: Sequence[tuple[int, int]]) -> bool:
+    """Whether compilers worked, or wanted to, over the last seconds.
+
+    `compiled` are instants, and the time that compilers had used and waited for a core by then. A compiler that waits
+    has work to do: on a single core it gets no further for as long as the server is busy.
+    """
+    if not compiled:
+        return False
+    end_ns, last_ns = compiled[-1]
+    earlier = [each for each in compiled if each[0] <= end_ns - LEAST_S * 1e9] or compiled[:1]
+    begin_ns, first_ns = earlier[-1]
+    return last_ns - first_ns > COMPILING * (end_ns - begin_ns)
+
+
 class WarmupDetector:
     """Follows a warm-up interval by interval, until it says that the measurement may begin.
 
     Judging takes the longer the more intervals there are, so where they are short it is not done after each.
     """
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, compiling_ns: Callable[[], int | None] = lambda: None) -> None:
+        """`compiling_ns` gives the time that compilers have used and waited for a core; None where none is known."""
         self._seen = TimelineBuilder(cell)
         self._judge_from_ns = round(LEAST_S * 1e9)
+        self._compiling_ns = compiling_ns
+        self._compiled: list[tuple[int, int]] = []
 
     def is_warm(self, interval: Interval) -> bool:
         """Whether it is warm now, after one more interval of the warm-up."""
         self._seen.add(interval)
+        if (compiled_ns := self._compiling_ns()) is not None:
+            self._compiled.append((interval.end_ns, compiled_ns))
         if interval.end_ns < self._judge_from_ns:
             return False
         self._judge_from_ns = interval.end_ns + JUDGED_EVERY_NS
-        return is_warm(self._seen.timeline())
+        return not still_compiling(self._compiled) and is_warm(self._seen.timeline())
 
 
 def _joined(found: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:

@@ -35,6 +35,7 @@ class FindingKind(StrEnum):
     STEADINESS_UNKNOWN = "steadiness-unknown"
     NEVER_STEADY = "never-steady"
     SLOWING_DOWN = "slowing-down"
+    STILL_COMPILING = "still-compiling"
     LITTLES_LAW = "littles-law"
     SERVER_DIED = "server-died"
     TRIAL_FAILED = "trial-failed"

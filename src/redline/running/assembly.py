@@ -11,6 +11,7 @@ from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import plan_placement, read_environment
+from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Placement
@@ -30,7 +31,8 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
     """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
     driver, placement = EngineDriver(find_engine()), plan_placement()
     launcher, probes = RouteLauncher(ProcessLauncher(catalogue, cache)), lambda: (ProcessTreeProbe(),)
-    tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns, MachineProfilers(cache))
+    profilers = MachineProfilers(cache)
+    tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns, profilers, compilers_of)
     return _with_environment(tools, driver)
 
 
@@ -45,7 +47,8 @@ def attached(variant: Variant) -> Workbench:
 def commands() -> Workbench:
     """For commands of the user's. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
-    tools = Tools(CommandLauncher(), driver, lambda: (ProcessTreeProbe(),), plan_placement(), tree)
+    launcher, probes = CommandLauncher(), lambda: (ProcessTreeProbe(),)
+    tools = Tools(launcher, driver, probes, plan_placement(), tree, compilers_of=compilers_of)
     return _with_environment(tools, driver)
 
 

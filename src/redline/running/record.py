@@ -45,6 +45,8 @@ class Tools:
 
     `processes` gives a process and all below it; none where it has ended. `fixed_work_ns` gives the CPU time in
     nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
+    `compilers_of` gives what reads the time in nanoseconds that the compilers of these processes have used and waited
+    for a core; it reads None where there are none.
     """
 
     launcher: Launcher
@@ -54,6 +56,7 @@ class Tools:
     processes: Callable[[int], tuple[int, ...]] = lambda _pid: ()
     fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
     profilers: Profilers | None = None
+    compilers_of: Callable[[tuple[int, ...]], Callable[[], int | None]] = lambda _pids: lambda: None
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
@@ -118,7 +121,7 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
         on_start=follow,
         on_interval=seen,
         pids=pids,
-        is_warm=WarmupDetector(cell).is_warm if cell.warmup_detect else None,
+        is_warm=WarmupDetector(cell, tools.compilers_of(pids)).is_warm if cell.warmup_detect else None,
     )
     traffic, error = None, None
     written_before = _size_of(options.server_log)

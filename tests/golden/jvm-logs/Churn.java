@@ -1,21 +1,40 @@
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.concurrent.atomic.AtomicLong;
+
+/** Allocates so many MiB by 4 KiB, of which it keeps so many, on so many threads; then one large array, and a full collection. */
 public class Churn {
     static byte[][] kept;
-    public static void main(String[] a) throws Exception {
-        long mb = Long.parseLong(a[0]); int keptMb = Integer.parseInt(a[1]);
-        int threads = a.length > 2 ? Integer.parseInt(a[2]) : 1;
-        kept = new byte[keptMb * 256][];
-        AtomicLong left = new AtomicLong(mb * 256);
-        Thread[] all = new Thread[threads];
-        for (int t = 0; t < threads; t++) {
+
+    public static void main(String[] args) throws Exception {
+        long mebibytes = Long.parseLong(args[0]);
+        kept = new byte[Integer.parseInt(args[1]) * 256][];
+        AtomicLong left = new AtomicLong(mebibytes * 256);
+        Thread[] threads = new Thread[Integer.parseInt(args[2])];
+        for (int t = 0; t < threads.length; t++) {
             final int seed = t;
-            all[t] = new Thread(() -> { int i = seed * 7919; while (left.decrementAndGet() > 0) { kept[(i = (i * 1103515245 + 12345) & 0x7fffffff) % kept.length] = new byte[4096 - 16]; } });
-            all[t].start();
+            threads[t] = new Thread(() -> {
+                int at = seed * 7919;
+                while (left.decrementAndGet() > 0) {
+                    at = (at * 1103515245 + 12345) & 0x7fffffff;
+                    kept[at % kept.length] = new byte[4096 - 16];
+                }
+            });
+            threads[t].start();
         }
-        for (Thread t : all) t.join();
+        for (Thread thread : threads) {
+            thread.join();
+        }
         byte[] large = new byte[3 << 20];
         System.gc();
-        if (a.length > 3) { System.out.println(ProcessHandle.current().pid()); System.out.flush(); Thread.sleep(Long.parseLong(a[3])); }
+        if (args.length > 3) { // says what JMX knows, and waits for a line
+            for (GarbageCollectorMXBean one : ManagementFactory.getGarbageCollectorMXBeans()) {
+                System.out.println(one.getName() + "=" + one.getCollectionCount());
+            }
+            System.out.println("unix ms=" + System.currentTimeMillis());
+            System.out.println("done");
+            System.in.read();
+        }
         System.out.println(large.length);
     }
 }

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,6 +74,17 @@ class RoleClocks:
                 return ""
             self._roles[thread] = next((role for role, pattern in _ROLES if pattern.match(name)), "")
         return self._roles[thread]
+
+
+def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int | None]:
+    """Reads the ns that the compilers of these processes have used, and waited for a core; None without a JVM."""
+    clocks = [RoleClocks(pid, proc) for pid in pids if PerfData.of(pid, proc) is not None]
+
+    def read() -> int | None:
+        samples = [sample for each in clocks if (sample := each.sample())]
+        return sum(one["compiler_cpu_ns"] + one["compiler_wait_ns"] for one in samples) if samples else None
+
+    return read
 
 
 class Jvm:

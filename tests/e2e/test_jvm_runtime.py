@@ -1,0 +1,130 @@
+"""What is read of a live JVM is what `jstat` and JMX say of it, for each JDK of this machine and each collector."""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from redline.model import RuntimeFacts
+from redline.plugins.jdks import Jdk, installed, read_home
+from redline.plugins.probes.jvm import Jvm, log_flag
+from tests.e2e.workshop import CHECKOUT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+
+SOURCE = Path(__file__).parents[1] / "golden/jvm-logs/Churn.java"
+EVER = (0, 1 << 62)
+FETCHED = filter(None, map(read_home, sorted((CHECKOUT / ".cache/jdks").glob("*"))))
+HERE = {jdk.feature: jdk for jdk in sorted((*FETCHED, *installed()), key=lambda jdk: jdk.numbers) if jdk.feature >= 11}
+COLLECTORS = ("Serial", "Parallel", "G1", "Shenandoah", "Z")
+
+
+@dataclass(frozen=True)
+class Live:
+    """A JVM that has collected and now waits: its process, what is read of it, and JMX's counts by bean."""
+
+    process: "subprocess.Popen[str]"
+    jdk: Jdk
+    jvm: Jvm
+    beans: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled program."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("there is no javac on the PATH")
+    folder = tmp_path_factory.mktemp("classes")
+    subprocess.run([compiler, "--release", "11", "-d", folder, SOURCE], check=True)
+    return folder
+
+
+@pytest.fixture(params=[f"{feature}-{gc}" for feature in sorted(HERE) for gc in COLLECTORS])
+def live(request: pytest.FixtureRequest, classes: Path, tmp_path: Path) -> Iterator[Live]:
+    feature, _, collector = request.param.partition("-")
+    jdk = HERE[int(feature)]
+    flags = ["-Xms256m", "-Xmx256m", "-XX:+UnlockExperimentalVMOptions", f"-XX:+Use{collector}GC"]
+    if collector == "Z":  # else it goes on while the program waits
+        flags += ["-XX:+UnlockDiagnosticVMOptions", "-XX:-ZProactive"]
+    log = log_flag(jdk.feature, tmp_path / "jvm.log")
+    process = subprocess.Popen(
+        [jdk.java, *flags, *log, "-cp", classes, "Churn", "600", "20", "2", "wait"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        said = list(iter(process.stdout.readline, "done\n"))
+        if any("is not supported" in line or "Unrecognized VM option" in line for line in said[:1]):
+            pytest.skip(f"{jdk.name} has no {collector}")
+        beans = {found[1]: int(found[2]) for line in said if (found := re.fullmatch(r"(.+)=(\d+)\n", line))}
+        jvm = Jvm.among([process.pid])
+        assert jvm is not None
+        yield Live(process, jdk, jvm, beans)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_log_counters_jstat_and_jmx_agree(live: Live) -> None:
+    values = live.jvm.sample()
+    told = live.jvm.facts(EVER)
+    assert told is not None
+    for check in told.checks:
+        if check.name == "safepoints":
+            assert 0 < check.counted <= check.logged <= check.counted + 3, "the counters are read first"
+        else:
+            assert check.logged == pytest.approx(check.counted, rel=0.05, abs=2e6)
+    assert values["compile_ns"] > 0
+    assert values["compiler_cpu_ns"] > 0
+    assert values["collector_cpu_ns"] > 0
+    assert told.max_heap_bytes == 256 << 20
+    assert 0 < values["heap_capacity_bytes"] <= 2 * (256 << 20)
+    assert told.allocated_bytes is not None
+    assert 150 << 20 < told.allocated_bytes < 800 << 20, "of 600 MiB; Shenandoah does not say what it copies"
+    until = live.jvm.facts((0, live.beans["unix ms"] * 1_000_000))
+    assert until is not None
+    _compare_with_jmx(live, until)
+    _compare_with_jstat(live, values)
+
+
+def _compare_with_jmx(live: Live, told: RuntimeFacts) -> None:
+    found = Counter[str]()
+    for one in told.collections:
+        found[one.kind] += one.count
+    beans = live.beans
+    match told.collector:
+        case "Serial":
+            assert (found["young"], found["full"]) == (beans["Copy"], beans["MarkSweepCompact"])
+        case "Parallel":
+            assert (found["young"], found["full"]) == (beans["PS Scavenge"], beans["PS MarkSweep"])
+        case "G1":
+            young, full = beans["G1 Young Generation"], beans["G1 Old Generation"]
+            assert (found["young"] + found["mixed"], found["full"]) == (young, full)
+        case "Shenandoah" | "Z":
+            cycles = sum(count for name, count in beans.items() if name.endswith("Cycles") or name == "ZGC")
+            assert cycles <= sum(found.values()) <= cycles + 1, "one may not have ended when JMX was asked"
+        case other:
+            raise AssertionError(other)
+
+
+def _compare_with_jstat(live: Live, values: dict[str, int]) -> None:
+    jstat = live.jdk.home / "bin/jstat"
+    if not jstat.exists():
+        return
+    pid = str(live.process.pid)
+    said = {option: subprocess.check_output([jstat, option, pid], text=True) for option in ("-gc", "-compiler")}
+    heads, numbers = (line.split() for line in said["-gc"].splitlines()[:2])
+    seconds = {head: number for head, number in zip(heads, numbers, strict=True) if head == "GCT"}
+    assert values["collector_ns"] / 1e9 == pytest.approx(float(seconds["GCT"].replace(",", ".")), abs=0.002)
+    compiled = said["-compiler"].splitlines()[1].split()
+    assert values["compiles"] == pytest.approx(int(compiled[0]), abs=20), "it may compile something meanwhile"
+    assert values["compile_ns"] / 1e9 == pytest.approx(float(compiled[3].replace(",", ".")), abs=0.5)
