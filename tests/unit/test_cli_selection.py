@@ -78,3 +78,38 @@ def test_an_option_has_a_name_and_a_value(written: str) -> None:
         read_overrides(CheckFlags(suite=Path("some.yaml"), options=[written]))
     assert "is not an option with its value" in str(caught.value.problems[0].message)
     assert "-w interceptor=off" in str(caught.value.problems[0].hint)
+
+
+@pytest.mark.parametrize(("written", "factor"), [("0.2", 0.2), ("20%", 0.2), (" 150 % ", 1.5), ("2", 2.0)])
+def test_a_factor_is_a_number_or_a_percentage(written: str, factor: float) -> None:
+    assert read_overrides(CheckFlags(suite=Path("some.yaml"), scale=written)).scale == factor
+
+
+@pytest.mark.parametrize("written", ["auto", "0", "-1", "inf", "nan", "%"])
+def test_what_is_no_factor_is_refused(written: str) -> None:
+    with pytest.raises(UsageError, match="is no factor") as caught:
+        read_overrides(CheckFlags(suite=Path("some.yaml"), scale=written))
+    assert "--scale 20%" in str(caught.value.problems[0].hint)
+
+
+def test_the_screen_of_a_suite_is_shown_with_how_much_it_leaves_out(tmp_path: Path) -> None:
+    family = """\
+runtime: jvm
+build: {run: [make], inputs: [src/**], outputs: [out]}
+options:
+  jdk: {values: [17, 21], default: 21}
+  gc: {values: [G1, Z], default: G1}
+  heap: {values: [1g, 2g], default: 2g}
+servers:
+  plain: {about: plain, start: {command: ["{java}", "-Xmx{heap}", "-XX:+Use{gc}GC", "{port}"]}}
+"""
+    write_catalogue(tmp_path / "catalogue", two=family)
+    suite = tmp_path / "some.yaml"
+    suite.write_text(
+        "servers: [two.plain]\njvm: {jdk: [17, 21], gc: [G1, Z], heap: [1g, 2g]}\nscenarios: [Get]\n"
+        "loads: {one: {closed: {users: 1}, for: 1s}}\n"
+    )
+    done = CliRunner().invoke(app, ["check", str(suite), "--screen"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "screen of two.plain: 4 of 8 variants" in done.stdout
+    assert "4 cells, 20 trials" in done.stdout

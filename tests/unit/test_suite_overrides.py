@@ -185,3 +185,42 @@ def test_options_that_select_nothing(tmp_path: Path, overrides: Overrides, says:
     (problem,) = problems_of(tmp_path, TEXT, overrides)
     assert says in problem.message
     assert hint in problem.hint
+
+
+SCALED = """\
+servers: [fam.plain]
+scenarios: [Get]
+warmup_by: r10k
+loads:
+  saturate: {closed: {users: 8}, for: 1s}
+  half: {open: {rate: 50% of saturate, connections: 4}, for: 1s}
+  r10k: {open: {rate: 10000, connections: 4}, for: 1s}
+  ramp: {open: {rate: 1000, connections: 4, ramp: {to: 3000, over: 1s}}, for: 1s}
+"""
+
+
+def test_a_factor_scales_the_rates_that_loads_have_of_their_own_and_names_say_so(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, SCALED, Overrides(scale=0.125))
+    assert [load.name for load in suite.loads] == ["saturate", "half", "r10k-12_5pct", "ramp-12_5pct"]
+    *_, constant, ramp = (load.shape for load in suite.loads)
+    assert isinstance(constant, Open)
+    assert isinstance(ramp, Open)
+    assert (constant.rate_per_s, ramp.rate_per_s, ramp.stages[0].to) == (1250, 125, 375)
+    assert suite.warmup_by == suite.loads[2]
+
+
+def test_a_factor_of_one_changes_nothing(tmp_path: Path) -> None:
+    assert suite_of(tmp_path, SCALED, Overrides(scale=1.0)) == suite_of(tmp_path, SCALED)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (Overrides(scale=0.5, loads=("half",)), "no load of this suite has a rate of its own"),
+        (Overrides(scale=2000.0, loads=("r10k",)), "--scale makes the rate of `r10k-200000pct` more than 10,000,000/s"),
+    ],
+)
+def test_a_factor_that_cannot_be(tmp_path: Path, overrides: Overrides, says: str) -> None:
+    (problem,) = problems_of(tmp_path, SCALED, overrides)
+    assert says in problem.message
+    assert problem.hint

@@ -146,6 +146,7 @@ class SuiteFlags(SelectionFlags):
     profile: list[str] = _list(
         "--profile", "KIND,…", "A further trial of each cell with a profiler: cpu, wall, alloc, lock, engine."
     )
+    scale: str | None = _flag("--scale", "FACTOR", "Every rate times this, such as 0.2 or 20%; names of loads say so.")
     screen: bool = _switch("--screen", "A fraction of each server's variants: which of its axes matter?")
 
 

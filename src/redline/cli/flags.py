@@ -73,6 +73,7 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
         quick=flags.quick,
         profile=() if isinstance(flags, LimitFlags) else split(flags.profile),
         screen=not isinstance(flags, LimitFlags) and flags.screen,
+        scale=None if isinstance(flags, LimitFlags) or flags.scale is None else _factor("--scale", flags.scale),
         warmup_ns=None if flags.warmup in (None, DETECTED) else _duration_ns("--warmup", flags.warmup),
         warmup_detect=flags.warmup == DETECTED,
     )
@@ -122,6 +123,18 @@ def read_workers(threads: int, connections: int) -> int:
 def _duration_ns(flag: str, text: str) -> int:
     with naming(f"{flag} {text}"):
         return parse_duration(text)
+
+
+def _factor(flag: str, text: str) -> float:
+    """A number above 0, or a percentage. Raises UsageError."""
+    number = text.strip().removesuffix("%")
+    try:
+        factor = float(number) / (100 if number != text.strip() else 1)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf"):
+        raise UsageError(f"{flag} {text} is no factor", hint=f"write it like {flag} 0.2, or {flag} 20%")
+    return factor
 
 
 def _option(written: str) -> tuple[str, str]:

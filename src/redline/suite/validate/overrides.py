@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from redline.errors import Problem, UsageError
 from redline.model import Closed, Load, Scenario, Suite, Variant
 from redline.model.plan import FLAGS, PLACE, ROUTE
-from redline.quantities import LONGEST_DURATION_NS, clip, did_you_mean
+from redline.quantities import HIGHEST_RATE_PER_S, LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
 from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
@@ -27,7 +27,7 @@ class Overrides:
     what the suite says under that key, before the rest replaces it. `users` is the number of users in closed loads,
     `duration_ns` the measured time of every load, `warmup_ns` the load before each; with `warmup_detect` it ends when
     the server is steady. Of the warm-up `suite.warm_up` makes it. `profile` takes the place of the suite's; `screen`
-    takes a fraction of the variants that are left.
+    takes a fraction of the variants that are left. `scale` multiplies the rates that open loads have of their own.
     """
 
     servers: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class Overrides:
     quick: bool = False
     profile: tuple[str, ...] = ()
     screen: bool = False
+    scale: float | None = None
 
 
 def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) -> tuple[Suite, list[Problem]]:
@@ -64,6 +65,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             "baselines": {one: of for one, of in suite.baselines.items() if one in slugs and of in slugs},
             "scenarios": scenarios,
             "loads": loads,
+            "warmup_by": suite.warmup_by and scaled(suite.warmup_by, overrides.scale or 1),
             "trials": suite.trials if overrides.trials is None else overrides.trials,
             "auto": suite.auto if overrides.trials is None else None,
             "seed": suite.seed if overrides.seed is None else overrides.seed,
@@ -201,7 +203,35 @@ def _changed_loads(loads: tuple[Load, ...], overrides: Overrides) -> tuple[tuple
     if overrides.users is not None:
         loads, found = _for_users(loads, overrides.users)
         problems += found
+    if overrides.scale is not None:
+        loads, found = _scaled(loads, overrides.scale)
+        problems += found
     return loads, problems
+
+
+def scaled(load: Load, factor: float) -> Load:
+    """The load with its rate and stages times a factor, which its name says; as it is without a rate of its own."""
+    shape = load.shape
+    if isinstance(shape, Closed) or shape.rate_per_s is None or shape.share is not None or factor == 1:
+        return load
+    stages = tuple(stage.model_copy(update={"to": stage.to * factor}) for stage in shape.stages)
+    percent = f"{100 * factor:.6g}".replace(".", "_")
+    update = {"rate_per_s": shape.rate_per_s * factor, "stages": stages}
+    return load.model_copy(update={"name": f"{load.name}-{percent}pct", "shape": shape.model_copy(update=update)})
+
+
+def _scaled(loads: tuple[Load, ...], factor: float) -> tuple[tuple[Load, ...], list[Problem]]:
+    """The loads at a factor of their rates; a share of a capacity fits the machine already."""
+    changed = tuple(scaled(load, factor) for load in loads)
+    if factor != 1 and changed == loads:
+        message = "--scale is given, but no load of this suite has a rate of its own"
+        return loads, [Problem(message, "leave it out; a share of a capacity fits the machine already")]
+    problems = [
+        Problem(f"--scale makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "give a smaller one")
+        for load in changed
+        if not isinstance(load.shape, Closed) and load.shape.most_per_s > HIGHEST_RATE_PER_S
+    ]
+    return changed, problems
 
 
 def _range_problems(overrides: Overrides) -> list[Problem]:
