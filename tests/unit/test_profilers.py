@@ -16,7 +16,7 @@ from redline.plugins.profilers.async_profiler import Artefacts, AsyncProfiler
 from redline.plugins.profilers.attach import load_agent
 from redline.plugins.profilers.commands import Perf, PySpy
 from redline.plugins.profilers.machine import MachineProfilers, TrialProfiler
-from redline.plugins.profilers.sampler import ProfilerError, Sampled
+from redline.plugins.profilers.sampler import ProfilerError, Sampled, Sampler
 from redline.ports import Drive, Placement
 from redline.running.record import Tools
 from redline.running.trial import run_trial
@@ -152,6 +152,23 @@ def test_what_goes_wrong_is_said_of_the_profile_and_the_trial_stands(
     assert made.profile.samples == 0
 
 
+def test_what_was_sampled_before_an_interrupt_is_kept(tmp_path: Path) -> None:
+    events = list[str]()
+    profiler = TrialProfiler("cpu", "server", FakeSampler(events), tmp_path)
+
+    class Interrupted(FakeDriver):
+        def drive(self, drive: Drive) -> Traffic:
+            super().drive(
+                replace(drive, on_interval=lambda each: drive.on_interval(each) if each.phase != "drain" else None)
+            )
+            raise KeyboardInterrupt
+
+    tools = Tools(FakeLauncher(events), Interrupted(events), tuple, Placement())
+    with pytest.raises(KeyboardInterrupt):
+        run_trial(PLANNED, CELL, tools, tmp_path, lambda _interval: None, profiler=profiler)
+    assert events[-2:] == ["sampled", "stop"]
+
+
 def test_a_profile_without_a_sample_says_so(tmp_path: Path) -> None:
     made = profiled(tmp_path, FakeSampler([], stacks=Stacks()))
     assert made.profile is not None
@@ -198,13 +215,15 @@ def runtime(name: str):  # type: ignore[no-untyped-def]
 
 
 def test_each_runtime_has_its_profiler(path: Path, tmp_path: Path) -> None:
-    def sampler(runs_on: str, profile: str) -> object:
+    def sampler(runs_on: str, profile: str) -> Sampler:
         planned = PLANNED.model_copy(update={"profile": profile})
         cell = CELL.model_copy(update={"variant": runtime(runs_on)})
         return MachineProfilers(tmp_path).profiler(planned, cell, tmp_path)._sampler
 
     assert isinstance(sampler("jvm", "alloc"), AsyncProfiler)
     assert isinstance(sampler("native", "cpu"), Perf)
+    assert "--perf-basic-prof" in sampler("node", "cpu").env["NODE_OPTIONS"]
+    assert sampler("node", "engine").env == {}
     assert isinstance(sampler("jvm", "engine"), Perf)
     assert isinstance(sampler("python", "cpu"), Perf)
     tool(path, "py-spy", "print('py-spy 0.4.3')")

@@ -15,6 +15,8 @@ from redline.plugins.profilers.texts import perf_stacks, py_spy_stacks
 
 PERF, PY_SPY = "perf", "py-spy"
 _PERF_HZ, _PY_SPY_HZ = 997, 250
+_ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}}
+"""What a runtime needs, so that it says which function it has compiled to which place: in /tmp/perf-PID.map."""
 _END_WITHIN_S = 20.0
 _READ_WITHIN_S = 120.0
 
@@ -22,10 +24,10 @@ _READ_WITHIN_S = 120.0
 class _Command:
     """A command that samples a process until it gets SIGINT, and then writes a file."""
 
-    env: dict[str, str] = {}
     unit: ProfileUnit = "samples"
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, env: dict[str, str] | None = None) -> None:
+        self.env = env or {}
         self._process: subprocess.Popen[bytes] | None = None
         self._log = Path()
         self.name = version(command)
@@ -68,16 +70,20 @@ class Perf(_Command):
     event = "cpu-clock"
     interval = round(1e9 / _PERF_HZ)
 
-    def __init__(self) -> None:
-        super().__init__(PERF)
+    def __init__(self, runtime: str = "") -> None:
+        super().__init__(PERF, _ENV.get(runtime))
         self._offset_ns = 0
+        self._pids: tuple[int, ...] = ()
 
     def start(self, pid: int, folder: Path) -> None:
         """Begin with the process and all below it; what they start is sampled too."""
         self._offset_ns = time.time_ns() - time.monotonic_ns()
-        pids = ",".join(map(str, procfs.tree(pid)))
+        self._pids = procfs.tree(pid)
         how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC"]
-        self._run([PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", pids], folder / "perf.log")
+        self._run(
+            [PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", ",".join(map(str, self._pids))],
+            folder / "perf.log",
+        )
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """Its stacks; what it wrote says no more than they, and much of it."""
@@ -94,6 +100,8 @@ class Perf(_Command):
         stacks, lost = perf_stacks(done.stdout.decode(errors="replace"), slices, self._offset_ns)
         (folder / "perf.data").unlink()
         (folder / "perf.log").unlink()
+        for pid in self._pids if self.env else ():
+            Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)  # noqa: S108 - where such a runtime puts it
         return Sampled(stacks, stacks.total + lost, lost)
 
 
