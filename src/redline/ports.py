@@ -263,8 +263,11 @@ class Probe(Protocol):
     def finish(self) -> tuple[Series, ...]:
         """End, and give what was seen. Called once, whatever happened before."""
 
-    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
-        """What the server's runtime says of this time, once it has ended; None where it says nothing."""
+    def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
+        """What the server's runtime says of this time, once it has ended; None where it says nothing.
+
+        Some runtimes say it in the server's output.
+        """
 
 
 class Profiler(Probe, Protocol):

@@ -146,7 +146,7 @@ class FakeProbe:
     def follow(self, subject: Subject, pid: int) -> None:
         self.events.append(f"follow {subject} {pid}")
 
-    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+    def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
         return None
 
     def finish(self) -> tuple[Series, ...]:

@@ -159,7 +159,7 @@ def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:
         probe = ProcessTreeProbe(period_s=60)
         probe.follow("server", worker.pid)
         assert not {each.name for each in probe.finish()} & {"safepoints", "compiler_cpu_ns", "heap_capacity_bytes"}
-        assert probe.runtime((0, 1 << 62)) is None
+        assert probe.runtime((0, 1 << 62), None) is None
 
 
 def test_counters_that_are_not_complete_are_none(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class Replayed(WithoutDuets):
     def follow(self, subject: Subject, pid: int) -> None:
         self.events.append(f"follow {subject} {pid}")
 
-    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+    def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
         return self.recording.runtime
 
     def finish(self) -> tuple[Series, ...]:

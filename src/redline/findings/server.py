@@ -59,6 +59,8 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the server wrote to its output with the requests, and whether one of its options explains it."""
     written, requests = trial.recording.log_bytes, sum(interval.counts.due for interval in traffic.intervals)
+    if written is not None and trial.recording.runtime is not None:
+        written -= trial.recording.runtime.traced_bytes  # the lab asked for that
     if written is None or written < LEAST_LOG_BYTES or requests == 0:
         return ()
     option = _logging_option(cell)

@@ -106,6 +106,7 @@ class RuntimeFacts(Frozen):
     evacuation_failures: int = omitted_if_default(0, description="collections that found no room for what lives")
     humongous: int = omitted_if_default(0, description="collections that an object of half a region or more began")
     checks: tuple[Check, ...] = ()
+    traced_bytes: int = omitted_if_default(0, description="what all of this took of the server's output")
 
     @property
     def allocated_per_s(self) -> float | None:

@@ -140,7 +140,7 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
         series = tuple(each for probe in probes for each in probe.finish())
     written = _size_of(options.server_log)
     window = traffic.window_unix_ns if traffic is not None else None
-    runtimes = [each.runtime(window) for each in probes] if window else []
+    runtimes = [each.runtime(window, options.server_log) for each in probes] if window else []
     failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
     if error is not None:
         failure = failure or failure_of("load", "engine", error)

@@ -14,6 +14,7 @@ from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
+from redline.plugins.probes.gc_traces import Traced
 from redline.plugins.probes.jvm import Jvm
 from redline.plugins.probes.neighbours import Neighbours
 from redline.plugins.probes.tree import ProcessTree
@@ -155,6 +156,7 @@ class _Watched:
     tree: ProcessTree
     share: MachineShare
     jvm: Jvm | None = None
+    traced: Traced | None = None
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
@@ -183,8 +185,9 @@ class ProcessTreeProbe:
     def follow(self, subject: Subject, pid: int) -> None:
         """Begin to watch a process and its descendants, with a first sample now. The machine comes with the first."""
         tree = ProcessTree(pid)
-        jvm = Jvm.among(tree.members) if subject not in ("engine", "machine") else None
-        watched = _Watched(tree, MachineShare.of(pid), jvm)
+        watched = _Watched(tree, MachineShare.of(pid))
+        if subject not in ("engine", "machine"):
+            watched.jvm, watched.traced = Jvm.among(tree.members), Traced.of(pid)
         with self._lock:
             first = self._surroundings is None
             if self._surroundings is None:
@@ -211,10 +214,12 @@ class ProcessTreeProbe:
         others = self._neighbours.series(ours) if self._neighbours and counted else ()
         return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others)
 
-    def runtime(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
-        """What the log of the server's JVM says of this time; None where the server is none, or writes none."""
+    def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
+        """What the log of the server's JVM, or the trace of another runtime, says of this time; None without either."""
         watched = self._watched.get("server")
-        return watched.jvm.facts(window_unix_ns) if watched and watched.jvm else None
+        if watched and watched.jvm:
+            return watched.jvm.facts(window_unix_ns)
+        return watched.traced.facts(window_unix_ns, server_log) if watched and watched.traced else None
 
     def _sample_until_ended(self) -> None:
         give_way()

@@ -107,7 +107,7 @@ class TrialProfiler:
         self.end()
         return ()
 
-    def runtime(self, window_unix_ns: tuple[int, int]) -> None:
+    def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> None:
         """It says nothing of the runtime."""
 
     def facts(self, traffic: Traffic | None) -> ProfileFacts:

@@ -1,0 +1,144 @@
+"""Reads the traces that Node (`--trace-gc`) and Go (`GODEBUG=gctrace=1`) write of their collections.
+
+They stand among what a server writes, and their times count from its start. Other lines are skipped.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import psutil
+
+from redline.model.runtime import Collection, CollectionKind, Pause, RuntimeFacts, RuntimeName
+from redline.plugins.linux import procfs
+from redline.plugins.probes.jvm_log import Allocated, Event, Named
+from redline.plugins.probes.runtime_tally import RuntimeTally
+
+_MS, _MIB = 1_000_000, 1 << 20
+_N = r"\d{1,9}(?:\.\d{1,6})?"
+_V8 = re.compile(
+    rf"\[(?P<pid>\d{{1,9}}):0x[0-9a-f]+\] +(?P<at>{_N}) ms: (?P<name>Scavenge|(?:Minor )?Mark-Compact|Mark-sweep)"
+    rf"[^0-9]{{0,40}} (?P<before>{_N}) \({_N}\) -> (?P<after>{_N}) \((?P<capacity>{_N})\) MB,(?: pooled: {_N} MB,)?"
+    rf" (?P<took>{_N}) / {_N} ms .*"
+)
+_OF_A_TRACE = re.compile(r"\[\d+:0x|gc \d+ @")
+_CAUSE = re.compile(r"mu = [\d.]+\) ([A-Za-z][A-Za-z ]{0,40});")
+_GO = re.compile(
+    rf"gc \d{{1,9}} @(?P<at>{_N})s \d+%: (?P<first>{_N})\+(?P<marking>{_N})\+(?P<last>{_N}) ms clock, .* cpu, "
+    rf"(?P<before>\d{{1,9}})->(?P<end>\d{{1,9}})->(?P<live>\d{{1,9}}) MB, .*"
+)
+
+
+class Traced:
+    """A process that writes its collections into its output, because its environment or its command asks for it."""
+
+    def __init__(self, pid: int, runtime: RuntimeName) -> None:
+        self._pid, self._runtime = pid, runtime
+        self._began_unix_ns = {pid: _began_unix_ns(pid)}
+
+    @classmethod
+    def of(cls, pid: int, proc: str = "/proc") -> "Traced | None":
+        """None for a process that writes no such trace."""
+        if b"--trace-gc" in procfs.read_bytes(f"{proc}/{pid}/cmdline").split(b"\0"):
+            return cls(pid, "node")
+        variables = procfs.read_bytes(f"{proc}/{pid}/environ").split(b"\0")
+        traced = any(each.startswith(b"GODEBUG=") and b"gctrace=1" in each for each in variables)
+        return cls(pid, "go") if traced else None
+
+    def facts(self, window_unix_ns: tuple[int, int], log: Path | None) -> RuntimeFacts | None:
+        """What the server's output says of the window, as far as it was kept; None without it."""
+        if log is None:
+            return None
+        tally, traced_bytes = RuntimeTally(window_unix_ns), 0
+
+        def counted(lines: Iterable[str]) -> Iterator[str]:
+            nonlocal traced_bytes
+            for line in lines:
+                traced_bytes += len(line) if _OF_A_TRACE.match(line) else 0
+                yield line
+
+        try:
+            with log.open(encoding="utf-8", errors="replace") as lines:
+                for event in self._read(counted(lines)):
+                    tally.add(event)
+        except OSError:
+            return None
+        return tally.facts(self._runtime, None).model_copy(update={"traced_bytes": traced_bytes})
+
+    def _read(self, lines: Iterable[str]) -> Iterator[Event]:
+        return read_node(lines, self._began) if self._runtime == "node" else read_go(lines, self._began(self._pid))
+
+    def _began(self, pid: int) -> int:
+        """When a process began; of one that is not known here by this number, when the first one did."""
+        if pid not in self._began_unix_ns:
+            self._began_unix_ns[pid] = _began_unix_ns(pid) or self._began(self._pid)
+        return self._began_unix_ns[pid]
+
+
+def _began_unix_ns(pid: int) -> int:
+    """To the kernel's 10 ms; 0 for a process that is not there."""
+    try:
+        return round(psutil.Process(pid).create_time() * 1e9)
+    except psutil.Error:
+        return 0
+
+
+def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iterator[Event]:
+    """The events of V8's collections. `began_unix_ns` says when the process of a number began.
+
+    Each worker of a cluster has a heap of its own, and pauses alone. A line is written when a collection ends.
+    """
+    yield Named(collector="V8")
+    used: dict[int, tuple[int, int]] = {}
+    for line in lines:
+        found = _V8.fullmatch(line.strip())
+        if found is None:
+            continue
+        pid, took_ns = int(found["pid"]), round(float(found["took"]) * _MS)
+        end_ns = began_unix_ns(pid) + round(float(found["at"]) * _MS)
+        before, after = (round(float(found[each]) * _MIB) for each in ("before", "after"))
+        kind: CollectionKind = "young" if found["name"] in ("Scavenge", "Minor Mark-Compact") else "full"
+        yield Pause(start_unix_ns=end_ns - took_ns, duration_ns=took_ns, cause=found["name"])
+        yield Collection(
+            start_unix_ns=end_ns - took_ns,
+            duration_ns=took_ns,
+            kind=kind,
+            cause=cause[1] if (cause := _CAUSE.search(line)) else "",
+            before_bytes=before,
+            after_bytes=after,
+            capacity_bytes=round(float(found["capacity"]) * _MIB),
+        )
+        since_ns, left = used.get(pid, (end_ns, before))
+        if end_ns > since_ns and before >= left:
+            yield Allocated(end_ns, before - left, end_ns - since_ns)
+        used[pid] = end_ns, after
+
+
+def read_go(lines: Iterable[str], began_unix_ns: int) -> Iterator[Event]:
+    """The events of Go's collections: each is a cycle with a short pause at either end."""
+    yield Named(collector="Go")
+    used: tuple[int, int] | None = None
+    for line in lines:
+        found = _GO.fullmatch(line.strip())
+        if found is None:
+            continue
+        start_ns = began_unix_ns + round(float(found["at"]) * 1e9)
+        first, marking, last = (round(float(found[each]) * _MS) for each in ("first", "marking", "last"))
+        end_ns = start_ns + first + marking + last
+        before, end, live = (int(found[each]) * _MIB for each in ("before", "end", "live"))
+        yield Pause(start_unix_ns=start_ns, duration_ns=first, cause="sweep termination")
+        yield Pause(start_unix_ns=end_ns - last, duration_ns=last, cause="mark termination")
+        yield Collection(
+            start_unix_ns=start_ns,
+            duration_ns=end_ns - start_ns,
+            kind="cycle",
+            cause="forced" if line.rstrip().endswith("(forced)") else "",
+            concurrent=True,
+            before_bytes=before,
+            after_bytes=live,
+        )
+        if used is not None and start_ns > used[0] and before >= used[1]:
+            yield Allocated(start_ns, before - used[1], start_ns - used[0])
+        if end_ns > start_ns and end >= before:
+            yield Allocated(end_ns, end - before, end_ns - start_ns)
+        used = end_ns, live
