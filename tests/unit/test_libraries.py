@@ -69,6 +69,8 @@ def owner(text: str, table: Libraries = SHIPPED) -> str:
         ("main.handler;strings.ToUpper", OTHER),
         ("github.com/valyala/fasthttp.(*Server).serveConn", "fasthttp"),
         ("run_asgi (uvicorn/protocols/http/h11_impl.py:403)", "uvicorn"),
+        ("Thread.run (threading.py);serve (uvicorn/server.py)", "uvicorn"),
+        ("serve (uvicorn/server.py);Thread.run (threading.py)", "uvicorn"),
         ("_run (asyncio/events.py:84);get (/srv/app/site-packages/starlette/routing.py:10)", "starlette"),
         ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:120:3", "fastify"),
         ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:1;Builtins_Call", "fastify"),

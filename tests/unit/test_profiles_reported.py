@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.model import Estimate, LibraryChange, PlannedTrial, ProfileChange, Report, Skipped
+from redline.model import Estimate, PlannedTrial, Points, ProfileChange, Report, Skipped
 from redline.report.document import Flames, Fold, Heat, StackedBars, Table
 from redline.report.render import RENDERERS, markdown
 from redline.report.render.html import heat_map
@@ -40,9 +40,12 @@ def estimate(value: float, half: float | None = 0.01, unit: str = "share") -> Es
 def change(
     *libraries: tuple[str, float, float | None], ratio: float | None = 1.24, against: str = "a"
 ) -> ProfileChange:
-    found = tuple(LibraryChange(name=name, points=estimate(value), p_adjusted=p) for name, value, p in libraries)
+    found = tuple(Points(name=name, points=estimate(value), p_adjusted=p) for name, value, p in libraries)
     return ProfileChange(
-        against=against, ratio=None if ratio is None else estimate(ratio, 0.004, "ratio"), libraries=found
+        against=against,
+        ratio=None if ratio is None else estimate(ratio, 0.004, "ratio"),
+        libraries=found,
+        frames=(),
     )
 
 
@@ -67,6 +70,8 @@ def test_the_terminal_has_libraries_with_intervals_and_functions() -> None:
     assert re.search(r"tapir's interpreter +\u2013 +16\.\d% ±0\.\d", text)
     assert re.search(r"tapir's interpreter \+(19|20)\.\d ±0\.\d, tapir \+[34]\.\d ±0\.\d\.", text)
     assert "java.lang.String.<init> http4s" in text
+    assert "http4s.tapir: functions that differ most from the baseline" in text
+    assert re.search(r"\+1[12]\.\d ±0\.\d scala.collection.immutable.List.map", text)
     assert "Sampled by async-profiler 4.6, ctimer, every 1.00 ms, one start" in text
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
+from typing import Literal
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from redline.model import (
     FrameShare,
     HeatMap,
     HeatRow,
-    LibraryChange,
     LibraryShare,
     Metric,
+    Points,
     ProfileChange,
     ProfileFacts,
     ProfileReport,
@@ -41,11 +42,14 @@ LEAST = 0.001
 _MOST_NODES, _FEWEST_NODES, _ALL_NODES = 4_000, 800, 40_000
 """Frames of one tree, and of all in one report: what a page can carry, and more than anybody reads."""
 _FRAMES = 25
+_CHANGED_FRAMES = 25
 _COLUMNS = 120
 _ROWS = 12
 _SLOW = 0.1
 """The share of the engine's intervals that are slow moments: those of the highest p99."""
 _FEWEST_INTERVALS = 10
+_NOTHING = Counter[Slice | None]()
+_Of = Literal["own", "anywhere", "frames"]
 _Z = 1.96
 _METHOD_OVERHEAD = "t interval of the log ratio, with the scatter of the plain trials"
 
@@ -155,64 +159,83 @@ class _Profile:
         return Stacks.merged(trial.stacks for trial in self.trials)
 
     @cached_property
-    def _weights(
-        self,
-    ) -> list[tuple[dict[str, Counter[Slice | None]], dict[str, Counter[Slice | None]], Counter[Slice | None]]]:
-        """Of each trial, by library and slice: what counts for it, where it is on the stack; and all by slice."""
-        found = []
-        for trial in self.trials:
-            own, anywhere = dict[str, Counter[Slice | None]](), dict[str, Counter[Slice | None]]()
-            whole = Counter[Slice | None]()
-            for stack, weight in trial.stacks.weights.items():
-                whole[stack.slice] += weight
-                own.setdefault(self.libraries.of_stack(stack), Counter())[stack.slice] += weight
-                for name in self.libraries.names_on(stack):
-                    anywhere.setdefault(name, Counter())[stack.slice] += weight
-            found.append((own, anywhere, whole))
-        return found
+    def sums(self) -> tuple["_Sums", ...]:
+        """Of each trial."""
+        return tuple(_Sums.of(trial.stacks, self.libraries) for trial in self.trials)
 
-    def share(self, library: str, *, total: bool = False, slow: bool | None = None) -> Share:
-        """Of a library: of what counts for it, or with `total` of where it is on the stack; see `_Trial.part`."""
+    def share(self, name: str, of: _Of = "own", *, slow: bool | None = None) -> Share:
+        """Of a library or a function; see `_Sums` and `_Trial.part`."""
         parts = [
-            trial.part((anywhere if total else own).get(library, Counter()), whole, of=slow)
-            for trial, (own, anywhere, whole) in zip(self.trials, self._weights, strict=True)
+            trial.part(getattr(sums, of).get(name, _NOTHING), sums.whole, of=slow)
+            for trial, sums in zip(self.trials, self.sums, strict=True)
         ]
         weight = sum(float(part.whole.sum()) for part in parts)
         samples = self.facts.samples if self.facts.unit != "samples" else round(weight)
         return share(parts, samples)
 
-    def names(self) -> tuple[str, ...]:
-        """All libraries that any sample counts for, or that are on any stack; by what counts for them."""
-        own = self.libraries.weights(self.stacks)
-        anywhere = {name for _, found, _ in self._weights for name in found}
-        return (*own, *sorted(anywhere - own.keys()))
+    def names(self, of: _Of = "anywhere") -> tuple[str, ...]:
+        """All that have any share."""
+        return tuple(dict.fromkeys(name for sums in self.sums for name in getattr(sums, of)))
 
     def change(self, other: "_Profile", compared: Comparison) -> ProfileChange:
         """Against the baseline's profile. With the ratio of CPU times, in parts of the baseline's CPU per request."""
         ratio = compared.ratio if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
-        names = dict.fromkeys((*self.names(), *other.names()))
-        points = {name: self.share(name).scaled(factor, spread or 0.0).minus(other.share(name)) for name in names}
-        if spread is None:
-            points = {name: replace(each, method=METHOD_NONE) for name, each in points.items()}
-        return _change(compared.baseline_id, ratio, points)
+
+        def points(of: _Of) -> dict[str, Share]:
+            found = {}
+            for name in dict.fromkeys((*self.names(of), *other.names(of))):
+                one = self.share(name, of).scaled(factor, spread or 0.0).minus(other.share(name, of))
+                found[name] = one if spread is not None else replace(one, method=METHOD_NONE)
+            return found
+
+        return _change(compared.baseline_id, ratio, points("own"), points("frames"))
 
     def slow(self) -> ProfileChange | None:
         """Slow moments against the rest of the same profile."""
         if not any(trial.slow for trial in self.trials):
             return None
-        found = {name: self.share(name, slow=True).minus(self.share(name, slow=False)) for name in self.names()}
-        if any(each.method == METHOD_NONE for each in found.values()):
+
+        def points(of: _Of) -> dict[str, Share]:
+            return {
+                name: self.share(name, of, slow=True).minus(self.share(name, of, slow=False)) for name in self.names(of)
+            }
+
+        libraries = points("own")
+        if any(each.method == METHOD_NONE for each in libraries.values()):
             return None
-        return _change("", None, found)
+        return _change("", None, libraries, points("frames"))
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """By library and slice what counts for it, and where it is on the stack; by frame what it ran itself; and all."""
+
+    own: dict[str, Counter[Slice | None]]
+    anywhere: dict[str, Counter[Slice | None]]
+    frames: dict[str, Counter[Slice | None]]
+    whole: Counter[Slice | None]
+
+    @classmethod
+    def of(cls, stacks: Stacks, libraries: Libraries) -> "_Sums":
+        """Of the stacks of one trial. Frames of less than LEAST of the whole are left out: there are thousands."""
+        total, heavy = stacks.total, self_weights(stacks)
+        made = cls({}, {}, {}, Counter())
+        for stack, weight in stacks.weights.items():
+            made.whole[stack.slice] += weight
+            made.own.setdefault(libraries.of_stack(stack), Counter())[stack.slice] += weight
+            if stack.frames and heavy[stack.frames[-1]] >= LEAST * total:
+                made.frames.setdefault(stack.frames[-1], Counter())[stack.slice] += weight
+            for name in libraries.names_on(stack):
+                made.anywhere.setdefault(name, Counter())[stack.slice] += weight
+        return made
 
 
 def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
     facts = one.facts
     cpu = cell.estimates.get(Metric.CPU_PER_REQUEST)
-    shown = [
-        name for name in one.names() if one.share(name).value >= LEAST or one.share(name, total=True).value >= LEAST
-    ]
+    names = sorted(one.names(), key=lambda name: (-one.share(name).value, -one.share(name, "anywhere").value, name))
+    shown = [name for name in names if one.share(name, "anywhere").value >= LEAST]
     profiles = [each.profile for each in one.recordings if each.profile]
     return ProfileReport(
         cell_id=cell.cell_id,
@@ -232,7 +255,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
         overhead=_overhead(one.recordings, cell),
         libraries=tuple(
-            LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, total=True).estimate())
+            LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, "anywhere").estimate())
             for name in shown
         ),
         frames=_frames(one.stacks, one.libraries),
@@ -285,18 +308,24 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
     )
 
 
-def _change(against: str, ratio: Estimate | None, points: Mapping[str, Share]) -> ProfileChange:
-    ps = [each.p for each in points.values()]
+def _change(
+    against: str, ratio: Estimate | None, libraries: Mapping[str, Share], frames: Mapping[str, Share]
+) -> ProfileChange:
+    return ProfileChange(
+        against=against, ratio=ratio, libraries=_points(libraries), frames=_points(frames)[:_CHANGED_FRAMES]
+    )
+
+
+def _points(shares: Mapping[str, Share]) -> tuple[Points, ...]:
+    """Those that are worth a word, the largest first."""
+    ps = [each.p for each in shares.values()]
     adjusted = holm_adjust([1.0 if p is None else p for p in ps])
-    libraries = [
-        LibraryChange(
-            name=name, points=each.estimate(-math.inf, math.inf), p_adjusted=None if p is None else p_adjusted
-        )
-        for (name, each), p, p_adjusted in zip(points.items(), ps, adjusted, strict=True)
+    found = [
+        Points(name=name, points=each.estimate(-math.inf, math.inf), p_adjusted=None if p is None else p_adjusted)
+        for (name, each), p, p_adjusted in zip(shares.items(), ps, adjusted, strict=True)
         if abs(each.value) >= LEAST
     ]
-    libraries.sort(key=lambda each: (-abs(each.points.value), each.name))
-    return ProfileChange(against=against, ratio=ratio, libraries=tuple(libraries))
+    return tuple(sorted(found, key=lambda each: (-abs(each.points.value), each.name)))
 
 
 def _error(ratio: Estimate) -> float | None:
@@ -356,7 +385,7 @@ def _heat(one: _Profile) -> HeatMap | None:
     """Of the first trial: the libraries that take most, and all others as one."""
     if not one.trials or one.trials[0].slices == (None,):
         return None
-    trial, (own, _, whole) = one.trials[0], one._weights[0]  # noqa: SLF001 - of this module
+    trial, own, whole = one.trials[0], one.sums[0].own, one.sums[0].whole
     slices = [each for each in trial.slices if each is not None]
     columns = [
         slices[at : at + math.ceil(len(slices) / _COLUMNS)]

@@ -35,8 +35,8 @@ class ThreadShare(Frozen):
     share: float
 
 
-class LibraryChange(Frozen):
-    """What a library adds. `points` is a part of the CPU time per request of what it is compared with.
+class Points(Frozen):
+    """What a library or a function adds. `points` is a part of the CPU time per request of what it is compared with.
 
     Where no CPU time per request is known it is the difference of shares.
     """
@@ -44,7 +44,7 @@ class LibraryChange(Frozen):
     name: str
     points: Estimate
     p_adjusted: float | None = Field(
-        description="how likely chance alone makes it as large, with all libraries of the profile counted (Holm)"
+        description="how likely chance alone makes it as large, with all libraries, or functions, counted (Holm)"
     )
 
 
@@ -55,7 +55,8 @@ class ProfileChange(Frozen):
     ratio: Estimate | None = Field(
         description="of CPU time per request, of unprofiled trials; null: shares are compared"
     )
-    libraries: tuple[LibraryChange, ...] = Field(description="those that add most first")
+    libraries: tuple[Points, ...] = Field(description="those that add or save most first")
+    frames: tuple[Points, ...] = Field(description="the same of functions, of what ran in them themselves")
 
 
 class FlameNode(NamedTuple):

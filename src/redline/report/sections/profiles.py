@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict
 
-from redline.model import Estimate, HeatMap, LibraryChange, Metric, ProfileChange, ProfileKind, ProfileReport, Report
+from redline.model import Estimate, HeatMap, Metric, Points, ProfileChange, ProfileKind, ProfileReport, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -91,7 +91,10 @@ def profile_sections(report: Report, *, functions: int = _FUNCTIONS) -> Iterator
             _libraries(members, _LEAST, _LIBRARIES),
         ]
         if len(report.profiles) <= _IN_FULL:
-            blocks += [_functions(one, functions, line((_name(one, members), "strong"))) for one in _sound(members)]
+            for one in _sound(members):
+                name = _name(one, members)
+                blocks.append(_functions(one, functions, line((name, "strong"))))
+                blocks.append(_changed(one.change, functions, f"{name}: functions that differ most from the baseline"))
         blocks.append(Prose.of(_notes(members), "dim"))
         yield Section(TITLE if at == 0 else "", tuple(filled(Prose((line(title),)), *blocks)))
     if report.unprofiled:
@@ -179,7 +182,7 @@ def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
     return line(f"{total.rstrip()}. In points of that: ", *listed, ".")
 
 
-def _is_certain(one: LibraryChange) -> bool:
+def _is_certain(one: Points) -> bool:
     """Whether it is large enough to name, and no work of chance."""
     return abs(one.points.value) >= _LEAST and one.p_adjusted is not None and one.p_adjusted < _ALPHA
 
@@ -270,6 +273,13 @@ def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
     return Table(columns, rows, title=title)
 
 
+def _changed(change: ProfileChange | None, most: int, title: str) -> Table:
+    """The functions that explain a difference, as far as it is no work of chance."""
+    certain = [one for one in change.frames if _is_certain(one)][:most] if change else []
+    rows = tuple((_points(one.points), one.name) for one in certain)
+    return Table((Column("points", "right"), Column("function")), rows, title=line((title, "strong")))
+
+
 def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
     """What was sampled, by what; once where all are alike."""
     by: dict[str, list[str]] = {}
@@ -338,14 +348,18 @@ def _bars(members: Sequence[ProfileReport], colours: Mapping[str, int]) -> Stack
 
 
 def _details(one: ProfileReport) -> Iterator[Block]:
-    yield _functions(one, len(one.frames), line("Functions that ran most"))
+    yield _functions(one, len(one.frames), line(("Functions that ran most", "strong")))
+    yield from filled(
+        _changed(one.change, len(one.frames), "Functions that differ most from the baseline, in points"),
+        _changed(one.slow, len(one.frames), "Functions of slow moments, in points of share"),
+    )
     threads = tuple((each.name, fmt.integer(each.threads), f"{100 * each.share:.1f}%") for each in one.threads)
     if threads:
         columns = (Column("threads"), Column("number", "right"), Column("share", "right"))
-        yield Table(columns, threads, title=line("Threads, by name without numbers"))
+        yield Table(columns, threads, title=line(("Threads, by name without numbers", "strong")))
     if one.heat:
         yield _heat(one, one.heat)
-    links = tuple(Span(file.name, link=file.name) for file in one.files)
+    links = tuple(Span(file.name.rpartition("/")[2], link=file.name) for file in one.files)
     if links:
         parted = tuple(part for link in links for part in (Span(", "), link))[1:]
         yield Prose(((Span("Files: "), *parted),))
