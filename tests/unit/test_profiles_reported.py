@@ -70,6 +70,7 @@ def test_the_terminal_has_libraries_with_intervals_and_functions() -> None:
     assert re.search(r"tapir's interpreter +\u2013 +16\.\d% ±0\.\d", text)
     assert re.search(r"tapir's interpreter \+(19|20)\.\d ±0\.\d, tapir \+[34]\.\d ±0\.\d\.", text)
     assert "java.lang.String.<init> http4s" in text
+    assert re.search(r"Threads of http4s.tapir: io-compute \(4\) 9\d(\.\d)?%, GC Thread \(4\) [34](\.\d)?%", text)
     assert "http4s.tapir: functions that differ most from the baseline" in text
     assert re.search(r"\+1[12]\.\d ±0\.\d scala.collection.immutable.List.map", text)
     assert "Sampled by async-profiler 4.6, ctimer, every 1.00 ms, one start" in text

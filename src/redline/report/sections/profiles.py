@@ -41,6 +41,7 @@ _LEAST = 0.005
 _ALPHA = 0.05
 _NAMED = 5
 _FUNCTIONS = 5
+_THREADS = 6
 _IN_FULL = 4
 """Of so many profiles a terminal shows functions; of more the page does."""
 _LEVELS = 6
@@ -292,6 +293,13 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
         )
     for how, each in by.items():
         yield f"Sampled by {how}: {', '.join(each)}."
+    for one in _sound(members):
+        threads = ", ".join(
+            f"{each.name}{f' ({each.threads})' if each.threads > 1 else ''} {fmt.percent(each.share)}"
+            for each in one.threads[:_THREADS]
+        )
+        if len(one.threads) > 1:
+            yield f"Threads of {_name(one, members)}: {threads}."
     costs = [f"{_name(one, members)} {_overhead(one)}" for one in _sound(members) if one.overhead]
     if costs:
         yield f"Under the profiler: {'; '.join(costs)}."
