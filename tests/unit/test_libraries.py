@@ -40,6 +40,15 @@ def owner(text: str, table: Libraries = SHIPPED) -> str:
         ("io/netty/buffer/X.copy;__memmove_avx_unaligned_erms", "netty"),
         ("io/netty/buffer/X.alloc;OptoRuntime::new_array_C", "netty"),
         ("java/lang/Thread.run;java/util/HashMap.get", "JDK"),
+        (
+            "fs2/Stream.x;jdk/internal/misc/Unsafe.allocateInstance;Unsafe_AllocateInstance;oopDesc::metadata_field",
+            "fs2",
+        ),
+        ("fs2/Stream.x;InterpreterRuntime::resolve_invoke;frame::f;ArgumentSizeComputer::ArgumentSizeComputer", "fs2"),
+        ("fs2/Stream.x;I2C/C2I adapters", "fs2"),
+        ("fs2/Stream.x;java/util/HashMap.get;Key.hashCode", OTHER),
+        ("JavaCalls::call_helper;call_stub;Interpreter;Main.main", OTHER),
+        ("__libc_start_call_main;main;hot", OTHER),
         ("start_thread;thread_native_entry;SymbolTable::lookup", "JVM runtime"),
         # code that nobody named counts for itself, and so does what it calls
         ("io/netty/channel/X.read;com/acme/Handler.handle", OTHER),

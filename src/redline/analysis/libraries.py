@@ -14,6 +14,8 @@ KERNEL = "kernel"
 """What the kernel does where the table says nothing of it."""
 
 _NAMELESS = re.compile(r"\[.*\]|0x[0-9a-f]+|[^/]*\.so(?:\.[\d.]+)?|")
+_NATIVE = re.compile(r"[A-Za-z_~][^./ ]*(?:<.*>[^./ ]*)?")
+"""As functions of C and C++ are called, and those of virtual machines are not."""
 _INSTALLED = re.compile(r"(?:site-packages|node_modules)/")
 _IN_FILE = re.compile(r".*[( ](?:file://)?([^( ]*/[^() ]+)\)?")
 _LEADING = re.compile(r"^[<&*(]*(?:(?:mut|dyn|const|impl) )?")
@@ -56,7 +58,8 @@ class Libraries:
 
         Everything in a thread that is a library's own counts for that library. Else it is the innermost frame that is
         of a library; of one that counts for its callers, the next frame outwards decides. A frame that no library has
-        is of OTHER. The kernel counts for no program: where none of its frames decides, it is its own.
+        is of OTHER, but for what a runtime itself calls. The kernel counts for no program: where none of its frames
+        decides, it is its own.
         """
         owner = self._owner(stack.thread.name) if stack.thread else None
         if owner is not None:
@@ -93,12 +96,24 @@ class Libraries:
             library = self.of_frame(frames[at], kernel=at >= first)
             if library and library.counts_for == "itself":
                 return library.name
-            if library is None and at < first and not _NAMELESS.fullmatch(frames[at]):
+            if library is None and at < first and not self._is_passed(frames, at):
                 return OTHER
             own = own or (library.name if library else "")
             if at == first:
                 return own or KERNEL
         return own or UNKNOWN
+
+    def _is_passed(self, frames: Sequence[str], at: int) -> bool:
+        """Whether a frame that no library has says nothing: it has no name, or is deep in a runtime."""
+        if _NAMELESS.fullmatch(frames[at]):
+            return True
+        for frame in reversed(frames[: at + 1]):
+            library = self.of_frame(frame)
+            if library is not None:
+                return library.callees
+            if not _NATIVE.fullmatch(frame):
+                return False
+        return False
 
     def _find(self, frame: str, *, kernel: bool) -> Library | None:
         name = frame.removesuffix(KERNEL_MARK)

@@ -28,6 +28,9 @@ class Library(Frozen):
     counts_for: Literal["itself", "caller"] = Field(
         default="itself", description="`caller`: what it does counts for the nearest library that called it"
     )
+    callees: bool = omitted_if_default(
+        default=False, description="native functions that it calls and that nobody names are its own"
+    )
     kernel: bool = omitted_if_default(default=False, description="its symbols are functions of the kernel")
 
     @model_validator(mode="after")

@@ -49,7 +49,8 @@ _FAINT = 0.02
 """A library that never has so much of a column never looks dark: it would be noise."""
 _BIASES = (
     "Profiled on **extra starts**, which no other number includes. Each sample counts for the innermost library on its "
-    "stack; runtimes' own libraries count for their callers, the kernel for none. Intervals are of 95%."
+    "stack; runtimes' own libraries count for their callers, the kernel for none. Intervals of 95% say how well these "
+    "starts are known; others may differ."
 )
 _HOW = (
     " Width is the share of samples, colour the library. Click a frame, or press Enter on it, to zoom; arrows move, "
@@ -111,7 +112,7 @@ def profile_page(report: Report) -> Iterator[Section]:
     blocks: list[Block] = [Prose((key(_BIASES),)), _unprofiled(report)]
     for title, members in groups:
         bars = _bars(members, colours)
-        table = Fold(line("All libraries with intervals"), (_libraries(members),), open=False)
+        table = Fold(line("All libraries with intervals"), (_libraries(members),), open=False) if bars else None
         inner = filled(
             Prose(tuple(_sentences(members, report)), listed=True), bars, table, Prose.of(_notes(members), "dim")
         )
@@ -149,7 +150,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
             {
                 "name": one.server,
                 "group": _title(one),
-                "kind": OF[one.kind],
+                "kind": f"{one.subject} {one.kind}",
                 "unit": one.unit,
                 "total": one.graph.total,
                 "slow": one.graph.slow,
