@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.analysis.libraries import Libraries
 from redline.analysis.profiles import profile_reports
 from redline.errors import StoreError
-from redline.model import Metric, ProfileReport, Recording, Run, Stacks
+from redline.model import FlameGraph, Metric, ProfileReport, Recording, Run, Stacks
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of
@@ -43,6 +43,10 @@ def made(*, slices: int = 50, starts: int = 1, stacks: bool = True) -> tuple[Pro
 
     report = build_report(run)
     return profile_reports(recordings, read, LIBRARIES, report.cells, report.comparisons)
+
+
+def without_graph(one: ProfileReport) -> ProfileReport:
+    return one.model_copy(update={"graph": FlameGraph()})
 
 
 def shares(one: ProfileReport) -> dict[str, float]:
@@ -163,9 +167,10 @@ def test_a_profile_without_stacks_says_why(read: Callable[[str], Stacks], why: s
     assert why in found.problem
     assert found.libraries == ()
     assert found.graph.nodes == ()
-    assert ProfileReport.model_validate_json(found.model_dump_json()) == found
+    assert ProfileReport.model_validate_json(found.model_dump_json()) == without_graph(found)
 
 
-def test_the_view_survives_json() -> None:
+def test_the_view_survives_json_without_its_tree() -> None:
     for one in made():
-        assert ProfileReport.model_validate_json(one.model_dump_json()) == one
+        assert ProfileReport.model_validate_json(one.model_dump_json()) == without_graph(one)
+        assert "nodes" not in one.model_dump_json()

@@ -105,7 +105,9 @@ def test_sums_of_merged_profiles_are_merged_sums(a: Stacks, b: Stacks) -> None:
 
 
 def tree(stacks: Stacks, *, least: float = 0.0, most: int = 10_000) -> FlameGraph:
-    return flame_graph(stacks, lambda frame: frame.upper(), least=least, most=most, slow={SLICES[0]})
+    return flame_graph(
+        stacks, lambda frame, depth: frame.upper() if depth else f"of {frame}", least=least, most=most, slow={SLICES[0]}
+    )
 
 
 def paths(graph: FlameGraph) -> dict[tuple[str, ...], tuple[int, int]]:
@@ -131,7 +133,9 @@ def test_a_tree_has_the_weight_of_every_path(stacks: Stacks) -> None:
     assert paths(graph) == {path: tuple(pair) for path, pair in expected.items()}
     assert graph.total == stacks.total
     assert graph.slow == sum(weight for stack, weight in stacks.weights.items() if stack.slice == SLICES[0])
-    assert graph.libraries == tuple(frame.upper() for frame in graph.frames)
+    groups = {graph.frames[node.frame] for node in graph.nodes if node.depth == 0}
+    expected_libraries = tuple(f"of {frame}" if frame in groups else frame.upper() for frame in graph.frames)
+    assert graph.libraries == expected_libraries
 
 
 @given(profiles, st.floats(0, 0.5), st.integers(1, 20))

@@ -42,7 +42,7 @@ class Libraries:
         }
         self._threads = [(_whole(library.threads), library) for library in self.table if library.threads]
         self._frames: dict[bool, dict[str, Library | None]] = {False: {}, True: {}}
-        self._owners: dict[str, str | None] = {}
+        self._owners: dict[str, str] = {}
         self._paths: dict[tuple[str, ...], str] = {}
         self._names: dict[tuple[str, ...], frozenset[str]] = {}
 
@@ -53,6 +53,13 @@ class Libraries:
             known[frame] = self._find(frame, kernel=kernel or frame.endswith(KERNEL_MARK))
         return known[frame]
 
+    def of_thread(self, name: str) -> str:
+        """The library that a whole thread is of; empty if it is of none."""
+        if name not in self._owners:
+            owners = (library.name for pattern, library in self._threads if pattern.fullmatch(name))
+            self._owners[name] = next(owners, "")
+        return self._owners[name]
+
     def of_stack(self, stack: Stack) -> str:
         """The library that a sample of normal frames counts for.
 
@@ -61,8 +68,7 @@ class Libraries:
         is of OTHER, but for what a runtime itself calls. The kernel counts for no program: where none of its frames
         decides, it is its own.
         """
-        owner = self._owner(stack.thread.name) if stack.thread else None
-        if owner is not None:
+        if stack.thread and (owner := self.of_thread(stack.thread.name)):
             return owner
         if stack.frames not in self._paths:
             self._paths[stack.frames] = self._walk(stack.frames)
@@ -83,12 +89,6 @@ class Libraries:
             name = self.of_stack(stack)
             found[name] = found.get(name, 0) + weight
         return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
-
-    def _owner(self, thread: str) -> str | None:
-        if thread not in self._owners:
-            owners = (library.name for pattern, library in self._threads if pattern.fullmatch(thread))
-            self._owners[thread] = next(owners, None)
-        return self._owners[thread]
 
     def _walk(self, frames: Sequence[str]) -> str:
         first, own = kernel_from(tuple(frames)), ""

@@ -233,7 +233,7 @@ class _Sums:
 
 def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
     facts = one.facts
-    cpu = cell.estimates.get(Metric.CPU_PER_REQUEST)
+    cpu = cell.estimates.get(Metric.CPU_PER_REQUEST) if cell.valid else None
     names = sorted(one.names(), key=lambda name: (-one.share(name).value, -one.share(name, "anywhere").value, name))
     shown = [name for name in names if one.share(name, "anywhere").value >= LEAST]
     profiles = [each.profile for each in one.recordings if each.profile]
@@ -253,7 +253,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         lost=sum(each.lost for each in profiles),
         positions=tuple(each.position for each in one.recordings),
         cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
-        overhead=_overhead(one.recordings, cell),
+        overhead=_overhead(one.recordings, cell) if cell.valid else {},
         libraries=tuple(
             LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, "anywhere").estimate())
             for name in shown
@@ -292,19 +292,18 @@ def _logs(values: Iterable[float | None]) -> list[float]:
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
-    if not ours or not theirs:
+    if not ours or len(theirs) < 2:
         return None
-    value, half, method = fmean(ours) - fmean(theirs), None, METHOD_NONE
-    if len(theirs) > 1:
-        error = stdev(theirs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
-        half, method = t_quantile((1 + CONFIDENCE) / 2, len(theirs) - 1) * error, _METHOD_OVERHEAD
+    value = fmean(ours) - fmean(theirs)
+    error = stdev(theirs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
+    half = t_quantile((1 + CONFIDENCE) / 2, len(theirs) - 1) * error
     return Estimate(
         value=math.exp(value),
-        low=None if half is None else math.exp(value - half),
-        high=None if half is None else math.exp(value + half),
+        low=math.exp(value - half),
+        high=math.exp(value + half),
         unit="ratio",
         n=len(ours),
-        method=method,
+        method=_METHOD_OVERHEAD,
     )
 
 
@@ -361,7 +360,9 @@ def _threads(stacks: Stacks) -> tuple[ThreadShare, ...]:
 def _graph(one: _Profile, nodes: int) -> FlameGraph:
     slow = frozenset(each for trial in one.trials for each in trial.slow)
 
-    def library_of(frame: str) -> str:
+    def library_of(frame: str, depth: int) -> str:
+        if depth == 0:
+            return one.libraries.of_thread(frame)
         found = one.libraries.of_frame(frame)
         return found.name if found else ""
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate, Metric
@@ -75,12 +76,14 @@ class FlameGraph(Frozen):
     frame lacks to the sum of its children is its own, and what was left out below it.
     """
 
-    total: int
-    slow: int
-    least: float
-    frames: tuple[str, ...]
-    libraries: tuple[str, ...] = Field(description="of each of `frames`; empty if it has none")
-    nodes: tuple[FlameNode, ...]
+    total: int = 0
+    slow: int = 0
+    least: float = 0.0
+    frames: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = Field(
+        default=(), description="of each of `frames`, or of a whole thread; empty if it has none"
+    )
+    nodes: tuple[FlameNode, ...] = ()
 
 
 class HeatRow(Frozen):
@@ -126,7 +129,7 @@ class ProfileReport(Frozen):
     threads: tuple[ThreadShare, ...]
     change: ProfileChange | None = omitted_if_default(None, description="only if it has a baseline with a profile")
     slow: ProfileChange | None = omitted_if_default(None, description="only if samples have times")
-    graph: FlameGraph
+    graph: SkipJsonSchema[FlameGraph] = Field(default=FlameGraph(), exclude=True)  # for pages; files have all of it
     heat: HeatMap | None = omitted_if_default(None, description="only if samples have times")
     files: tuple[ProfileFile, ...]
     problem: str = omitted_if_default("", description="why there are no stacks")

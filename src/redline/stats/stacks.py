@@ -114,7 +114,7 @@ class _Branch:
 
 def flame_graph(
     stacks: Stacks,
-    library_of: Callable[[str], str],
+    library_of: Callable[[str, int], str],
     *,
     least: float,
     most: int,
@@ -122,7 +122,7 @@ def flame_graph(
 ) -> FlameGraph:
     """The tree of all stacks below their groups of threads: of at most `most` frames, each of `least` of the whole.
 
-    `slow` are the slices of slow moments.
+    `slow` are the slices of slow moments. `library_of` gets a frame with its depth: at 0 it is a group of threads.
     """
     root, total, slow_total = _Branch("", -1), stacks.total, 0
     for frames, (weight, slow_weight) in _by_path(stacks, slow).items():
@@ -138,13 +138,14 @@ def flame_graph(
     # No frame outweighs the one above it, and of equals the one above comes first: whatever is kept hangs together.
     kept = {id(branch) for branch in nlargest(most, heavy, key=lambda each: (each.weight, -each.depth))}
     shown = [branch for branch in _preorder(root) if id(branch) in kept]
-    places = {frame: place for place, frame in enumerate(dict.fromkeys(branch.frame for branch in shown))}
+    depths = {branch.frame: branch.depth for branch in reversed(shown)}  # where each stands first
+    places = {frame: place for place, frame in enumerate(depths)}
     return FlameGraph(
         total=total,
         slow=slow_total,
         least=max(least, min((each.weight for each in shown), default=0) / total if len(heavy) > most else 0.0),
         frames=tuple(places),
-        libraries=tuple(map(library_of, places)),
+        libraries=tuple(library_of(frame, depth) for frame, depth in depths.items()),
         nodes=tuple(FlameNode(each.depth, places[each.frame], each.weight, each.slow) for each in shown),
     )
 

@@ -32,14 +32,15 @@
 
   // A tree of one profile, or of two: each node has the weight of either. Threads are merged, apart, or all but one left out.
   function grow(threads, sources) {
-    const top = { frame: -1, weights: [0, 0], below: new Map(), depth: 0 };
+    const top = { frame: -1, of: -1, weights: [0, 0], below: new Map(), depth: 0 };
     sources.forEach(({ profile, weigh }, slot) => {
       if (!profile) return;
       const path = [];
-      let inside = true;
+      let inside = true, owner = -1;
       for (let at = 0; at < profile.nodes.length; at += 4) {
         const [depth, frame, weight, slow] = profile.nodes.slice(at, at + 4), value = weigh(weight, slow);
         if (depth === 0) {
+          owner = data.of[frame]; // all that a thread of a library does is the library's
           inside = threads === NO_THREADS || threads === BY_THREAD || data.frames[frame] === threads;
           if (inside && threads !== NO_THREADS && threads !== BY_THREAD) top.weights[slot] += value;
         }
@@ -47,7 +48,8 @@
         if (depth === 0 && threads !== BY_THREAD) { path[0] = top; continue; }
         const above = depth === 0 ? top : path[depth - 1];
         let node = above.below.get(frame);
-        if (!node) above.below.set(frame, node = { frame, weights: [0, 0], below: new Map(), above, depth: above.depth + 1 });
+        if (!node) above.below.set(frame, node = { frame, of: owner < 0 ? data.of[frame] : owner, weights: [0, 0],
+          below: new Map(), above, depth: above.depth + 1 });
         node.weights[slot] += value;
         path[depth] = node;
       }
@@ -94,7 +96,7 @@
       const change = (ours - theirs) / Math.max(ours, theirs, 1e-12);
       return [token(change > 0 ? "--slower" : "--s0"), Math.abs(change) < 0.02 ? 0 : 0.12 + 0.68 * Math.abs(change)];
     }
-    const library = node.frame < 0 ? -1 : data.of[node.frame], colour = library < 0 ? -1 : data.colours[library];
+    const colour = node.of < 0 ? -1 : data.colours[node.of];
     // Neighbours of one library differ a little, so that their edges are seen.
     return [token(colour < 0 ? "--bar" : `--s${colour}`), 0.34 + 0.05 * ((node.frame + node.depth) % 4)];
   }
@@ -157,8 +159,8 @@
     if (!node) return matches.size ? found() : say();
     const profile = chosen(), value = worth(), [ours, theirs] = node.weights;
     const below = [...node.below.values()].reduce((sum, each) => sum + each.weights[0], 0);
-    const own = Math.max(0, ours - below), library = node.frame < 0 ? -1 : data.of[node.frame];
-    const parts = [[nameOf(node)], library >= 0 && data.libraries[library], `${percent(ours / value.total)} of all`,
+    const own = Math.max(0, ours - below);
+    const parts = [[nameOf(node)], node.of >= 0 && data.libraries[node.of], `${percent(ours / value.total)} of all`,
       amount(ours, profile.unit), node.frame >= 0 && `${percent(own / value.total)} itself`];
     if (value.against) {
       const change = ours * value.own - theirs * value.other;
