@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from redline.analysis.libraries import KERNEL, OTHER, UNKNOWN, Libraries
 from redline.errors import UsageError
 from redline.model import Library, Stack, Stacks
-from redline.suite import load_libraries
+from redline.suite import load_catalogue, load_libraries
+from tests.fakes.catalogues import write_catalogue
 from tests.fakes.profiles import stack_of
 
 NOWHERE = Path("/nonexistent")
@@ -132,6 +133,9 @@ def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, text: str, said
     (tmp_path / "libraries.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=said) as raised:
         load_libraries(tmp_path)
+    (catalogue := write_catalogue(tmp_path)).joinpath("libraries.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=said):
+        load_catalogue(catalogue)
     assert f"{tmp_path}/libraries.yaml:1" in str(raised.value)
 
 

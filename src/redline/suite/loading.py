@@ -1,6 +1,6 @@
 """Suites and catalogues from the disk. The only module of `redline.suite` that reads a file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISREG
@@ -53,20 +53,26 @@ def load_catalogue(folder: Path) -> Catalogue:
     if (file := folder / "scenarios.yaml").exists():
         with _collected(problems):
             scenarios = read_scenarios(read_text(file), str(file), referenced_files(file))
+    with _collected(problems):
+        _read_libraries(folder / "libraries.yaml")  # so that a mistake is known before the run, and not after it
     raise_all(problems)
     return Catalogue(servers=servers, scenarios=scenarios)
 
 
 def load_libraries(folder: Path) -> tuple[Library, ...]:
     """The table of libraries of a catalogue, before that of our own. Raises UsageError as `load_catalogue` does."""
-    found: list[Library] = []
-    for file in dict.fromkeys(each.resolve() / "libraries.yaml" for each in (folder, _OURS)):
-        if file.exists():
-            sheet = Sheet(parse_document(read_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
-            written = sheet.read(LibrariesSchema)
-            sheet.raise_problems()
-            found += written.libraries if written else ()
-    return tuple(found)
+    files = dict.fromkeys(each.resolve() / "libraries.yaml" for each in (folder, _OURS))
+    return tuple(library for file in files for library in _read_libraries(file))
+
+
+def _read_libraries(file: Path) -> Sequence[Library]:
+    """Those of a file; none if there is no such file."""
+    if not file.exists():
+        return ()
+    sheet = Sheet(parse_document(read_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
+    written = sheet.read(LibrariesSchema)
+    sheet.raise_problems()
+    return written.libraries if written else ()
 
 
 @contextmanager

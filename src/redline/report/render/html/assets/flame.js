@@ -134,7 +134,7 @@
       context.fillStyle = colour;
       if (node.frame >= 0) context.fillRect(x, y, room, ROW - 1);
       context.globalAlpha = faded || dim ? 0.6 : 1;
-      context.fillStyle = ink;
+      context.fillStyle = strength > 0.5 && !faded && !dim ? surface : ink;
       if (width > 28) context.fillText(fitted(nameOf(node), width - 9), x + 4, y + ROW / 2);
       context.globalAlpha = 1;
       if (node === current || matches.has(node)) {
@@ -226,7 +226,7 @@
     const place = Number(control.profile.value), profile = chosen();
     const others = data.each.map((one, at) => [one, at]).filter(([one, at]) => at !== place && one.kind === profile.kind);
     control.against.replaceChildren(option("", "nothing"), ...others.map(([, at]) =>
-      option(at, at === profile.against ? `${labelOf(at)} (baseline)` : labelOf(at))));
+      option(at, at === profile.against ? `baseline: ${labelOf(at)}` : labelOf(at))));
     if (profile.slow > 0 && profile.slow < profile.total) control.against.append(option(SLOW, "slow moments, against the rest"));
     const threads = [];
     for (let at = 0; at < profile.nodes.length; at += 4)
