@@ -77,7 +77,7 @@ class CollectionSum(Frozen):
 
 
 class Check(Frozen):
-    """One number of which the log and the runtime's own counters both know, since the process began."""
+    """One number that both the log and the runtime's own counters know, from the load's beginning to its end."""
 
     name: Literal["safepoints", "safepoint_ns", "collections"]
     logged: int

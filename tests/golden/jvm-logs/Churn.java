@@ -7,6 +7,10 @@ public class Churn {
     static byte[][] kept;
 
     public static void main(String[] args) throws Exception {
+        if (args.length > 3) {
+            System.out.println("ready");
+            System.in.read();
+        }
         long mebibytes = Long.parseLong(args[0]);
         kept = new byte[Integer.parseInt(args[1]) * 256][];
         AtomicLong left = new AtomicLong(mebibytes * 256);
@@ -27,14 +31,22 @@ public class Churn {
         }
         byte[] large = new byte[3 << 20];
         System.gc();
-        if (args.length > 3) { // says what JMX knows, and waits for a line
+        if (args.length > 3) { // says what JMX knows, and waits
+            long seen = -1;
+            while (seen != collections()) { // until none runs any more
+                seen = collections();
+                Thread.sleep(1000);
+            }
             for (GarbageCollectorMXBean one : ManagementFactory.getGarbageCollectorMXBeans()) {
                 System.out.println(one.getName() + "=" + one.getCollectionCount());
             }
-            System.out.println("unix ms=" + System.currentTimeMillis());
             System.out.println("done");
             System.in.read();
         }
         System.out.println(large.length);
+    }
+
+    private static long collections() {
+        return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(one -> one.getCollectionCount()).sum();
     }
 }

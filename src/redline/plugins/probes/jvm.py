@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from redline.model.runtime import Check, Pause, RuntimeFacts
 from redline.plugins.linux import procfs
-from redline.plugins.probes.jvm_log import JvmLog
+from redline.plugins.probes.jvm_log import JvmLog, Named
 from redline.plugins.probes.perfdata import FREQUENCY, PerfData
 from redline.plugins.probes.runtime_tally import RuntimeTally
 from redline.plugins.probes.tree import Tally
@@ -25,6 +26,7 @@ _SYNC_IN_SAFEPOINT = 11
 """Up to this release the time at safepoints includes that until all threads had stopped."""
 
 _FIRST_LOGGED = 9
+_BEGINNING_BYTES = 1 << 14
 _LOGS_INTO = re.compile(r"-Xlog:([^:]*):file=([^:]+)(?::.*)?")
 _MAX_HEAP = re.compile(r"-Xmx(\d{1,12})([kKmMgGtT]?)")
 _NOT_NAMED_YET = b"java"
@@ -88,7 +90,11 @@ def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int |
 
 
 class Jvm:
-    """One JVM: its counters, the clocks of its threads, and the log that it writes."""
+    """One JVM: its counters, the clocks of its threads, and the log that it writes.
+
+    Of the log is read what is written from now on, and its beginning, which names the collector: a search makes many
+    loads on one server.
+    """
 
     def __init__(self, pid: int, counters: PerfData, proc: str = "/proc") -> None:
         words = procfs.read_bytes(f"{proc}/{pid}/cmdline").decode(errors="replace").split("\0")
@@ -100,7 +106,9 @@ class Jvm:
         self._ticks_per_s = counters.values(FREQUENCY).get(FREQUENCY, 0) or 1_000_000_000
         release = counters.texts.get("java.property.java.vm.specification.version", "")
         self._adds_sync = release.isdigit() and int(release) > _SYNC_IN_SAFEPOINT
+        self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
+        self._from = next((size for path in self._logs if (size := _size_of(path)) is not None), 0)
 
     @classmethod
     def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Jvm | None":
@@ -120,27 +128,39 @@ class Jvm:
         values["collector_ns"] = sum(ns[name] for name in self._collectors)
         values["heap_capacity_bytes"] = sum(read.get(name, 0) for name in self._capacities)
         self._last = values | self._clocks.sample()
+        self._first = self._first or self._last
         return self._last
 
     def facts(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
         """What its log says of the window; None without a log."""
         for path in self._logs:
-            with suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
-                return self._read(lines, window_unix_ns)
+            with suppress(OSError), path.open("rb") as file:
+                return self._read(file, window_unix_ns)
         return None
 
-    def _read(self, lines: Iterable[str], window_unix_ns: tuple[int, int]) -> RuntimeFacts:
+    def _read(self, file: BinaryIO, window_unix_ns: tuple[int, int]) -> RuntimeFacts:
         tally, logged = RuntimeTally(window_unix_ns), {"safepoints": 0, "safepoint_ns": 0}
-        for event in JvmLog().read(lines):
+        beginning, log = file.read(min(self._from, _BEGINNING_BYTES)).decode(errors="replace").splitlines(), JvmLog()
+        for event in log.read(beginning):
+            if isinstance(event, Named):
+                tally.add(event)
+        file.seek(self._from)
+        for event in log.later().read(line.decode(errors="replace") for line in file):
             tally.add(event)
             if isinstance(event, Pause):
                 logged["safepoints"] += 1
                 logged["safepoint_ns"] += event.duration_ns
-        counted = {name: self._last[name] for name in logged if name in self._last}
+        counted = {name: self._last[name] - self._first[name] for name in logged if name in self._first}
         checks = (
             Check.model_validate({"name": name, "logged": logged[name], "counted": counted[name]}) for name in counted
         )
         return tally.facts("jvm", self._max_heap_bytes, tuple(checks))
+
+
+def _size_of(path: Path) -> int | None:
+    with suppress(OSError):
+        return path.stat().st_size
+    return None
 
 
 def _logs(process: str, words: Iterable[str]) -> tuple[Path, ...]:

@@ -125,6 +125,10 @@ class JvmLog:
     _used: tuple[int, int] | None = None
     """When the used heap was last known, and its bytes."""
 
+    def later(self) -> "JvmLog":
+        """One for lines that do not follow upon those that were read, but have the same clock."""
+        return JvmLog(self._offset_ns)
+
     def read(self, lines: Iterable[str]) -> Iterator[Event]:
         """The events of these lines, each when its last line has been read."""
         for raw in lines:
