@@ -111,5 +111,5 @@ servers:
     )
     done = CliRunner().invoke(app, ["check", str(suite), "--screen"], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "screen of two.plain: 4 of 8 variants" in done.stdout
+    assert "screen of two.plain: 4 of 8 variants, resolution III" in done.stdout
     assert "4 cells, 20 trials" in done.stdout

@@ -219,6 +219,16 @@ def test_servers_are_screened_each_for_themselves() -> None:
     }
 
 
+def test_one_server_over_two_protocols_is_two_servers_of_a_screen() -> None:
+    suite = suite_of({"a": ("x", "y"), "b": ("x", "y"), "c": ("x", "y")})
+    second = tuple(variant.model_copy(update={"http": "2"}) for variant in suite.variants)
+    screen = screened(suite.model_copy(update={"variants": (*suite.variants, *second)}))
+    assert {name: len(variants) for name, variants in by_server(screen.variants).items()} == {
+        "rust.hyper": 4,
+        "rust.hyper+http2": 4,
+    }
+
+
 def test_axes_that_the_trials_do_not_tell_apart_have_no_effect() -> None:
     runs = [(0, 0), (1, 1)] * 3
     found = main_effects([1.0, 2.0, 1.1, 2.1, 0.9, 1.9], [0] * 6, coded(runs, [2, 2]))

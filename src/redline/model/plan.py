@@ -112,8 +112,10 @@ class Variant(Frozen):
     @property
     def server(self) -> str:
         """What all of its settings are those of: `rust.axum`; `rust.axum+http2` where it is loaded directly."""
-        is_direct = self.route is None
-        return "+".join([self.entry.name, *(["http2"] if is_direct and self.http == "2" else [])])
+        if self.route is not None:
+            return self.entry.name
+        spoken = ["http2"] if self.http == "2" else []
+        return "+".join([self.entry.name, *spoken, *([self.tls.slug] if self.tls and self.tls.slug else [])])
 
     @property
     def settings(self) -> dict[str, str]:

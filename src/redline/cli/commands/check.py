@@ -22,13 +22,14 @@ from redline.quantities import percent
 from redline.report.format import count, label
 from redline.report.format import duration as shown
 from redline.running.parallel import check_cores
+from redline.stats.factorial import coded, resolution
 from redline.suite import (
     capacity_loads,
     expected_length_ns,
     make_capacity_plan,
     make_plan,
 )
-from redline.suite.screening import by_server
+from redline.suite.screening import axes_of_server, by_server
 
 _MOST_LINES = 60
 _NAMED = 3
@@ -92,8 +93,11 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         console.print(f"\npart 2 of 2: {loads_of_shares}, by the weakest of each group", style="bold", highlight=False)
     console.print(_table(plan))
     for name, variants in by_server(plan.suite.variants).items() if plan.suite.screened else ():
-        part = f"{len(variants)} of {count(plan.suite.screened.get(name, len(variants)), 'variant')}"
-        console.print(f"screen of {name}: {part}", markup=False, highlight=False)
+        axes = axes_of_server(variants)
+        if axes.values:
+            said = resolution(coded(axes.runs, axes.levels))
+            part = f"{len(variants)} of {count(plan.suite.screened.get(name, len(variants)), 'variant')}"
+            console.print(f"screen of {name}: {part}, resolution {said}", markup=False, highlight=False)
     routes = {cell.variant.route.name: cell.variant.route for cell in plan.cells.values() if cell.variant.route}
     for name, route in routes.items():
         console.print(f"route {name}: {route.text}", markup=False, highlight=False)
