@@ -96,6 +96,32 @@ def test_the_difference_is_explained_by_what_was_added() -> None:
     assert sum(one.value for one in points.values()) == pytest.approx(change.ratio.value - 1, abs=0.005)
 
 
+def test_without_cpu_times_shares_are_compared() -> None:
+    run = run_of_two()
+    report = build_report(run)
+    others = [one for one in report.comparisons if one.metric is not Metric.CPU_PER_REQUEST]
+    cells = list(run.manifest.plan.cells.values())
+    recordings = [
+        profiled(simulated_recording(cell, GOOD, position=position)) for position, cell in enumerate(cells, 100)
+    ]
+    traffics = {f"profiles/{each.position:04d}.cpu.stacks.gz": each.traffic for each in recordings}
+    mixes = {recording.cell_id: MIXES[cell.variant.slug] for recording, cell in zip(recordings, cells, strict=True)}
+
+    def read(name: str) -> Stacks:
+        recording = next(each for each in recordings if f"{each.position:04d}" in name)
+        traffic = traffics[name]
+        assert traffic is not None
+        return stacks_of(mixes[recording.cell_id], traffic.window_unix_ns)
+
+    for comparisons in (others, [one.model_copy(update={"ratio": None}) for one in report.comparisons]):
+        _, tapir = profile_reports(recordings, read, LIBRARIES, report.cells, comparisons)
+        assert tapir.change is not None
+        assert tapir.change.ratio is None
+        points = {one.name: one.points.value for one in tapir.change.libraries}
+        assert points["tapir's interpreter"] == pytest.approx(0.2 / 1.24, abs=0.01)
+        assert sum(points.values()) == pytest.approx(0, abs=0.01)
+
+
 def test_what_the_profiler_costs_is_said_with_an_interval() -> None:
     run = run_of_two()
     cell = next(iter(run.manifest.plan.cells.values()))

@@ -71,17 +71,20 @@ def profile_reports(
         if recording.profile is not None:
             kind, subject = recording.profile.kind, recording.profile.subject
             groups.setdefault((recording.cell_id, kind, subject), []).append(recording)
-    of_cpu = {one.cell_id: one for one in comparisons if one.metric is Metric.CPU_PER_REQUEST}
+    against: dict[str, Comparison] = {}
+    for one in sorted(comparisons, key=lambda each: each.metric is not Metric.CPU_PER_REQUEST):
+        against.setdefault(one.cell_id, one)
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
     keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
     made = {key: _Profile(tuple(groups[key]), read, libraries) for key in keys}
     nodes = max(_FEWEST_NODES, min(_MOST_NODES, _ALL_NODES // max(1, len(made))))
     found = []
-    for key, one in made.items():
-        compared = of_cpu.get(key[0])
+    for key, profile in made.items():
+        compared = against.get(key[0])
         other = made.get((compared.baseline_id, *key[1:])) if compared else None
-        change = one.change(other, compared) if compared and other and not (one.problem or other.problem) else None
-        found.append(_report(cells[places[key[0]]], one, change, nodes))
+        sound = other and not (profile.problem or other.problem)
+        change = profile.change(other, compared) if compared and other and sound else None
+        found.append(_report(cells[places[key[0]]], profile, change, nodes))
     return tuple(found)
 
 
@@ -179,7 +182,8 @@ class _Profile:
 
     def change(self, other: "_Profile", compared: Comparison) -> ProfileChange:
         """Against the baseline's profile. With the ratio of CPU times, in parts of the baseline's CPU per request."""
-        ratio = compared.ratio if self.facts.kind == "cpu" and self.facts.subject == "server" else None
+        is_known = compared.metric is Metric.CPU_PER_REQUEST and self.facts.subject == "server"
+        ratio = compared.ratio if is_known and self.facts.kind == "cpu" else None
         factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
 
         def points(of: _Of) -> dict[str, Share]:
