@@ -13,6 +13,7 @@ from redline.plugins.jdks import installed
 from redline.plugins.profilers import commands
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
+from tests.e2e.lab import Lab
 
 pytestmark = pytest.mark.e2e
 
@@ -122,6 +123,27 @@ def test_perf_finds_the_share_of_a_function_and_the_engine_its_own(redline: Redl
     assert (facts.kind, facts.subject) == ("cpu", "engine")
     assert weight(stacks, "often") == 0
     assert stacks.total > 0
+
+
+def test_what_cannot_be_profiled_is_said_and_fails_no_run(redline: Redline, tmp_path: Path, oracle: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "true").symlink_to(shutil.which("true") or "/bin/true")
+    redline.environment["PATH"] = str(tools)
+    suite = Lab(tmp_path, oracle).suite("good.one", trials=1)
+    done = redline("run", suite, "-o", tmp_path / "run", "--profile", "cpu,alloc", "--profile", "engine")
+    assert done.code == 0, done.err
+    words = " ".join(done.err.split())
+    assert "good.one: alloc: of a server whose runtime is native only cpu can be profiled" in words
+    assert words.count("perf is not installed: try `apt install linux-perf`") == 2
+    run = RunStore(tmp_path / "run").run()
+    assert run.complete
+    assert run.profiled == ()
+    assert {(one.slug, one.cause) for one in run.manifest.plan.unprofiled} == {
+        ("good.one: alloc", "suite"),
+        ("good.one: cpu", "machine"),
+        ("good.one: engine", "machine"),
+    }
 
 
 def releases() -> list[object]:
