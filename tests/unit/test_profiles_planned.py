@@ -7,7 +7,7 @@ import pytest
 from redline.analysis import build_report
 from redline.cli.contracts import check_result
 from redline.errors import UsageError
-from redline.model import Container, Manifest, Plan, PlannedTrial, Recording
+from redline.model import AutoTrials, Container, Enough, Manifest, Plan, PlannedTrial, Recording, Run
 from redline.running.session import run_trials
 from redline.storage.runs import RunStore
 from redline.suite import (
@@ -143,6 +143,26 @@ def test_a_run_without_its_profiles_is_not_complete_and_resuming_makes_them_alon
     assert executor.asked == [last]
     assert store.run().complete
     assert store.profile_folder(manifest.plan.profiled[0], next(iter(manifest.plan.cells.values()))).is_dir()
+
+
+def test_profiles_are_made_when_rounds_were_enough(tmp_path: Path) -> None:
+    manifest, _, executor = profiled_run(tmp_path)
+    plan = manifest.plan
+    suite = plan.suite.model_copy(update={"auto": AutoTrials(precision=0.02, at_least=2)})
+    manifest = manifest.model_copy(update={"plan": plan.model_copy(update={"suite": suite})})
+    store, last = RunStore(tmp_path / "auto"), plan.profiled[0].position
+    store.create(manifest)
+
+    def decide(so_far: Run) -> Enough | None:
+        assert last not in {recording.position for recording in so_far.recordings}
+        return Enough(rounds=1, why="precision") if len(so_far.recordings) == len(plan.cells) else None
+
+    run_trials(manifest.plan, store, executor, QuietListener(), decide)
+    assert executor.asked == [*range(len(plan.cells)), last]
+    assert store.run().complete
+    again = ReplayExecutor(simulated_run(trials=2))
+    run_trials(manifest.plan, store, again, QuietListener(), never)
+    assert again.asked == []
 
 
 def test_a_profile_that_is_made_again_has_another_folder(tmp_path: Path) -> None:
