@@ -193,8 +193,8 @@ class RunReport(Frozen):
 class Effect(Frozen):
     """What one change on one axis costs on one server, all else being equal.
 
-    `axis` is the name of an option, `route`, or `in` (where it runs): its `value` is compared with its `reference`, the
-    first value in the suite; or `scenario`, if one names another by `against`.
+    `axis` is the name of an option, `flags`, `route`, or `in` (where it runs): its `value` is compared with its
+    `reference`, the first value in the suite; or `scenario`, if one names another by `against`.
     """
 
     axis: str
