@@ -24,7 +24,7 @@ LOAD = {"closed": {"users": 1}, "for": "1s"}
 PETSTORES = [
     entry
     for entry in ENTRIES.values()
-    if entry.kind == "server" and entry.name != CEILING and "routes" not in entry.options
+    if entry.kind == "server" and entry.name != CEILING and not {"routes", "mode"} & entry.options.keys()
 ]
 SPOKEN = {("proxy.light-proxy", "h2+tls"): "h1+tls"}
 """What a proxy really speaks to the server, where its own setting for HTTP/2 has no effect."""

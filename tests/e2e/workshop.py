@@ -18,7 +18,10 @@ CHECKOUT = Path(__file__).parents[2]
 CATALOGUE = CHECKOUT / "catalogue"
 ENTRIES = load_catalogue(CATALOGUE).servers
 CEILING = "oracle.null"
-UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"}  # what they need is not in every mirror
+UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
+    f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
+}  # what they need is not in every mirror
+NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
 
 
 def marked(entry: ServerEntry) -> object:
@@ -29,7 +32,7 @@ def marked(entry: ServerEntry) -> object:
 
 def excused(entry: ServerEntry, failed: BuildError) -> bool:
     """Whether that one cannot be built is known and no fault of the catalogue. All others have to be built."""
-    return entry.name in UNRESOLVED and "could not be resolved" in str(failed)
+    return entry.name in UNRESOLVED and any(words in str(failed) for words in NOT_RESOLVED)
 
 
 def variant_of(entry: ServerEntry, **options: OptionValue) -> Variant:
