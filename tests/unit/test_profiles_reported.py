@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.model import Estimate, PlannedTrial, Points, ProfileChange, Report, Skipped
+from redline.model import Estimate, Metric, PlannedTrial, Points, ProfileChange, Report, Skipped
 from redline.report.document import Flames, Fold, Heat, StackedBars, Table
 from redline.report.render import RENDERERS, markdown
 from redline.report.render.html import heat_map
@@ -74,6 +74,14 @@ def test_the_terminal_has_libraries_with_intervals_and_functions() -> None:
     assert "http4s.tapir: functions that differ most from the baseline" in text
     assert re.search(r"\+1[12]\.\d ±0\.\d scala.collection.immutable.List.map", text)
     assert "Sampled by async-profiler 4.6, ctimer, every 1.00 ms, one start" in text
+
+
+def test_what_the_profiler_costs_is_not_known_where_trials_scatter() -> None:
+    assert re.search(r"Under the profiler: http4s.vanilla CPU per request \S+% \[\S+, \S+\], throughput", shown())
+    wild = {Metric.CPU_PER_REQUEST: estimate(1.0, 0.99, "ratio")}
+    profiles = tuple(one.model_copy(update={"overhead": wild}) for one in REPORT.profiles)
+    text = shown(REPORT.model_copy(update={"profiles": profiles}))
+    assert "Under the profiler: http4s.vanilla CPU per request not known; http4s.tapir" in text
 
 
 def test_many_profiles_have_their_functions_on_the_page_alone() -> None:

@@ -42,6 +42,7 @@ _ALPHA = 0.05
 _NAMED = 5
 _FUNCTIONS = 5
 _THREADS = 6
+_WIDE = 4.0
 _IN_FULL = 4
 """Of so many profiles a terminal shows functions; of more the page does."""
 _LEVELS = 6
@@ -309,10 +310,13 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
 def _overhead(one: ProfileReport) -> str:
     """`CPU per request +3.1% [+1.0, +5.2], throughput -2.0% [-2.9, -1.1]`."""
     shown = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT)
-    found = [(metric, one.overhead[metric]) for metric in shown if metric in one.overhead]
-    return ", ".join(
-        f"{fmt.label(metric)} {fmt.change(ratio)} {fmt.change_bounds(ratio)}".rstrip() for metric, ratio in found
-    )
+    return ", ".join(f"{fmt.label(each)} {_cost(one.overhead[each])}" for each in shown if each in one.overhead)
+
+
+def _cost(ratio: Estimate) -> str:
+    """Not known where trials differ so much that the digits would say nothing."""
+    known = ratio.low is not None and ratio.high is not None and ratio.high < _WIDE * ratio.low
+    return f"{fmt.change(ratio)} {fmt.change_bounds(ratio)}" if known else "not known"
 
 
 def _colours(report: Report) -> dict[str, int]:
