@@ -25,8 +25,8 @@ def serve(connection: socket.socket) -> None:
         held += got
         if held.endswith(b"\r\n\r\n"):
             held = b""
-            often(70 * 100)
-            seldom(30 * 100)
+            often(70 * 10)
+            seldom(30 * 10)
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
 
 
