@@ -15,14 +15,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.jvm]
 PLUS = "/math/plus"
 KEPT = 120
 """Requests on one connection."""
-ALONE = ("tuning", "jdk")
-"""Options of which each value is tried with the defaults of the others; stacks and modes are combined."""
 UNMATCHED = {"study", "stream"}
 """Without its match in the request, reitit does not know that another method would have been right."""
 
 
 def cases() -> list[object]:
-    """Each server with the options in which it has to answer alike."""
+    """Each server with each of its stacks in each mode, and with each other setting."""
     made: list[object] = []
     for entry in ENTRIES.values():
         names = [name for name in ("stack", "mode") if name in entry.options]
@@ -31,9 +29,8 @@ def cases() -> list[object]:
         tried: list[dict[str, OptionValue]] = [
             dict(zip(names, values, strict=True)) for values in product(*(entry.options[name].values for name in names))
         ]
-        for name in (name for name in ALONE if name in entry.options):
-            option = entry.options[name]
-            tried += [{name: value} for value in option.values if value != option.default]
+        if tuning := entry.options.get("tuning"):
+            tried += [{"tuning": value} for value in tuning.values if value != tuning.default]
         made += [pytest.param(entry, each, id="-".join((entry.name, *map(str, each.values())))) for each in tried]
     return made
 
