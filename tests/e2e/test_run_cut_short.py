@@ -30,7 +30,7 @@ def test_a_full_disk_keeps_what_was_measured(redline: Redline, lab: Lab) -> None
     place = redline.folder / "small"
     place.mkdir()
     script = (
-        f"mount -t tmpfs -o size=300k tmpfs {place} && redline run {suite} -o {place}/run;"
+        f"mount -t tmpfs -o size=1m tmpfs {place} && redline run {suite} -o {place}/run;"
         f" code=$?; cp -r {place}/run {redline.folder}/out; exit $code"
     )
     done = redline.in_own_mounts(script)
