@@ -122,9 +122,9 @@ def test_a_server_that_crashes_is_told_with_its_signal(launcher: ProcessLauncher
     [("sleeps", "nothing listened"), ("silent", "no answer within"), ("garbage", "no HTTP answer")],
 )
 def test_a_server_that_never_becomes_ready(launcher: ProcessLauncher, log: Path, behaviour: str, seen: str) -> None:
-    error = refused(launcher, server(behaviour, within_ms=400), log)
+    error = refused(launcher, server(behaviour, within_ms=900), log)  # Python starts within that on a busy machine
     assert error.kind == "not_ready"
-    assert "not ready within 400 ms" in str(error)
+    assert "not ready within 900 ms" in str(error)
     assert seen in str(error)
 
 
@@ -135,7 +135,7 @@ def test_a_server_that_listens_elsewhere_is_said_to(launcher: ProcessLauncher, l
 
 
 def test_a_wrong_status_is_told_with_the_right_one(launcher: ProcessLauncher, log: Path) -> None:
-    error = refused(launcher, server("wrong", within_ms=300), log)
+    error = refused(launcher, server("wrong", within_ms=900), log)
     assert error.kind == "not_ready"
     assert "status 404 instead of 200" in str(error)
 
