@@ -158,6 +158,22 @@ def test_a_server_on_its_way_to_in_flight_requests_is_only_blamed_when_it_had_it
     assert raised(CLOSED, replace(GOOD, outcomes={"in_flight": 64})) == {FindingKind.ERRORS: Grade.WARN}
 
 
+def test_users_who_wait_for_what_was_due_before_are_told_and_break_no_law() -> None:
+    """Their requests are in no histogram: of 64 users, 16 are on hold for most of the measurement."""
+    recording = simulated_recording(CLOSED, replace(GOOD, littles_law=0.8))
+    assert [each.kind for each in judge(CLOSED, recording)] == [FindingKind.LITTLES_LAW]
+    traffic = recording.traffic
+    assert traffic is not None
+    *before, last, drain = traffic.intervals
+    completed = last.counts.completed + 16
+    last = last.model_copy(update={"counts": last.counts.model_copy(update={"completed": completed})})
+    held = traffic.model_copy(update={"intervals": (*before, last, drain)})
+    (finding,) = judge(CLOSED, recording.model_copy(update={"traffic": held}))
+    assert (finding.kind, finding.grade) == (FindingKind.CARRIED_OVER, Grade.WARN)
+    assert finding.message.startswith("16 requests that were due before")
+    assert "900 ms" in finding.message
+
+
 def test_a_stall_over_the_windows_beginning_does_not_break_littles_law() -> None:
     stalled = simulated_recording(CLOSED, GOOD)
     assert stalled.traffic is not None

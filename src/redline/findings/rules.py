@@ -246,6 +246,16 @@ _TABLE = (
         biases=_SLOW,
     ),
     Rule(
+        FindingKind.CARRIED_OVER,
+        note=0.05,
+        warn=0.10,
+        reason="A request that was due before the measurement is in none of its response times, however long it still "
+        "holds its user. With that user on hold, the others are served faster than they would be.",
+        advice="Measure for longer, or warm up until no connection waits any more; see which connections the server "
+        "leaves waiting.",
+        biases="response times are too low",
+    ),
+    Rule(
         FindingKind.LITTLES_LAW,
         warn=0.05,
         invalid=0.10,

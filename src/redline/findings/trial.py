@@ -17,7 +17,7 @@ from redline.findings.memory import memory
 from redline.findings.rules import graded
 from redline.findings.server import debug_logging, lock_limited, server_restarted, upstream
 from redline.findings.steadiness import shrinking, still_compiling, unsteady, warmed
-from redline.model import Cell, Closed, Failure, Finding, FindingKind, Open, Outcomes, Recording, Traffic
+from redline.model import Cell, Closed, Failure, Finding, FindingKind, Interval, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -48,6 +48,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 unsteady(cell, trial, traffic),
                 warmed(cell, trial, traffic),
                 still_compiling(trial, traffic),
+                _carried_over(cell, trial, traffic),
                 _littles_law(cell, trial, traffic),
                 server_restarted(trial),
                 lock_limited(cell, trial, traffic),
@@ -212,6 +213,51 @@ def _turned(traffic: Traffic, kinds: list[str]) -> str:
     return f"; {', '.join(classes)}" if classes else ""
 
 
+def _carried_over(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether users were held for long by requests that were due before the measurement."""
+    kept, share = _in_flight(cell, traffic), carried_over_share(cell, traffic)
+    late = [(_from_before(interval), interval) for interval in traffic.intervals if interval.phase == "measure"]
+    last = next((interval for number, interval in reversed(late) if number), None)
+    if last is None or not kept:
+        return ()
+    number = sum(number for number, _ in late)
+    message = (
+        f"{number:,} requests that were due before the measurement were answered in it, the last ones after more than "
+        f"{duration(last.start_ns - traffic.measure_start_ns)}: they took {percent(share)} of the users' time or more."
+    )
+    return graded(FindingKind.CARRIED_OVER, share, message, trial)
+
+
+def carried_over_share(cell: Cell, traffic: Traffic) -> float:
+    """Share of the users' time in the measurement for which they waited for what was due before it.
+
+    At least: of right answers alone, and each to the beginning of the interval in which it came. 0 where users do not
+    always wait.
+    """
+    kept = _in_flight(cell, traffic)
+    if not kept:
+        return 0.0
+    waited_ns = sum(
+        _from_before(interval) * (interval.start_ns - traffic.measure_start_ns)
+        for interval in traffic.intervals
+        if interval.phase == "measure"
+    )
+    return waited_ns / 1e9 / (kept * traffic.seconds)
+
+
+def _from_before(interval: Interval) -> int:
+    """Right answers in an interval to requests that were due before the measurement."""
+    return max(0, interval.counts.completed - interval.counts.outcomes.ok)
+
+
+def _in_flight(cell: Cell, traffic: Traffic) -> float:
+    """How many requests the users keep in flight, or think about; 0 where that is not fixed, or nothing was due."""
+    shape = cell.load.shape
+    if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.seconds <= 0:
+        return 0.0
+    return shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
+
+
 def _littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
@@ -220,10 +266,13 @@ def _littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
     think_s = shape.think.mean_ns / 1e9 if shape.think else 0.0
     rate_per_s = traffic.counts.due / traffic.seconds
     busy = rate_per_s * (mean_s + think_s)
-    kept = shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
+    kept = _in_flight(cell, traffic)
     if kept <= 0:
         return ()
-    off = abs(busy / kept - 1.0) - (_at_the_ends_s(traffic) + think_s) / traffic.seconds
+    ends_s = (
+        max(_missing_s(traffic), carried_over_share(cell, traffic) * traffic.seconds) + traffic.response.max_ns / 1e9
+    )
+    off = abs(busy / kept - 1.0) - (ends_s + think_s) / traffic.seconds
     time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
     message = (
         f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
@@ -232,11 +281,11 @@ def _littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
     return graded(FindingKind.LITTLES_LAW, off, message, trial)
 
 
-def _at_the_ends_s(traffic: Traffic) -> float:
-    """The most time for which requests that reach over the window's ends may hold a user, in seconds.
+def _missing_s(traffic: Traffic) -> float:
+    """For how many seconds at its beginning the window has no requests, because users still wait for earlier ones.
 
-    What was due before the window is not in its histogram, however long it held its user: that shows as intervals at
-    the beginning in which fewer requests fell due than on average. At the end, the longest response time bounds it.
+    That shows as intervals in which fewer requests fell due than on average. At the end, the longest response time
+    bounds what reaches over it.
     """
     missing_s = 0.0
     for interval in traffic.intervals:
@@ -246,7 +295,7 @@ def _at_the_ends_s(traffic: Traffic) -> float:
             missing_s += seconds * (1.0 - share)
             if share > 0.5:
                 break
-    return missing_s + traffic.response.max_ns / 1e9
+    return missing_s
 
 
 def _listed(outcomes: Outcomes, kinds: list[str]) -> str:

@@ -36,6 +36,7 @@ class FindingKind(StrEnum):
     NEVER_STEADY = "never-steady"
     SLOWING_DOWN = "slowing-down"
     STILL_COMPILING = "still-compiling"
+    CARRIED_OVER = "carried-over"
     LITTLES_LAW = "littles-law"
     SERVER_DIED = "server-died"
     TRIAL_FAILED = "trial-failed"
