@@ -2,18 +2,20 @@
 //! intervals and emits the events. Members are worker threads, or processes that each run an engine of their own.
 
 use redline_traffic::{
-    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, Event, Interval, Phase, Slice, Started, Summary,
+    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Interval, Phase, Slice, Started,
+    Summary,
 };
 
 use crate::job::Job;
 use crate::measure_start::IntervalGrid;
 use crate::merge::{Measured, Merger};
-use crate::protocol::emit;
+use crate::protocol::{Commands, OnMeasure, emit};
 use crate::shards::child::ShardControl;
 use crate::stop::Stop;
 use crate::sys::process::lower_priority;
 use crate::sys::time::{now_ns, unix_ns};
 use crate::tally::MemberInterval;
+use crate::workers::internal;
 
 /// Those who put the load on the target, numbered from 0.
 pub trait Members {
@@ -35,11 +37,8 @@ pub trait Members {
     /// Start all schedules at this time.
     fn start(&mut self, epoch_ns: u64);
 
-    /// Execute the commands on standard input from now on.
-    ///
-    /// # Errors
-    /// When the thread that reads them cannot be started.
-    fn accept_commands(&mut self, grid: IntervalGrid) -> Result<(), EngineError>;
+    /// What starts the measurement on command.
+    fn on_measure(&mut self, grid: IntervalGrid) -> OnMeasure;
 
     /// Wait for what a member reports next; `None` for what needs no handling.
     ///
@@ -82,35 +81,69 @@ pub fn run<M: Members>(
     control: Option<&ShardControl>,
     begun_ns: u64,
 ) -> Result<Option<Ended>, EngineError> {
+    let commands = if (job.commands || job.is_part) && control.is_none() {
+        Some(Commands::listen().map_err(|error| internal(&error))?)
+    } else {
+        None
+    };
     let Some(connected) = members.connect(stop)? else {
         return Ok(None);
     };
     let connected = Connected { connect_ns: now_ns() - begun_ns, ..connected };
-    let epoch_ns = if let Some(control) = control {
-        emit(&Event::Connected(connected));
-        let Some(epoch_ns) = control.epoch_ns(stop) else {
-            return Ok(None);
-        };
-        epoch_ns
-    } else {
-        match connected {
+    let epoch_ns = match (control, &commands) {
+        (Some(control), _) => {
+            emit(&Event::Connected(connected));
+            let Some(epoch_ns) = control.epoch_ns(stop) else {
+                return Ok(None);
+            };
+            epoch_ns
+        }
+        (None, Some(commands)) if job.is_part => {
+            emit(&Event::Connected(connected.clone()));
+            let Some(epoch_ns) = epoch_of_part(commands, stop, M::NOTICE_NS)? else {
+                return Ok(None);
+            };
+            emit(&Event::Started(started(&members, job, connected, epoch_ns)));
+            epoch_ns
+        }
+        _ => match connected {
             Connected { connections: 0, error: Some(error), .. } => return Err(error),
             connected => {
                 let epoch_ns = now_ns() + M::NOTICE_NS;
                 emit(&Event::Started(started(&members, job, connected, epoch_ns)));
                 epoch_ns
             }
-        }
+        },
     };
     members.start(epoch_ns);
-    if job.commands && control.is_none() {
+    if let Some(commands) = commands.filter(|_| job.commands) {
         let latest_ns = epoch_ns + job.warmup_ns;
-        members.accept_commands(IntervalGrid { epoch_ns, interval_ns: job.interval_ns, latest_ns })?;
+        commands.on_measure(members.on_measure(IntervalGrid { epoch_ns, interval_ns: job.interval_ns, latest_ns }));
     }
     if members.yields_to_load() {
         lower_priority();
     }
     conduct(&mut members).map(Some)
+}
+
+/// When the schedule of a part starts, by the monotonic clock; `None` when it was stopped before it knew.
+fn epoch_of_part(commands: &Commands, stop: &Stop, notice_ns: u64) -> Result<Option<u64>, EngineError> {
+    let Some(at_unix_ns) = commands.wait_for_start(|| stop.code().is_none()) else {
+        return match stop.code() {
+            Some(_) => Ok(None),
+            None => Err(part_error("the lab ended before it said when the load starts", "see what the lab says of it")),
+        };
+    };
+    let left_ns = at_unix_ns.saturating_sub(unix_ns());
+    if left_ns < notice_ns {
+        let message = "the command to start came too late for all hosts to start at one instant";
+        return Err(part_error(message, "see whether the clocks of the hosts agree: redline doctor --hosts"));
+    }
+    Ok(Some(now_ns() + left_ns))
+}
+
+fn part_error(message: &str, hint: &str) -> EngineError {
+    EngineError { kind: ErrorKind::Internal, message: message.to_owned(), hint: hint.to_owned() }
 }
 
 fn started<M: Members>(members: &M, job: &Job, connected: Connected, epoch_ns: u64) -> Started {

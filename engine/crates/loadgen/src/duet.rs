@@ -27,9 +27,10 @@ use redline_traffic::{
 use self::turns::{Report, Turn, TurnResult, Turns};
 use crate::client::ConnectResult;
 use crate::job::{Duet, Job};
-use crate::protocol::{emit, listen_for_commands};
+use crate::protocol::{Commands, emit};
+use crate::server_clocks::ServerClocks;
 use crate::stop::Stop;
-use crate::sys::time::{Steal, now_ns, processes_cpu_of, unix_ns};
+use crate::sys::time::{now_ns, unix_ns};
 use crate::workers::{internal, not_connected};
 
 /// How far ahead a slice is set, so that every worker is ready when it starts.
@@ -56,7 +57,8 @@ pub fn run(targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<E
     let crews = targets.chunks(if duet.parallel { 1 } else { targets.len() }).enumerate();
     let crews = crews.map(|(number, targets)| Crew::start(number, targets, duet, stop));
     let crews = crews.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
-    let mut conductor = Conductor { job, duet, stop, crews, steal: Steal::open(), epoch_ns: 0, warm: Arc::default() };
+    let clocks = ServerClocks::open(job, duet.pids.clone(), duet.targets).map_err(|error| internal(&error))?;
+    let mut conductor = Conductor { job, duet, stop, crews, clocks, epoch_ns: 0, warm: Arc::default() };
     let (connected, backend) = conductor.connect(targets)?;
     if stop.code().is_some() {
         return Ok(None);
@@ -79,7 +81,8 @@ pub fn run(targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<E
     }));
     if job.commands {
         let warm = Arc::clone(&conductor.warm);
-        listen_for_commands(move || warm.store(true, Ordering::Relaxed)).map_err(|error| internal(&error))?;
+        let commands = Commands::listen().map_err(|error| internal(&error))?;
+        commands.on_measure(Box::new(move |_| warm.store(true, Ordering::Relaxed)));
     }
     conductor.conduct().map(Some)
 }
@@ -110,7 +113,7 @@ struct Conductor<'a> {
     duet: &'a Duet,
     stop: &'a Stop,
     crews: Vec<Crew>,
-    steal: Steal,
+    clocks: ServerClocks,
     epoch_ns: u64,
     /// Set by the command `measure`.
     warm: Arc<AtomicBool>,
@@ -222,7 +225,7 @@ impl Conductor<'_> {
         slice_ns: u64,
         counts: bool,
     ) -> Result<Vec<DuetSlice>, EngineError> {
-        let (cpu_before, steal_before) = (self.cpu_ns(), self.steal.ns());
+        let before = self.clocks.read();
         let epoch_ns = now_ns() + NOTICE_NS;
         for &number in targets {
             let (crew, target) = self.crew_of(number);
@@ -243,8 +246,9 @@ impl Conductor<'_> {
             results.push(of_crew);
         }
         thread::sleep(SETTLE);
-        let (cpu_after, steal_after) = (self.cpu_ns(), self.steal.ns());
-        let used = cpu_before.iter().zip(cpu_after).map(|(before, after)| Some(after?.saturating_sub((*before)?)));
+        let after = self.clocks.read();
+        let used = before.cpu_ns.iter().zip(after.cpu_ns);
+        let used = used.map(|(before, after)| Some(after?.saturating_sub((*before)?)));
         let cpu_ns: Vec<Option<u64>> = used.collect();
         let slice = |(&target, results): (&usize, Vec<TurnResult>)| {
             let sum = |of: fn(&TurnResult) -> u64| results.iter().map(of).sum::<u64>();
@@ -265,7 +269,7 @@ impl Conductor<'_> {
                 failed: sum(|result| result.failed),
                 cpu_ns,
                 engine_cpu_ns: sum(|result| result.cpu_ns),
-                steal_ns: steal_before.zip(steal_after).map(|(before, after)| after.saturating_sub(before)),
+                steal_ns: before.steal_ns.zip(after.steal_ns).map(|(before, after)| after.saturating_sub(before)),
             }
         };
         Ok(targets.iter().zip(results).map(slice).collect())
@@ -274,11 +278,6 @@ impl Conductor<'_> {
     /// Who loads a target, and its number among those that they load.
     fn crew_of(&self, target: usize) -> (&Crew, usize) {
         if self.duet.parallel { (&self.crews[target], 0) } else { (&self.crews[0], target) }
-    }
-
-    /// The CPU time of each target's processes until now; `None` when it has none that can be read.
-    fn cpu_ns(&self) -> Vec<Option<u64>> {
-        self.duet.pids.iter().map(|pids| processes_cpu_of(pids)).collect()
     }
 
     fn receive(&self, crew: &Crew) -> Result<Report, EngineError> {

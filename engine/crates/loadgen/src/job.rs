@@ -10,6 +10,7 @@ use redline_traffic::{EngineError, ErrorKind};
 use serde::Deserialize;
 
 use crate::ids::{GlobalWorkerId, WorkerId};
+use crate::server_clocks::{RawClocks, RemoteClocks};
 use crate::shards::child::is_shard;
 
 pub use duet::Duet;
@@ -52,9 +53,13 @@ struct RawJob {
     #[serde(default)]
     shard: Option<Shard>,
     #[serde(default)]
+    part: Option<RawPart>,
+    #[serde(default)]
     commands: bool,
     #[serde(default)]
     pids: Vec<u32>,
+    #[serde(default)]
+    clocks: Option<RawClocks>,
     #[serde(default)]
     duet: Option<duet::RawDuet>,
 }
@@ -68,6 +73,14 @@ pub enum Backend {
     Auto,
     Epoll,
     IoUring,
+}
+
+/// The workers of this engine among those of several engines that do a job, each on a host of its own.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPart {
+    first_worker: u32,
+    all_workers: u32,
 }
 
 /// The workers of this process among those of all processes that do a job.
@@ -100,6 +113,8 @@ pub struct Job {
     /// Workers of this process.
     pub workers: u32,
     pub shard: Shard,
+    /// Other engines do the rest of this job: a command says when its schedule starts.
+    pub is_part: bool,
     pub cpus: Vec<u32>,
     pub backend: Backend,
     pub spin: bool,
@@ -107,6 +122,8 @@ pub struct Job {
     pub commands: bool,
     /// The server's processes, whose CPU time is read at both ends of the measurement.
     pub pids: Vec<u32>,
+    /// Where these times are read in place of that, for a server on another host.
+    pub clocks: Option<RemoteClocks>,
     /// Several targets in turn, in place of one.
     pub duet: Option<Duet>,
 }
@@ -151,6 +168,12 @@ impl Job {
         let all_workers = u64::from(self.shard.all_workers);
         all / all_workers + u64::from(u64::from(self.global(worker).0) < all % all_workers)
     }
+
+    /// How many connections the workers of this process have at most.
+    pub fn own_connections(&self) -> u32 {
+        let all = u64::from(self.load.connections());
+        (0..self.workers).map(|worker| self.share_of(all, WorkerId(worker)) as u32).sum()
+    }
 }
 
 impl RawJob {
@@ -162,12 +185,15 @@ impl RawJob {
         self.check_durations()?;
         let shard = self.check_workers()?;
         self.check_duet()?;
+        self.check_part()?;
         let (duet, others) = self.duet.map(duet::RawDuet::check).transpose()?.unzip();
         let target = match others.into_iter().flatten().nth(number.wrapping_sub(1)) {
             Some(other) => other.check(&format!("duet.targets[{}]", number - 1))?,
             None => self.target.check("target")?,
         };
-        if self.commands && self.load.changes_over_time() {
+        // A part is started by a command, and takes no other if its load changes.
+        let changes = self.load.changes_over_time();
+        if self.commands && self.part.is_none() && changes {
             let message = "the load changes from the beginning of the measurement on, so that has to be known before";
             return Err(bad("commands", message, "leave out `commands`, or the stages or replayed arrivals"));
         }
@@ -192,11 +218,13 @@ impl RawJob {
             seed: self.seed,
             workers: self.workers,
             shard,
+            is_part: self.part.is_some(),
             cpus: self.cpus,
             backend: self.backend,
             spin: self.spin,
-            commands: self.commands,
+            commands: self.commands && !changes,
             pids: self.pids,
+            clocks: self.clocks.map(RawClocks::check).transpose()?,
             duet,
         })
     }
@@ -219,6 +247,20 @@ impl RawJob {
         Ok(())
     }
 
+    /// What a job of which this is a part cannot have.
+    fn check_part(&self) -> Result<(), EngineError> {
+        if self.part.is_none() {
+            return Ok(());
+        }
+        if self.duet.is_some() {
+            return Err(bad("part", "a duet is loaded by one engine", "leave it out, or the duet"));
+        }
+        if !self.commands {
+            return Err(bad("commands", "a command starts the schedule of a part", "set it to true"));
+        }
+        Ok(())
+    }
+
     fn check_workers(&self) -> Result<Shard, EngineError> {
         if !(1..=MOST_WORKERS).contains(&self.workers) {
             let message = format!("{} is not between 1 and {MOST_WORKERS}", self.workers);
@@ -227,10 +269,20 @@ impl RawJob {
         if self.shard.is_some() && !is_shard() {
             return Err(bad("shard", "this key is the engine's own", "leave it out"));
         }
-        let shard = self.shard.unwrap_or(Shard { first_worker: 0, all_workers: self.workers, target: None });
+        let (field, shard) = match (self.shard, self.part) {
+            (Some(shard), _) => ("shard", shard),
+            (None, Some(RawPart { first_worker, all_workers })) => {
+                ("part", Shard { first_worker, all_workers, target: None })
+            }
+            (None, None) => ("workers", Shard { first_worker: 0, all_workers: self.workers, target: None }),
+        };
         let beyond = shard.first_worker.checked_add(self.workers).is_none_or(|end| end > shard.all_workers);
         if beyond || shard.all_workers > MOST_WORKERS {
-            return Err(bad("shard", "its workers are not among all workers", "this key is the engine's own"));
+            let message = format!(
+                "its workers are not among {} workers, or these are more than {MOST_WORKERS}",
+                shard.all_workers
+            );
+            return Err(bad(field, &message, "number the workers of all parts from 0"));
         }
         if self.count == Some(0) {
             return Err(bad("count", "0 requests are nothing to measure", "give a number, or null to stop by time"));

@@ -15,6 +15,7 @@ mod job;
 mod measure_start;
 mod merge;
 mod protocol;
+mod server_clocks;
 mod shards;
 mod sources;
 mod stop;
@@ -50,6 +51,7 @@ Reads one job (JSON) from standard input and writes events (one JSON object a li
   --version        the version
   fixed-work CPUS  instead of a job: the CPU time in nanoseconds that a fixed piece of work takes on each of these cores
                    (0,1), as a JSON object
+  clocks ADDRESS   instead of a job: answer engines on other hosts that ask for CPU times on this one
 
 Exit codes: 0 complete, 1 could not run, 2 the job is wrong, 124 cut by its deadline, 130 interrupted.
 The formats are described in docs/reference/engine-protocol.md.
@@ -74,9 +76,10 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         [command, cpus] if command == "fixed-work" => return fixed_work(&cpus.to_string_lossy()),
+        [command, address] if command == "clocks" => return clocks(&address.to_string_lossy()),
         _ => {
             eprintln!(
-                "redline-engine: it takes no arguments but --help, --version and fixed-work CPUS\n  hint: the job goes to standard input"
+                "redline-engine: it takes no arguments but --help, --version, fixed-work CPUS and clocks ADDRESS\n  hint: the job goes to standard input"
             );
             return ExitCode::from(2);
         }
@@ -105,6 +108,25 @@ fn fixed_work(cpus: &str) -> ExitCode {
         }
         Err(error) => {
             eprintln!("redline-engine: one of the cores {cpus:?} cannot be used: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn clocks(address: &str) -> ExitCode {
+    let Ok(address) = address.parse() else {
+        eprintln!(
+            "redline-engine: {address:?} is no address\n  hint: write that of the interface to listen on, 10.0.0.1"
+        );
+        return ExitCode::from(2);
+    };
+    if parent_is_gone() {
+        return ExitCode::FAILURE;
+    }
+    match server_clocks::serve(address) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("redline-engine: the clocks of this host cannot be served on {address}: {error}");
             ExitCode::FAILURE
         }
     }
@@ -211,8 +233,9 @@ fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
 /// How many processes the job takes: one, as long as its connections fit.
 fn plan(job: &Job, target: SocketAddr) -> Result<Plan, EngineError> {
     shards::plan(&shards::Needs {
-        connections: job.load.connections(),
+        connections: job.own_connections(),
         workers: job.workers,
+        workers_are_fixed: job.is_part,
         target,
         sources: &job.target.sources,
         descriptors: raise_open_files().map_err(|error| limit(&error))?,

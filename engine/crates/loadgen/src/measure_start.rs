@@ -22,8 +22,18 @@ pub struct IntervalGrid {
 impl IntervalGrid {
     /// The first end of an interval after this time; `None` when the warm-up ends before it.
     pub fn next_after(&self, ns: u64) -> Option<u64> {
-        let whole = ns.saturating_sub(self.epoch_ns) / self.interval_ns + 1;
-        Some(self.epoch_ns + whole * self.interval_ns).filter(|at_ns| *at_ns < self.latest_ns)
+        self.end_of(ns.saturating_sub(self.epoch_ns) / self.interval_ns + 1)
+    }
+
+    /// The first end of an interval that is no earlier than this time since the epoch; `None` when the warm-up ends before it.
+    pub fn at_or_after(&self, since_epoch_ns: u64) -> Option<u64> {
+        self.end_of(since_epoch_ns.div_ceil(self.interval_ns).max(1))
+    }
+
+    /// The end of the interval of this number, from 1.
+    fn end_of(&self, number: u64) -> Option<u64> {
+        let at_ns = self.epoch_ns.saturating_add(number.saturating_mul(self.interval_ns));
+        Some(at_ns).filter(|at_ns| *at_ns < self.latest_ns)
     }
 }
 
@@ -102,6 +112,8 @@ mod tests {
         let next: Vec<_> = [0, 1000, 1099, 1100, 1199].into_iter().map(|ns| grid.next_after(ns)).collect();
         assert_eq!(next, [Some(1100), Some(1100), Some(1100), Some(1200), Some(1200)]);
         assert_eq!((grid.next_after(1200), grid.next_after(9999)), (None, None));
+        let named: Vec<_> = [0, 1, 100, 101, 200, 201, u64::MAX].into_iter().map(|ns| grid.at_or_after(ns)).collect();
+        assert_eq!(named, [Some(1100), Some(1100), Some(1100), Some(1200), Some(1200), None, None]);
     }
 
     #[test]

@@ -2,13 +2,18 @@
 //! `docs/reference/engine-protocol.md`.
 
 use std::io::{self, BufRead, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use redline_traffic::Event;
 use serde::Deserialize;
 
 use crate::shards::child::is_shard;
 use crate::sys::process::end_now;
+
+/// How often an engine that waits for a command checks whether it was stopped.
+pub const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 /// Read the job: all of standard input, or its first line for a shard and where commands follow.
 ///
@@ -38,24 +43,71 @@ fn commands_follow(line: &str) -> bool {
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
-    /// The warm-up is over: measure from the next end of an interval on.
-    Measure {},
+    /// The schedule of a part starts when the wall clock shows this time.
+    Start { at_unix_ns: u64 },
+    /// The warm-up is over: measure from the next end of an interval on, or from the first one that is not before this time
+    /// since the epoch.
+    Measure {
+        #[serde(default)]
+        at_ns: Option<u64>,
+    },
 }
 
-/// Start the thread that executes commands. To be called before this thread lowers its priority, which the new one inherits.
-///
-/// # Errors
-/// When the thread cannot be started.
-pub fn listen_for_commands(measure: impl FnMut() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name("commands".to_owned()).spawn(move || execute(io::stdin().lock(), measure))?;
-    Ok(())
+/// What executes the command `measure`, with the time that it names.
+pub type OnMeasure = Box<dyn FnMut(Option<u64>) + Send>;
+
+/// The thread that executes commands.
+pub struct Commands {
+    start: Receiver<u64>,
+    measure: Sender<OnMeasure>,
+}
+
+impl Commands {
+    /// Start the thread. To be called before this thread lowers its priority, which the new one inherits.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn listen() -> io::Result<Self> {
+        let (start_sender, start) = channel();
+        let (measure, on_measure) = channel();
+        thread::Builder::new()
+            .name("commands".to_owned())
+            .spawn(move || execute(io::stdin().lock(), &start_sender, &on_measure))?;
+        Ok(Self { start, measure })
+    }
+
+    /// Wait for the command `start`, for as long as `goes_on`; the Unix time that it names. `None` without one.
+    pub fn wait_for_start(&self, mut goes_on: impl FnMut() -> bool) -> Option<u64> {
+        loop {
+            match self.start.recv_timeout(CHECK_EVERY) {
+                Ok(at_unix_ns) => return Some(at_unix_ns),
+                Err(RecvTimeoutError::Timeout) if goes_on() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Execute `measure` so from now on. What came before waits until now.
+    pub fn on_measure(self, measure: OnMeasure) {
+        // The thread has ended with standard input.
+        let _ = self.measure.send(measure);
+    }
 }
 
 /// Execute the commands on these lines. A line that is not one is reported and changes nothing.
-fn execute(lines: impl BufRead, mut measure: impl FnMut()) {
+fn execute(lines: impl BufRead, start: &Sender<u64>, on_measure: &Receiver<OnMeasure>) {
+    let mut measure = None;
     for line in lines.split(b'\n').map_while(Result::ok) {
         match serde_json::from_slice(&line) {
-            Ok(Command::Measure {}) => measure(),
+            // Only a part waits for it.
+            Ok(Command::Start { at_unix_ns }) => drop(start.send(at_unix_ns)),
+            Ok(Command::Measure { at_ns }) => {
+                measure = measure.or_else(|| on_measure.recv().ok());
+                let Some(measure) = &mut measure else {
+                    return;
+                };
+                measure(at_ns);
+            }
             Err(_) if line.trim_ascii().is_empty() => {}
             Err(error) => eprintln!("redline-engine: a command cannot be understood: {error}"),
         }
@@ -94,9 +146,25 @@ mod tests {
 
     #[test]
     fn each_line_is_a_command_and_other_lines_are_skipped() {
-        let mut measured = 0;
-        let lines = b"\n{\"command\":\"measure\"}\nmeasure\n{\"command\":\"measure\",\"for_ns\":7}\n{\"command\":\"end\"}\n{\"command\": \"measure\"}";
-        execute(&lines[..], || measured += 1);
-        assert_eq!(measured, 2);
+        let lines =
+            b"\n{\"command\":\"measure\"}\nmeasure\n{\"command\":\"measure\",\"for_ns\":7}\n{\"command\":\"end\"}\n\
+            {\"command\":\"start\",\"at_unix_ns\":9}\n{\"command\": \"measure\", \"at_ns\": 7}";
+        let ((start, started), (give, on_measure), (seen, measured)) = (channel(), channel(), channel());
+        give.send(Box::new(move |at_ns| seen.send(at_ns).unwrap()) as OnMeasure).unwrap();
+        execute(&lines[..], &start, &on_measure);
+        drop((start, on_measure));
+        assert_eq!(started.iter().collect::<Vec<_>>(), [9]);
+        assert_eq!(measured.try_iter().collect::<Vec<Option<u64>>>(), [None, Some(7)]);
+    }
+
+    #[test]
+    fn who_waits_for_the_start_ends_with_standard_input_or_when_it_is_stopped() {
+        let (sender, start) = channel();
+        let commands = Commands { start, measure: channel().0 };
+        assert_eq!(commands.wait_for_start(|| false), None);
+        sender.send(7).unwrap();
+        assert_eq!(commands.wait_for_start(|| false), Some(7));
+        drop(sender);
+        assert_eq!(commands.wait_for_start(|| true), None);
     }
 }

@@ -13,13 +13,14 @@ use redline_traffic::{Clocks, Ended};
 use crate::job::Job;
 use crate::measure_start::MeasureStart;
 use crate::merge::Measured;
+use crate::server_clocks::ServerClocks;
 use crate::sys::process::precise_timers;
-use crate::sys::time::{Steal, now_ns, processes_cpu_of};
+use crate::sys::time::now_ns;
 
 /// How long the result waits for the second reading.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// A reading that takes longer was interrupted, and is repeated.
-const LONGEST_READING_NS: u64 = 100_000;
+/// A reading that takes longer was interrupted, and is repeated. One of another host takes a round trip.
+const LONGEST_READING_NS: u64 = 500_000;
 const TRIES: usize = 3;
 
 /// The thread that reads them.
@@ -41,13 +42,13 @@ impl WindowClocks {
     /// When the thread cannot be started.
     pub fn start(job: &Job, epoch_ns: u64, measure_start: Arc<MeasureStart>) -> io::Result<Self> {
         let (sender, clocks) = channel();
-        let (pids, latest_ns, measure_ns) = (job.pids.clone(), epoch_ns + job.warmup_ns, job.measure_ns);
+        let (latest_ns, measure_ns) = (epoch_ns + job.warmup_ns, job.measure_ns);
+        let clocks_of_host = ServerClocks::open(job, vec![job.pids.clone()], 1)?;
         thread::Builder::new().name("clocks".to_owned()).spawn(move || {
             precise_timers();
-            let steal = Steal::open();
             let start_ns = measure_start.wait_until(latest_ns);
-            let before = read(start_ns, &pids, &steal);
-            let after = read(start_ns + measure_ns, &pids, &steal);
+            let before = read(start_ns, &clocks_of_host);
+            let after = read(start_ns + measure_ns, &clocks_of_host);
             let between = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
             let _ = sender.send(Clocks {
                 start_ns: before.at_ns - epoch_ns,
@@ -67,14 +68,15 @@ impl WindowClocks {
 }
 
 /// Wait until this time, and read.
-fn read(at_ns: u64, pids: &[u32], steal: &Steal) -> Reading {
+fn read(at_ns: u64, clocks: &ServerClocks) -> Reading {
     thread::sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
     let mut tries = 0;
     loop {
         tries += 1;
-        let (before_ns, cpu_ns, after_ns) = (now_ns(), processes_cpu_of(pids), now_ns());
+        let (before_ns, read, after_ns) = (now_ns(), clocks.read(), now_ns());
         if after_ns - before_ns <= LONGEST_READING_NS || tries == TRIES {
-            return Reading { at_ns: before_ns.midpoint(after_ns), cpu_ns, steal_ns: steal.ns() };
+            let cpu_ns = read.cpu_ns.first().copied().flatten();
+            return Reading { at_ns: before_ns.midpoint(after_ns), cpu_ns, steal_ns: read.steal_ns };
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Crowd, Schedule};
-use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Slice};
+use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, Slice};
 
 use crate::client::{Activity, Client, ConnectResult, OpenError};
 use crate::conductor::{Members, Report};
@@ -19,10 +19,10 @@ use crate::io::uring::Uring;
 use crate::job::{Backend, Job, Shape};
 use crate::measure_start::{IntervalGrid, MeasureStart};
 use crate::merge::Measured;
-use crate::protocol::listen_for_commands;
-use crate::shards::child::is_shard;
+use crate::protocol::{OnMeasure, emit};
+use crate::shards::child::{is_shard, too_late};
 use crate::stop::Stop;
-use crate::sys::process::{pin, precise_timers, shortest_slices};
+use crate::sys::process::{end_now, pin, precise_timers, shortest_slices};
 use crate::sys::time::thread_cpu_ns;
 use crate::tally::{IntervalSender, MemberInterval, SliceReturn, Tally, Window};
 use crate::window_clocks::WindowClocks;
@@ -186,10 +186,17 @@ impl Members for Workers {
         }
     }
 
-    /// A command that came before the epoch waits to be read.
-    fn accept_commands(&mut self, grid: IntervalGrid) -> Result<(), EngineError> {
+    fn on_measure(&mut self, grid: IntervalGrid) -> OnMeasure {
         let measure_start = Arc::clone(&self.measure_start);
-        listen_for_commands(move || measure_start.set_next(grid)).map_err(|error| internal(&error))
+        Box::new(move |at_ns| match at_ns.map(|at_ns| grid.at_or_after(at_ns)) {
+            None => measure_start.set_next(grid),
+            // The others, on their hosts, measure from there on.
+            Some(Some(at_ns)) if !measure_start.set(at_ns) => {
+                emit(&Event::Error(&too_late()));
+                end_now(1);
+            }
+            Some(_) => {}
+        })
     }
 
     fn next(&mut self) -> Result<Option<Report>, EngineError> {

@@ -7,20 +7,17 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use redline_traffic::{EngineError, ErrorKind, Event};
 use serde::{Deserialize, Serialize};
 
 use crate::measure_start::MeasureStart;
-use crate::protocol::emit;
+use crate::protocol::{CHECK_EVERY, emit};
 use crate::stop::Stop;
 use crate::sys::process::end_now;
 
 /// The variable that makes an engine a shard: `3/13`, for the log alone.
 pub const SHARD: &str = "REDLINE_SHARD";
-/// How often a shard that waits for the epoch checks whether it was stopped.
-const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 /// Whether this process is a shard of another engine.
 pub fn is_shard() -> bool {
@@ -91,8 +88,8 @@ fn execute(lines: impl BufRead, epoch: &Sender<u64>, measure_start: &MeasureStar
     }
 }
 
-/// A worker of this shard has warmed up past the instant from which the other shards measure.
-fn too_late() -> EngineError {
+/// A worker of this engine has warmed up past the instant from which the others measure.
+pub fn too_late() -> EngineError {
     EngineError {
         kind: ErrorKind::Internal,
         message: "the order to measure came too late for all workers to start at one instant".to_owned(),

@@ -15,7 +15,7 @@ mod split;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use redline_traffic::{Ended, EngineError};
+use redline_traffic::{Ended, EngineError, ErrorKind};
 
 use self::facts::Facts;
 use self::limits::Need;
@@ -36,9 +36,11 @@ const WORKER_DESCRIPTORS: u64 = 3;
 
 /// What a job needs of the machine.
 pub struct Needs<'a> {
-    /// The most connections of the job.
+    /// The most connections of the workers.
     pub connections: u32,
     pub workers: u32,
+    /// Whether their number is fixed, because other engines number theirs after it.
+    pub workers_are_fixed: bool,
     pub target: SocketAddr,
     pub sources: &'a [IpAddr],
     /// How many descriptors one process may have.
@@ -54,13 +56,21 @@ pub struct Needs<'a> {
 /// # Errors
 /// A `limit` when the machine does not allow so many connections.
 pub fn plan(needs: &Needs<'_>) -> Result<Plan, EngineError> {
-    let Needs { connections, workers, target, sources, descriptors, engine_bytes, watched } = *needs;
+    let Needs { connections, workers, workers_are_fixed, target, sources, descriptors, engine_bytes, watched } = *needs;
     let room = Room { descriptors, others: OTHER_DESCRIPTORS, per_worker: WORKER_DESCRIPTORS };
     let plan = Plan::new(connections, workers, room);
     let sources = Sources::new(target, sources, connections).count();
     let need = Need { connections, target, sources, engine_bytes, watched, room, plan };
     limits::check(&need, &Facts::read(target.ip()))?;
-    plan.ok_or_else(|| internal("no limit is reached, and yet no number of processes is enough"))
+    let plan = plan.ok_or_else(|| internal("no limit is reached, and yet no number of processes is enough"))?;
+    if workers_are_fixed && plan.workers > workers {
+        let message = format!(
+            "{connections} connections take {} processes of this host with a worker each, and it has {workers} workers",
+            plan.processes
+        );
+        return Err(EngineError { kind: ErrorKind::Limit, message, hint: "give the host more workers".to_owned() });
+    }
+    Ok(plan)
 }
 
 /// A job for several processes.
@@ -83,7 +93,8 @@ pub fn run(sharded: &ShardedJob<'_>, stop: &Arc<Stop>) -> Result<Option<Ended>, 
     let begun_ns = now_ns();
     let ShardedJob { text, job, target, plan, deadline_at_ns } = *sharded;
     let left_ns = deadline_at_ns.saturating_sub(begun_ns).max(1);
-    let split = JobSplit::new(text, plan, target, left_ns).map_err(|error| internal(&error.to_string()))?;
+    let numbers = job.is_part.then_some((job.shard.first_worker, job.shard.all_workers));
+    let split = JobSplit::new(text, plan, target, left_ns, numbers).map_err(|error| internal(&error.to_string()))?;
     let shards = Shards::start(split, plan, job.interval_ns, stop).map_err(|error| {
         internal(&format!("so many connections take {} processes, and one cannot be started: {error}", plan.processes))
     })?;

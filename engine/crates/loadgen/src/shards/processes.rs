@@ -15,7 +15,7 @@ use super::split::{JobSplit, Plan};
 use crate::conductor::{Members, Report};
 use crate::measure_start::IntervalGrid;
 use crate::merge::Measured;
-use crate::protocol::listen_for_commands;
+use crate::protocol::OnMeasure;
 use crate::stop::{CUT_BY_DEADLINE, INTERRUPTED, Stop};
 use crate::sys::poll::{Poll, Ready};
 use crate::sys::time::{now_ns, process_cpu_ns};
@@ -179,18 +179,21 @@ impl Members for Shards {
     }
 
     /// The start of the measurement is forwarded with time for all shards to learn of it.
-    fn accept_commands(&mut self, grid: IntervalGrid) -> Result<(), EngineError> {
+    fn on_measure(&mut self, grid: IntervalGrid) -> OnMeasure {
         let pipes = Arc::clone(&self.pipes);
         let mut done = false;
-        listen_for_commands(move || {
-            if let Some(at_ns) = grid.next_after(now_ns() + MEASURE_NOTICE_NS).filter(|_| !done) {
+        Box::new(move |at_ns| {
+            let set_ns = match at_ns {
+                Some(at_ns) => grid.at_or_after(at_ns),
+                None => grid.next_after(now_ns() + MEASURE_NOTICE_NS),
+            };
+            if let Some(at_ns) = set_ns.filter(|_| !done) {
                 done = true;
                 for pipe in lock(&pipes).iter_mut() {
                     let _ = pipe.write_all(&encoded(ShardOrder::MeasureNs(at_ns)));
                 }
             }
         })
-        .map_err(|error| internal(&error.to_string()))
     }
 
     fn next(&mut self) -> Result<Option<Report>, EngineError> {

@@ -87,17 +87,28 @@ pub struct JobSplit {
     job: Value,
     plan: Plan,
     target: SocketAddr,
+    /// The first worker of this engine, and all of the job.
+    first_worker: u32,
+    all_workers: u32,
 }
 
 impl JobSplit {
-    /// The job as it was read; its shards have this many nanoseconds from now.
+    /// The job as it was read; its shards have this many nanoseconds from now. If it is a `part`, `numbers` are its first worker
+    /// and how many all parts have.
     ///
     /// # Errors
     /// When it is not JSON.
-    pub fn new(text: &str, plan: Plan, target: SocketAddr, deadline_ns: u64) -> serde_json::Result<Self> {
+    pub fn new(
+        text: &str,
+        plan: Plan,
+        target: SocketAddr,
+        deadline_ns: u64,
+        numbers: Option<(u32, u32)>,
+    ) -> serde_json::Result<Self> {
         let mut job: Value = serde_json::from_str(text)?;
         job["deadline_ns"] = deadline_ns.into();
-        Ok(Self { job, plan, target })
+        let (first_worker, all_workers) = numbers.unwrap_or((0, plan.workers));
+        Ok(Self { job, plan, target, first_worker, all_workers })
     }
 
     /// The job of one shard, as a line: the complete job, with the workers of that process. One at a time, because bodies may be
@@ -106,8 +117,9 @@ impl JobSplit {
     /// # Panics
     /// Never: a job that was checked is an object.
     pub fn line_of(&mut self, process: u32) -> String {
-        let (first_worker, workers) = self.plan.workers_of(process);
-        let shard = Shard { first_worker, all_workers: self.plan.workers, target: self.target };
+        let (first, workers) = self.plan.workers_of(process);
+        let first_worker = self.first_worker + first;
+        let shard = Shard { first_worker, all_workers: self.all_workers, target: self.target };
         self.job["workers"] = workers.into();
         self.job["shard"] = serde_json::to_value(shard).expect("numbers and an address are JSON");
         format!("{}\n", self.job)
@@ -179,7 +191,7 @@ mod tests {
     fn a_shard_has_the_complete_job_and_its_own_workers() {
         let job = json!({"load": {"closed": {"users": 250_000}}, "workers": 1, "deadline_ns": 9, "body": "a\nb"});
         let plan = Plan { processes: 2, workers: 3 };
-        let mut deal = JobSplit::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7).unwrap();
+        let mut deal = JobSplit::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7, None).unwrap();
         let lines = [deal.line_of(0), deal.line_of(1)];
         assert!(lines.iter().all(|line| line.matches('\n').count() == 1 && line.ends_with('\n')));
         let read: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -190,5 +202,13 @@ mod tests {
             assert_eq!((&line["workers"], &line["deadline_ns"]), (&json!(workers), &json!(7)));
             assert_eq!(line["shard"], shard(first));
         }
+    }
+    #[test]
+    fn the_workers_of_a_part_are_numbered_among_those_of_all() {
+        let (job, plan) = (json!({"part": {"first_worker": 4, "all_workers": 9}}), Plan { processes: 2, workers: 3 });
+        let target = "10.0.0.1:80".parse().unwrap();
+        let mut split = JobSplit::new(&job.to_string(), plan, target, 7, Some((4, 9))).unwrap();
+        let read: Value = serde_json::from_str(&split.line_of(1)).unwrap();
+        assert_eq!(read["shard"], json!({"first_worker": 6, "all_workers": 9, "target": "10.0.0.1:80"}));
     }
 }

@@ -1,5 +1,7 @@
 //! The clocks of the server's processes and of the hypervisor are read at both ends of the measurement.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -34,6 +36,60 @@ fn the_servers_clock_is_read_at_both_ends_of_the_measurement() {
         in_order(&result.event);
         let read_ns = result.event["clocks"]["server_cpu_ns"].as_u64().unwrap();
         assert!((1..=own_cpu_ns() - before_ns).contains(&read_ns), "{read_ns}");
+    }
+}
+
+/// An engine that serves the clocks of these processes, as on another host, and the key of a job that reads them.
+pub fn served(pids: &Value) -> (Child, Value) {
+    let token = "00112233445566778899aabbccddeeff";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
+    command.args(["clocks", "127.0.0.1"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    writeln!(child.stdin.as_mut().unwrap(), "{}", json!({"token": token, "pids": pids})).unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let listening: Value = serde_json::from_str(&line).unwrap();
+    (child, json!({"address": listening["address"], "token": token}))
+}
+
+#[test]
+fn the_clocks_of_another_host_are_read_there() {
+    let server = Server::answering(HELLO);
+    let before_ns = own_cpu_ns();
+    let (mut child, clocks) = served(&json!([[std::process::id()]]));
+    let result = complete(&with(job(server.port), "/clocks", clocks));
+    in_order(&result.event);
+    let read_ns = result.event["clocks"]["server_cpu_ns"].as_u64().unwrap();
+    assert!((1..=own_cpu_ns() - before_ns).contains(&read_ns), "{read_ns}");
+    // It ends with its standard input.
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    let gone = complete(&with(job(server.port), "/clocks", json!({"address": "127.0.0.1:9", "token": "0".repeat(32)})));
+    assert!(gone.event["clocks"]["server_cpu_ns"].is_null());
+}
+
+#[test]
+fn clocks_that_cannot_be_served_are_refused() {
+    for (address, line, code, why) in [
+        ("here", "", 2, "is no address"),
+        ("127.0.0.1", "{}", 1, "missing field"),
+        ("127.0.0.1", r#"{"token": "abc", "pids": []}"#, 1, "32 hexadecimal digits"),
+        (
+            "192.0.2.1",
+            r#"{"token": "00112233445566778899aabbccddeeff", "pids": []}"#,
+            1,
+            "cannot be served on 192.0.2.1",
+        ),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
+        command.args(["clocks", address]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It may have ended before it has read anything.
+        let _ = writeln!(child.stdin.take().unwrap(), "{line}");
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(why), "{said}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::clocks::served;
 use crate::support::server::{HELLO, Server};
 use crate::support::{Engine, EngineOutput, job, open_job, run, with};
 
@@ -165,6 +166,19 @@ fn the_clock_of_each_target_is_read_around_every_slice() {
     let slices: Vec<&Value> = output.of_kind("block").flat_map(|block| block["slices"].as_array().unwrap()).collect();
     assert!(slices.iter().map(|slice| slice["cpu_ns"][0].as_u64().unwrap()).sum::<u64>() > 0);
     assert!(slices.iter().all(|slice| slice["cpu_ns"][1].is_null()));
+}
+
+#[test]
+fn the_clocks_of_targets_on_another_host_are_read_around_every_slice() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO)];
+    let (mut child, clocks) = served(&json!([[std::process::id()], [4_194_304]]));
+    let output = run(&with(duet(job(servers[0].port), &[servers[1].port]), "/clocks", clocks));
+    balanced(&output, 2);
+    let slices: Vec<&Value> = output.of_kind("block").flat_map(|block| block["slices"].as_array().unwrap()).collect();
+    assert!(slices.iter().filter_map(|slice| slice["cpu_ns"][0].as_u64()).sum::<u64>() > 0);
+    assert!(slices.iter().all(|slice| slice["cpu_ns"][1].is_null()));
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod fixed_work;
 mod jobs;
 mod loads;
 mod makers;
+mod parts;
 mod pipelines;
 mod pools;
 mod requests;

@@ -1,0 +1,248 @@
+//! The clocks of the servers' host: the CPU time of the servers' processes, and what the hypervisor took.
+//!
+//! They are read directly where the servers run on this host. Where they run on another one, `redline-engine clocks ADDRESS` runs
+//! there, and answers one datagram for each reading. It knows processes by what the lab wrote to its standard input, and answers
+//! only who knows the token that stands there too.
+
+use std::io::{self, BufRead, Read, Write};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use redline_traffic::EngineError;
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Job, bad};
+use crate::sys::process::end_now;
+use crate::sys::time::{Steal, processes_cpu_of};
+
+/// How long an answer may take. A reading that takes longer is repeated: it would be of another time.
+const PATIENCE: Duration = Duration::from_millis(5);
+const TRIES: usize = 4;
+/// Bytes of a token.
+const TOKEN: usize = 16;
+/// A request: the token, and its number. An answer: that number, what the hypervisor took, and the CPU time for each server.
+const REQUEST: usize = TOKEN + 8;
+/// Stands for a time that is not known.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Where the clocks of another host are read, as a job names it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawClocks {
+    address: SocketAddr,
+    token: String,
+}
+
+/// Where the clocks of another host are read.
+#[derive(Clone, Debug)]
+pub struct RemoteClocks {
+    address: SocketAddr,
+    token: [u8; TOKEN],
+}
+
+impl RawClocks {
+    pub fn check(self) -> Result<RemoteClocks, EngineError> {
+        let token = token_of(&self.token).ok_or_else(|| {
+            bad("clocks.token", "it is not 32 hexadecimal digits", "give what `redline-engine clocks` was given")
+        })?;
+        Ok(RemoteClocks { address: self.address, token })
+    }
+}
+
+/// The clocks of the servers' host.
+pub enum ServerClocks {
+    Here { pids: Vec<Vec<u32>>, steal: Steal },
+    There { socket: UdpSocket, token: [u8; TOKEN], servers: usize, number: AtomicU64 },
+}
+
+/// One reading, in nanoseconds; `None` for what is not known.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Of each server.
+    pub cpu_ns: Vec<Option<u64>>,
+    pub steal_ns: Option<u64>,
+}
+
+impl ServerClocks {
+    /// The clocks of so many servers: of the processes of each on this host, or those that the job names on another one.
+    ///
+    /// # Errors
+    /// When no socket can be opened.
+    pub fn open(job: &Job, pids: Vec<Vec<u32>>, servers: usize) -> io::Result<Self> {
+        let Some(RemoteClocks { address, token }) = job.clocks.clone() else {
+            return Ok(Self::Here { pids, steal: Steal::open() });
+        };
+        let any: IpAddr = if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(address)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self::There { socket, token, servers, number: AtomicU64::new(0) })
+    }
+
+    pub fn read(&self) -> Reading {
+        match self {
+            Self::Here { pids, steal } => {
+                Reading { cpu_ns: pids.iter().map(|pids| processes_cpu_of(pids)).collect(), steal_ns: steal.ns() }
+            }
+            Self::There { socket, token, servers, number } => {
+                let asked = || request(socket, *token, number.fetch_add(1, Ordering::Relaxed), *servers);
+                let found = (0..TRIES).find_map(|_| asked());
+                found.unwrap_or_else(|| Reading { cpu_ns: vec![None; *servers], steal_ns: None })
+            }
+        }
+    }
+}
+
+/// Request one reading; `None` if no answer to this request came in time.
+fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) -> Option<Reading> {
+    let mut request = [0; REQUEST];
+    request[..TOKEN].copy_from_slice(&token);
+    request[TOKEN..].copy_from_slice(&number.to_le_bytes());
+    socket.send(&request).ok()?;
+    let mut answer = [0; 1 << 10];
+    loop {
+        let length = socket.recv(&mut answer).ok()?;
+        let mut numbers =
+            answer[..length].chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+        // An answer to an earlier request came late.
+        if numbers.next() != Some(number) {
+            continue;
+        }
+        let mut known = numbers.map(|ns| Some(ns).filter(|ns| *ns != UNKNOWN));
+        let steal_ns = known.next()?;
+        let cpu_ns: Vec<_> = known.collect();
+        return (cpu_ns.len() == servers).then_some(Reading { cpu_ns, steal_ns });
+    }
+}
+
+/// What `redline-engine clocks` reads from its standard input.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Served {
+    token: String,
+    pids: Vec<Vec<u32>>,
+}
+
+#[derive(Serialize)]
+struct Listening {
+    address: SocketAddr,
+}
+
+/// Answer readings of this host's clocks on a port of this address until standard input ends. Prints the port first.
+///
+/// # Errors
+/// When the address cannot be listened on, or standard input does not say what to read.
+pub fn serve(address: IpAddr) -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let served: Served = serde_json::from_str(&line)?;
+    let token = token_of(&served.token).ok_or_else(|| io::Error::other("its token is not 32 hexadecimal digits"))?;
+    let socket = UdpSocket::bind((address, 0))?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(&Listening { address: socket.local_addr()? })?)?;
+    out.flush()?;
+    thread::Builder::new().name("lab".to_owned()).spawn(|| {
+        let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+        end_now(0);
+    })?;
+    answer(&socket, token, &ServerClocks::Here { pids: served.pids, steal: Steal::open() })
+}
+
+/// Answer requests that have the token; others get no answer.
+fn answer(socket: &UdpSocket, token: [u8; TOKEN], clocks: &ServerClocks) -> io::Result<()> {
+    let mut request = [0; REQUEST + 1];
+    loop {
+        let (length, from) = match socket.recv_from(&mut request) {
+            // That an earlier answer could not be delivered.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+            received => received?,
+        };
+        if length != REQUEST || request[..TOKEN] != token {
+            continue;
+        }
+        let Reading { cpu_ns, steal_ns } = clocks.read();
+        let numbers = std::iter::once(steal_ns).chain(cpu_ns).map(|ns| ns.unwrap_or(UNKNOWN));
+        let mut answer = request[TOKEN..REQUEST].to_vec();
+        answer.extend(numbers.flat_map(u64::to_le_bytes));
+        // Who does not get it asks again.
+        let _ = socket.send_to(&answer, from);
+    }
+}
+
+fn token_of(hex: &str) -> Option<[u8; TOKEN]> {
+    let digits: Vec<u8> = hex.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or(0)).collect();
+    (digits.len() == 2 * TOKEN).then(|| bytes.try_into().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINE: [u8; TOKEN] = [7; TOKEN];
+
+    /// The clocks of this process, served to whoever knows the token.
+    fn server() -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let pids = vec![vec![std::process::id()], vec![], vec![4_194_304]];
+        thread::spawn(move || answer(&socket, MINE, &ServerClocks::Here { pids, steal: Steal::open() }));
+        address
+    }
+
+    fn client(address: SocketAddr, token: [u8; TOKEN], servers: usize) -> ServerClocks {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        ServerClocks::There { socket, token, servers, number: AtomicU64::new(0) }
+    }
+
+    #[test]
+    fn clocks_of_another_host_are_those_that_it_reads() {
+        let clocks = client(server(), MINE, 3);
+        let (before, after) = (clocks.read(), clocks.read());
+        assert!(before.cpu_ns[0] > Some(0) && after.cpu_ns[0] >= before.cpu_ns[0], "{before:?} {after:?}");
+        assert_eq!(before.cpu_ns[1..], [None, None]);
+        assert_eq!(before.steal_ns.is_some(), Steal::open().ns().is_some());
+    }
+
+    #[test]
+    fn who_does_not_know_the_token_gets_no_answer() {
+        let unknown = Reading { cpu_ns: vec![None; 3], steal_ns: None };
+        assert_eq!(client(server(), [8; TOKEN], 3).read(), unknown);
+    }
+
+    #[test]
+    fn an_answer_about_other_servers_is_none() {
+        let unknown = Reading { cpu_ns: vec![None; 2], steal_ns: None };
+        assert_eq!(client(server(), MINE, 2).read(), unknown);
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_is_not_taken_for_a_later_one() {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let clocks = client(peer.local_addr().unwrap(), MINE, 0);
+        let answering = thread::spawn(move || {
+            let (mut request, mut from) = ([0; REQUEST], None);
+            for number in 0..2_u64 {
+                from = Some(peer.recv_from(&mut request).unwrap().1);
+                assert_eq!(request[TOKEN..], number.to_le_bytes());
+            }
+            for (number, steal_ns) in [(0_u64, 5_u64), (1, 6)] {
+                peer.send_to(&[number.to_le_bytes(), steal_ns.to_le_bytes()].concat(), from.unwrap()).unwrap();
+            }
+        });
+        assert_eq!(clocks.read().steal_ns, Some(6));
+        answering.join().unwrap();
+    }
+
+    #[test]
+    fn a_token_has_32_hexadecimal_digits() {
+        assert_eq!(token_of("00ff00000000000000000000000000A1").map(|token| (token[1], token[15])), Some((0xff, 0xa1)));
+        for wrong in ["", "00", "0", "00ff00000000000000000000000000A", "00ff00000000000000000000000000Ag"] {
+            assert_eq!(token_of(wrong), None);
+        }
+    }
+}
