@@ -67,10 +67,16 @@ def over_a_link(redline: Redline, oracle: Path, *flags: str) -> set[FindingKind]
     (redline.folder / "behind").write_text(BEHIND)
     (redline.folder / "before").write_text(BEFORE)
     load = [str(REDLINE), "load", "http://10.77.0.2:8080/", "--json", "-d", "1s", "--warmup", "300ms", *flags]
+    load += ["--target-is-mine", "10.77.0.2"]
     done = subprocess.run(
         ["unshare", "--net", "--mount", "sh", str(redline.folder / "before"), *load],
         cwd=redline.folder,
-        env={**redline.environment, "FOLDER": str(redline.folder), "ORACLE": str(oracle)},
+        env={
+            **redline.environment,
+            "XDG_CONFIG_HOME": str(redline.folder),
+            "FOLDER": str(redline.folder),
+            "ORACLE": str(oracle),
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -121,6 +121,7 @@ class FailOnVerdict(StrEnum):
 _SUITE = "A suite: a YAML file."
 _WAIT_QUIET = "Wait until others leave the machine alone, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
+_MINE = "Another machine that may be loaded because it is yours; remembered."
 
 
 class SelectionFlags(Flags):
@@ -157,6 +158,7 @@ class RunFlags(SuiteFlags):
     suite: Path | None = _argument("SUITE", _SUITE, None)
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a run that stopped.")
+    on: str | None = _flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     json: bool = _switch("--json", _AS_JSON)
 
@@ -217,6 +219,7 @@ class LoadFlags(Flags):
     warmup: str = _flag("--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", "1s")
     timeout: str = _flag("--timeout", "TIME", "Give up on a request after this time.", "5s")
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
+    mine: list[str] = _list("--target-is-mine", "HOST", _MINE)
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -266,6 +269,7 @@ class LimitFlags(Flags):
     insecure: bool = _switch("--insecure", "URL: accept any certificate.")
     cacert: Path | None = _flag("--cacert", "FILE", "URL: PEM, trusted instead of the system's.")
     threads: int | None = _flag("-t --threads", "N", "URL: engine workers, at most -c; 1.")
+    mine: list[str] = _list("--target-is-mine", "HOST", f"URL: {_MINE[0].lower()}{_MINE[1:]}")
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -292,6 +296,7 @@ class AbFlags(Flags):
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = _switch("--parallel", "Load A and B at the same time, on cores of their own.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
+    mine: list[str] = _list("--target-is-mine", "HOST", _MINE)
     output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")

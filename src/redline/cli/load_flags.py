@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 from redline.cli.command_line import LimitFlags, LoadFlags
 from redline.cli.flags import naming, read_flag, read_schema
+from redline.cli.targets import check_target
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
 from redline.model.template import for_each_literal, picked
@@ -106,6 +107,7 @@ def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
 def read_target(url: str, flags: LoadFlags | LimitFlags, scenario: str) -> tuple[Variant, Scenario]:
     """The server that is already running behind a URL, and what it is asked, by that name. Raises UsageError."""
     endpoint, path = read_url(url)
+    check_target(endpoint.host, flags.mine)
     tls = read_tls(url, flags.cacert, insecure=flags.insecure)
     expected = 200 if flags.status is None else flags.status
     request = read_request(path, flags.method, flags.headers, flags.body, expected, http2=flags.http2)

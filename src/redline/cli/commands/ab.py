@@ -20,6 +20,7 @@ from redline.cli.flags import command_line, naming, read_flag, read_schema, refu
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.show import OneLine
+from redline.cli.targets import check_target
 from redline.errors import DriveError, UsageError
 from redline.model import (
     AttachedServer,
@@ -279,6 +280,7 @@ def _load(flags: AbFlags, duration_ns: int) -> Load:
 
 def _attached(url: str, _name: str, flags: AbFlags, load: Load) -> Cell:
     endpoint, path = read_url(url)
+    check_target(endpoint.host, flags.mine)
     if flags.path is not None:
         raise UsageError(f"--path {flags.path}: the URLs name their paths", hint="leave out --path")
     variant = Variant(

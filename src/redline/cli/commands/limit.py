@@ -25,7 +25,7 @@ from redline.storage.searches import SearchStore
 from redline.suite import make_plan
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
-_OF_URLS = {"arrivals", "connections", "timeout", "threads", *_OF_REQUESTS}
+_OF_URLS = {"arrivals", "connections", "timeout", "threads", "mine", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "scenarios", "loads", "options", "quick", "trials", "no_beyond"}
 _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 

@@ -1,8 +1,11 @@
 """`redline run`: plan, build, measure, report."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -15,35 +18,41 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
-from redline.model import CellReport, Report
+from redline.model import CellReport, Manifest, Report, Suite
+from redline.plugins.hosts.executor import check_for_hosts
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
-from redline.running.assembly import workbench
+from redline.running.assembly import Workbench, on_hosts, workbench
 from redline.running.parallel import check_cores
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 
+if TYPE_CHECKING:
+    from redline.plugins.hosts.executor import Pair
+
 
 def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
-    if flags.resume is not None:
-        refuse(
-            flags.given(but={"resume", "trials", "wait_quiet", "json"}),
-            "--resume continues a run as it was planned, and takes no",
-        )
-        session = RunSession.resume(flags.resume, bench_for, SessionView(console), flags.trials)
-    elif flags.suite is not None:
-        session = _create(flags.suite, flags, console)
-    else:
-        raise UsageError(
-            "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
-        )
-    if flags.wait_quiet:
-        wait_until_quiet(console)
-    outcome = session.execute()
+    with ExitStack() as cluster:
+        hosts = partial(_hosts, flags.on, cluster)
+        if flags.resume is not None:
+            refuse(
+                flags.given(but={"resume", "on", "trials", "wait_quiet", "json"}),
+                "--resume continues a run as it was planned, and takes no",
+            )
+            session = RunSession.resume(flags.resume, partial(_bench_for, hosts), SessionView(console), flags.trials)
+        elif flags.suite is not None:
+            session = _create(flags.suite, flags, hosts, console)
+        else:
+            raise UsageError(
+                "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
+            )
+        if flags.wait_quiet:
+            wait_until_quiet(console)
+        outcome = session.execute()
     _, report = outcome.parts[-1]
     if flags.json:
         sys.stdout.write(RENDERERS["json"].render(report).decode())
@@ -61,16 +70,43 @@ def execute(flags: RunFlags) -> None:
         raise typer.Exit(code)
 
 
-def _create(file: Path, flags: RunFlags, console: Console) -> RunSession:
+Hosts = Callable[[Suite], "tuple[Pair, ...]"]
+"""Pairs of hosts for a suite; none to run it on this one."""
+
+
+def _hosts(address: str | None, cluster: ExitStack, suite: Suite) -> "tuple[Pair, ...]":
+    """Those of the cluster at an address, for as long as it is connected. Raises UsageError."""
+    if address is None:
+        if suite.load_hosts > 1:
+            raise UsageError(
+                f"{suite.name} is for {suite.load_hosts} load hosts", hint="name a cluster that has them: --on ADDRESS"
+            )
+        return ()
+    check_for_hosts(suite)
+    from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
+
+    return cluster.enter_context(connected(address, suite.load_hosts))
+
+
+def _bench_for(hosts: Hosts, manifest: Manifest) -> Workbench:
+    """What a stored run is resumed with."""
+    suite, file = manifest.plan.suite, Path(manifest.suite_file)
+    pairs = hosts(suite)
+    return on_hosts(pairs, places.catalogue(file), places.cache(file)) if pairs else bench_for(manifest)
+
+
+def _create(file: Path, flags: RunFlags, hosts: Hosts, console: Console) -> RunSession:
     """Validate a suite, show what will be done, and build. Raises RedlineError."""
     suite, text = read_suite_file(file, flags)
     folder = flags.output or places.new_run(suite.name)
     RunStore(folder).check_free()
     plan = make_plan(suite)
-    check_cores(plan, plan_placement().cores)
+    pairs, catalogue, cache = hosts(suite), places.catalogue(file), places.cache(file)
+    if not pairs:
+        check_cores(plan, plan_placement().cores)
     show_plans(make_capacity_plan(suite), plan, console)
     source = Source(command_line(), str(file.resolve()), text)
-    bench = workbench(places.catalogue(file), places.cache(file))
+    bench = on_hosts(pairs, catalogue, cache) if pairs else workbench(catalogue, cache)
     return RunSession.create(suite, source, folder, bench, SessionView(console))
 
 

@@ -1,0 +1,49 @@
+"""Whom a load may go to."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.cli.targets import check_target, config_file
+from redline.errors import StoreError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost", "LOCALHOST.", "a.localhost"])
+def test_this_machine_is_always_allowed(host: str) -> None:
+    check_target(host, ())
+    assert not config_file().exists()
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "example.org", "2001:db8::1", "localhost.example.org", "128.0.0.1"])
+def test_another_machine_has_to_be_named(host: str) -> None:
+    with pytest.raises(UsageError, match="another machine") as caught:
+        check_target(host, ("10.0.0.8",))
+    assert f"--target-is-mine {host}" in caught.value.hint
+
+
+def test_it_is_named_once() -> None:
+    check_target("Example.org", ("example.org",))
+    check_target("10.0.0.7", ("10.0.0.7", "10.0.0.8"))
+    check_target("example.org.", ())
+    check_target("10.0.0.7", ())
+    with pytest.raises(UsageError):
+        check_target("10.0.0.8", ())  # named, but never loaded
+    assert config_file().read_text() == "10.0.0.7\nexample.org\n"
+
+
+def test_lines_of_the_users_own_hand_count() -> None:
+    config_file().parent.mkdir(parents=True)
+    config_file().write_text("# the lab\n\n Lab-7.example.org \n")
+    check_target("lab-7.example.org", ())
+
+
+def test_what_cannot_be_remembered_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+    with pytest.raises(StoreError, match="cannot be written"):
+        check_target("10.0.0.7", ("10.0.0.7",))
