@@ -1,7 +1,7 @@
 """The one tree of errors that Redline raises on purpose. Only the command line turns them into exit codes."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,10 @@ class RedlineError(Exception):
         super().__init__(message)
         self.problems: tuple[Problem, ...] = (Problem(message, hint, place),)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An error of another host comes to the lab as it is."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     @property
     def hint(self) -> str:
         """The advice of the first problem."""
@@ -50,6 +54,13 @@ class RedlineError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
+
+
+def _restored(kind: type[RedlineError], arguments: tuple[Any, ...], state: dict[str, Any]) -> RedlineError:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(RedlineError):

@@ -46,7 +46,7 @@ class Lab:
 
 
 def _good(oracle: Path) -> str:
-    start = f"start: {{command: ['{oracle}', 'null', '--port', '{{port}}']}}"
+    start = f"start: {{command: ['{oracle}', 'null', '--host', '{{host}}', '--port', '{{port}}']}}"
     return f"""\
 about: what answers well
 runtime: native

@@ -24,6 +24,7 @@ from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
+from redline.model.hosts import ROLES, ClockReading, HostFacts, LoadShare, Role, UsedHost
 from redline.model.layer import Layer, Waterfall
 from redline.model.library import Library
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think

@@ -220,6 +220,7 @@ class Suite(Frozen):
     )
     profile: tuple[Profile, ...] = omitted_if_default((), description="what further trials of each cell profile")
     engine: EngineMode = omitted_if_default(EngineMode())
+    load_hosts: int = omitted_if_default(1, ge=1, description="hosts that load each server, where it runs on others")
     screened: dict[str, int] = omitted_if_default(
         {}, description="of a screen: by server how many variants are possible; `variants` are a fraction of them"
     )

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Leg
+from redline.model.hosts import HostFacts
 from redline.model.profile import ProfileFacts
 from redline.model.runtime import RuntimeFacts
 from redline.model.subject import HOPS, Subject
@@ -57,6 +58,7 @@ class Series(Frozen):
     kind: Literal["counter", "gauge"]
     times_unix_ns: tuple[int, ...] = Field(min_length=1)
     values: tuple[float, ...] = Field(min_length=1)
+    host: str = omitted_if_default("", description="the load host that it was sampled on, if there are several hosts")
 
     @model_validator(mode="after")
     def _aligned(self) -> "Series":
@@ -166,6 +168,7 @@ class Recording(Frozen):
         None, description="what the server's runtime said of its pauses, collections and memory"
     )
     profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
+    hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
 
     @property
     def parts(self) -> dict[Subject, str]:
@@ -174,8 +177,12 @@ class Recording(Frozen):
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
     def find(self, name: str, subject: Subject) -> Series | None:
-        """The series of that name and subject, if a probe took it."""
-        return next((s for s in self.series if s.name == name and s.subject == subject), None)
+        """The series of that name and subject, if a probe took it: of several hosts, that of the server's.
+
+        The engine's is that of the first load host.
+        """
+        found = (each for each in self.series if each.name == name and each.subject == subject)
+        return next((each for each in found if subject == "engine" or not each.host), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window; None if unknown.

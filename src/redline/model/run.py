@@ -8,6 +8,7 @@ from pydantic import Field, InstanceOf
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.duet import DuetRecording
 from redline.model.environment import Environment
+from redline.model.hosts import UsedHost
 from redline.model.library import Library
 from redline.model.plan import Plan, PlannedDuet, PlannedTrial
 from redline.model.profile import Stacks
@@ -27,6 +28,7 @@ class Manifest(Frozen):
     suite_text: str
     plan: Plan
     environment: Environment
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), description="the hosts of trials; empty if it is this one")
 
 
 class Enough(Frozen):

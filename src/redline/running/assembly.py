@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.model import AttachedServer, Cell, Environment, Variant
+from redline.model import AttachedServer, Cell, Environment, Plan, UsedHost, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.executors import LocalExecutor
+from redline.plugins.hosts.executor import HostsExecutor, Pair, PairTools
+from redline.plugins.hosts.remote import RemoteLauncher, Sender
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of
+from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
@@ -14,17 +18,37 @@ from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
-from redline.ports import Placement
+from redline.ports import Executor, Placement
 from redline.running.duet import DuetTools
 from redline.running.record import Tools
+from redline.running.trial import TrialListener
+from redline.storage.runs import RunStore
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """The tools of a run and the environment that they were read in."""
+    """The tools of a run, and the environment that they were read in. With `pairs`, its trials run on other hosts."""
 
     tools: Tools
     environment: Environment
+    pairs: tuple[PairTools, ...] = ()
+
+    def executor(self, plan: Plan, store: RunStore, listener: TrialListener) -> Executor:
+        """What runs the trials of a plan."""
+        if self.pairs:
+            return HostsExecutor(plan, self.pairs, store, listener)
+        return LocalExecutor(plan, self.tools, store, listener)
+
+    @property
+    def hosts(self) -> tuple[UsedHost, ...]:
+        """The other hosts."""
+        return tuple(
+            UsedHost(
+                name=each.report.name, role=each.role, address=each.report.address, environment=each.report.environment
+            )
+            for pair in self.pairs
+            for each in pair.pair.hosts
+        )
 
 
 def workbench(catalogue: Path, cache: Path) -> Workbench:
@@ -34,6 +58,17 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
     profilers = MachineProfilers(cache)
     tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns, profilers, compilers_of)
     return _with_environment(tools, driver)
+
+
+def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench:
+    """For servers of a catalogue, on other hosts. Raises DriveError when there is no engine, and HostLostError."""
+    driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
+    servers = tuple(pair.server for pair in pairs)
+    sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
+    launcher = RemoteLauncher(here, sender, servers, servers[0])
+    tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
+    environment = read_environment(driver.version(), driver.sha256(), Placement())
+    return Workbench(tools[0].tools, environment, tools)
 
 
 def attached(variant: Variant) -> Workbench:

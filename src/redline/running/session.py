@@ -34,11 +34,11 @@ from redline.model import (
     ServerFacts,
     Skipped,
     Suite,
+    UsedHost,
     Variant,
 )
 from redline.model.limits import LimitReport
 from redline.model.search import SearchPlan
-from redline.plugins.executors import LocalExecutor
 from redline.ports import Building, BuildOutcome, Executor, Launcher
 from redline.report.render import LIMIT_RENDERERS, RENDERERS
 from redline.running.assembly import Workbench
@@ -146,6 +146,7 @@ class RunSession:
         built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
         for run in runs:
             refuse_changed(built, run, bench.environment)
+            refuse_other_hosts(run.manifest.hosts, bench.hosts)
         if trials is not None:
             extend(store, trials)
         return cls(store, bench, built.unavailable, listener)
@@ -189,7 +190,7 @@ class RunSession:
             growing = GrowingRun()
             with self.listener.trials(plan, len(store.positions())) as listener:
                 decide = partial(_decide, growing, listener)
-                executor = LocalExecutor(plan, self.bench.tools, store, listener)
+                executor = self.bench.executor(plan, store, listener)
                 try:
                     run_trials(plan, store, executor, listener, decide)
                 except KeyboardInterrupt:
@@ -456,6 +457,20 @@ def refuse_other_machine(was: Environment, now: Environment, begun: str) -> None
             raise RedlineError(f"{begun} was begun with {changed}", hint=hint)
 
 
+def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) -> None:
+    """Raise RedlineError when a run that was begun on some hosts would be resumed on others."""
+    before, after = ({(host.role, host.name) for host in hosts} for hosts in (were, now))
+    if before == after:
+        return
+    if not now:
+        raise RedlineError("this run was begun on hosts of a cluster", hint="resume it there: --on ADDRESS")
+    names = ", ".join(sorted(name for _, name in before ^ after))
+    raise RedlineError(
+        f"this run was begun on other hosts: {names} differ",
+        hint="start a new run: its trials must be of the same hosts",
+    )
+
+
 def search_report(store: SearchStore) -> LimitReport | None:
     """What a stored search found so far; None before anything was stored of it. Raises StoreError."""
     plan = store.plan()
@@ -491,6 +506,7 @@ def _manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manife
         suite_text=source.text,
         plan=plan,
         environment=bench.environment,
+        hosts=bench.hosts,
     )
 
 

@@ -109,37 +109,39 @@ class EngineDriver:
         with as_store_error(drive.log):
             log = drive.log.open("w")
         with log:
-            process = self._start(log)
+            process = start_engine(self._engine, log)
         watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, process.kill)
         watchdog.daemon = True
         try:
             watchdog.start()
             with contextlib.suppress(OSError):  # it takes them itself as well, and says so when it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
-            _send(process, json.dumps(wanted), more=drive.is_warm is not None)
+            say(process, json.dumps(wanted), more=drive.is_warm is not None)
             yield process
             process.wait()
         finally:
             watchdog.cancel()
-            _end(process)
+            end_engine(process)
 
-    def _start(self, log: IO[str]) -> "subprocess.Popen[str]":
-        try:
-            return subprocess.Popen(
-                [self._engine],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
-                process_group=0,  # Ctrl-C is for the lab, which stops the engine itself
-            )
-        except OSError as error:
-            exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-            raise DriveError(
-                f"the engine {self._engine} cannot be started: {error.strerror}",
-                hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
-            ) from error
+
+def start_engine(engine: Path, log: IO[str]) -> "subprocess.Popen[str]":
+    """Start it; it ends with the calling thread. Raises DriveError."""
+    try:
+        return subprocess.Popen(
+            [engine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
+            process_group=0,  # Ctrl-C is for the lab, which stops the engine itself
+        )
+    except OSError as error:
+        exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+        raise DriveError(
+            f"the engine {engine} cannot be started: {error.strerror}",
+            hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
+        ) from error
 
 
 def _no_result(drive: Drive, code: int, transcript: Transcript) -> NoReturn:
@@ -147,13 +149,13 @@ def _no_result(drive: Drive, code: int, transcript: Transcript) -> NoReturn:
     if code in _ENDED_BY_INTERRUPT:
         raise KeyboardInterrupt
     raise NoResultError(
-        f"the engine ended with code {code} and no result: {_tail(drive.log)}",
+        f"the engine ended with code {code} and no result: {log_tail(drive.log)}",
         hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
         traffic=transcript.traffic_so_far() if drive.keep_interrupted else None,
     )
 
 
-def _send(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
+def say(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
     """Write a line to the engine; it is the last one unless there may be `more`."""
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # an engine that ends early says why in its events
@@ -179,7 +181,7 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
                     continue
                 if is_warm is not None and is_warm(seen):
                     is_warm = None
-                    _send(process, MEASURE, more=False)
+                    say(process, MEASURE, more=False)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             errors.append(error)
         finally:
@@ -200,7 +202,8 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
         raise errors[0]
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
+def end_engine(process: "subprocess.Popen[str]") -> None:
+    """Kill it if it still runs, and close its pipes."""
     if process.poll() is None:
         process.kill()
     process.wait()
@@ -210,7 +213,8 @@ def _end(process: "subprocess.Popen[str]") -> None:
                 pipe.close()
 
 
-def _tail(log: Path) -> str:
+def log_tail(log: Path) -> str:
+    """The end of what an engine wrote to its log."""
     try:
         text = log.read_text(errors="replace").strip()
     except OSError:

@@ -200,8 +200,7 @@ class Builds:
         content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
-        version = "; ".join(text.partition("\n")[0] for text in versions.values())
-        return StandingBuild(entry, content, self.folder(entry), version, self._copy)
+        return StandingBuild(entry, content, self.folder(entry), runtime_of(versions), self._copy)
 
     def _stands(self, build: StandingBuild) -> bool:
         stamp = read_stamp(self._stamp_file(build.entry))
@@ -360,6 +359,11 @@ class Builds:
         command = _short_hash(str((str(folder), entry.build.run)))
         name = f"{folder.name}-{command}" if entry.build.target else entry.name
         return self._cache / "logs" / f"{name}{f'-{self._copy}' if self._copy else ''}.log"
+
+
+def runtime_of(versions: dict[str, str]) -> str:
+    """What the tools that start a server say of their versions, as recordings have it."""
+    return "; ".join(text.partition("\n")[0] for text in versions.values())
 
 
 def _remove_old_outputs(wanted: StandingBuild) -> None:

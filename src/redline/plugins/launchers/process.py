@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
@@ -142,6 +142,7 @@ class _Attempt:
     padding_bytes: int
     upstream: Upstream | None = None
     more_env: Mapping[str, str] = field(default_factory=dict)
+    host: str = HOST
 
     @property
     def ready(self) -> Ready:
@@ -196,7 +197,7 @@ class _Attempt:
     @property
     def _listens_on(self) -> str:
         container = self.variant.container
-        return EVERYWHERE if container and container.network == "published" else HOST
+        return EVERYWHERE if container and container.network == "published" else self.host
 
     def guard(self, order: LaunchOrder, prepared: "Prepared") -> Guard:
         """Start it, as a process or in its container. Raises LaunchError and OSError."""
@@ -217,14 +218,15 @@ class _Attempt:
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
 
-        waited = wait_until_ready(HOST, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
+        waited = wait_until_ready(self.host, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
         if waited.ended == "ready" and guard.poll() is None:
             return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
         exited, saw = guard.poll(), waited.saw
         if saw == NOTHING and (elsewhere := ports_of(started.pid) - {self.port}):
             saw = f"{saw}; it listens on port {', '.join(map(str, sorted(elsewhere)))} instead"
-        if self._listens_on == EVERYWHERE and isinstance(saw, str) and _is_out_of_reach(self.port, started.pid):
-            saw = f"{saw}; it listens on 127.0.0.1 alone, which no published port reaches: use {{host}} in its entry"
+        if self._listens_on != HOST and isinstance(saw, str) and _is_out_of_reach(self.port, started.pid):
+            who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
+            saw = f"{saw}; it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
         guard.stop()
         if exited is None:
             raise failures.not_ready(name, ready, self.port, saw, self.log)
@@ -250,13 +252,17 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a server is started from: its build, its JDK, where its scratch folder is made, and its image, if any."""
+    """What a server is started from: its build, its JDK, where its scratch folder is made, and its image, if any.
+
+    It listens on `host`.
+    """
 
     built: StandingBuild
     jdk: Jdk | None
     scratch: Path
     containers: Containers | None = None
     image: Image | None = None
+    host: str = HOST
 
 
 def _asked_in(variant: Variant) -> Leg:
@@ -287,7 +293,17 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
             attempt = _Attempt(
-                variant, built, prepared.jdk, placement, log, free_port(), folder, padding_bytes, upstream, env
+                variant,
+                built,
+                prepared.jdk,
+                placement,
+                log,
+                free_port(),
+                folder,
+                padding_bytes,
+                upstream,
+                env,
+                prepared.host,
             )
             try:
                 order = attempt.order()
@@ -300,7 +316,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
             stack.callback(guard.stop)
             facts = attempt.bring_up(guard, order)
             if facts is not None:
-                endpoint = Endpoint(HOST, attempt.port, _authorities(variant, built))
+                endpoint = Endpoint(prepared.host, attempt.port, _authorities(variant, built))
                 yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
                 return
     raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
@@ -317,16 +333,40 @@ def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
         ) from error
 
 
-class ProcessLauncher:
-    """Launcher of the servers in a catalogue; what it builds is remembered in `cache`."""
+class FindsBuilds(Protocol):
+    """Where a launcher has its builds from: see `Builds`."""
 
-    def __init__(self, catalogue: Path, cache: Path, jdks: Jdks | None = None) -> None:
+    def build(
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+    ) -> BuildOutcome:
+        """Build the entries that do not stand; the outcome is by their names."""
+
+    def find(self, entry: ServerEntry) -> StandingBuild:
+        """The build to start. Raises LaunchError when there is none."""
+
+
+class ProcessLauncher:
+    """Launcher of the servers in a catalogue; what it builds is remembered in `cache`.
+
+    Servers listen on the address `host`. `builds` are those that came from elsewhere, in place of the catalogue's.
+    """
+
+    def __init__(
+        self,
+        catalogue: Path,
+        cache: Path,
+        jdks: Jdks | None = None,
+        *,
+        host: str = HOST,
+        builds: FindsBuilds | None = None,
+    ) -> None:
         self._builds = Builds(catalogue, cache)
-        self._copies = {0: self._builds}
+        self._copies: dict[int, FindsBuilds] = {0: builds or self._builds}
         self._folders = catalogue, cache
         self._jdks = jdks or Jdks(cache)
         self._scratch = cache.absolute() / "scratch"
         self._containers = Containers(self._scratch)
+        self._host = host
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         """Build what the variants need, or find it built; by variant slug. Variants of one server share its build.
@@ -375,17 +415,17 @@ class ProcessLauncher:
         with started(hop, prepared, placement, log, upstream=upstream) as server:
             yield server
 
-    def _prepared(self, variant: Variant, builds: Builds) -> Prepared:
+    def _prepared(self, variant: Variant, builds: FindsBuilds) -> Prepared:
         """Raises LaunchError."""
         built, jdk = builds.find(variant.catalogued), self._jdk(variant)
         if variant.container is None:
-            return Prepared(built, jdk, self._scratch)
+            return Prepared(built, jdk, self._scratch, host=self._host)
         try:
             image = self._containers.provide(variant, built, jdk, lambda _line: None)
         except BuildError as error:
             raise LaunchError(error.problems[0].message, hint=error.hint) from error
         built = replace(built, runtime_version=self._with_engine(built.runtime_version))
-        return Prepared(built, jdk, self._scratch, self._containers, image)
+        return Prepared(built, jdk, self._scratch, self._containers, image, self._host)
 
     def _with_engine(self, runtime: str) -> str:
         return "; ".join(filter(None, (runtime, self._containers.engine().version)))

@@ -50,6 +50,7 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 PROFILES: tuple[Profile, ...] = ("cpu", "wall", "alloc", "lock", "engine")
 MOST_TRIALS = 1_000
 MOST_BUILDS = 100
+MOST_LOAD_HOSTS = 1_000
 DETECTION_NS = 60_000_000_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
 
@@ -205,6 +206,12 @@ class AutoSchema(Schema):
 TrialsItem = Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS), PLAIN] | Annotated[AutoSchema, MAPPING], BY_FORM]
 
 
+class HostsSchema(Schema):
+    """Hosts of a cluster that the suite takes, besides the server's own."""
+
+    load: int = Field(default=1, ge=1, le=MOST_LOAD_HOSTS, description="how many load each server", examples=[2])
+
+
 class OwnScenarioSchema(ScenarioSchema):
     """A scenario that is defined in the suite."""
 
@@ -355,6 +362,11 @@ class SuiteSchema(Schema):
         default=EngineSchema(),
         description="how the engine waits for its sockets",
         examples=[{"backend": "epoll"}],
+    )
+    hosts: HostsSchema | None = Field(
+        default=None,
+        description="the suite is for hosts of their own for server and load: `redline run --on`",
+        examples=[{"load": 2}],
     )
     threshold: Threshold = Field(
         default=0.02,

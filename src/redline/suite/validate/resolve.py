@@ -77,6 +77,7 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         objective_sets={name: one for name, one in schema.objective.items() if name},
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
+        load_hosts=schema.hosts.load if schema.hosts else 1,
     )
     if overrides.quick:
         suite = quickened(suite, schema.quick)

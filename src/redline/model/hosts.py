@@ -1,0 +1,87 @@
+"""The hosts of a trial that ran on several machines: their clocks, and what each load host saw. Raw facts."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.environment import Environment
+from redline.model.histogram import Histogram
+from redline.model.traffic import Counts
+
+Role = Literal["server", "load", "proxy"]
+ROLES: tuple[Role, ...] = ("server", "load", "proxy")
+
+
+class ClockReading(Frozen):
+    """What a host's chrony said of its clock. Source: RFC 5905, section 4, and chronyc(1), `tracking`."""
+
+    reference: str = Field(description="the server that the clock follows; empty if it follows none")
+    stratum: int
+    offset_ns: int = Field(description="how far the clock is ahead of that of the reference")
+    root_delay_ns: int = Field(ge=0, description="round trip to the clock at the root")
+    root_dispersion_ns: int = Field(ge=0, description="error that has accumulated on the way to it")
+
+    @property
+    def bound_ns(self) -> int:
+        """How far the clock is from true time at most: |offset| + root dispersion + root delay / 2."""
+        return abs(self.offset_ns) + self.root_dispersion_ns + -(-self.root_delay_ns // 2)
+
+
+class UsedHost(Frozen):
+    """A host that a run may use."""
+
+    name: str
+    role: Role
+    address: str
+    environment: Environment
+
+
+class LoadShare(Frozen):
+    """What one load host did of a load. The sums over all hosts are those of the traffic."""
+
+    workers: int
+    connections: int
+    epoch_unix_ns: int = Field(description="by the clock of that host")
+    counts: Counts
+    response: Histogram
+    service: Histogram
+    lateness: Histogram
+    engine_cpu_ns: int
+
+
+class HostFacts(Frozen):
+    """One host of a trial."""
+
+    name: str
+    role: Role
+    address: str
+    clock_before: ClockReading | None = Field(default=None, description="null if no chrony runs there")
+    clock_after: ClockReading | None = None
+    share: LoadShare | None = Field(default=None, description="of a load host, if its engine wrote a result")
+    cluster_cpu_ns: int | None = Field(
+        default=None, description="CPU time of what runs the cluster there, during the trial"
+    )
+    cluster_rss_bytes: int | None = Field(default=None, description="memory of the same at the end")
+
+    @property
+    def clock_bound_ns(self) -> int | None:
+        """How far its clock was from true time at most, before or after; None if that is not known."""
+        if self.clock_before is None or self.clock_after is None:
+            return None
+        return max(self.clock_before.bound_ns, self.clock_after.bound_ns)
+
+
+def one_way_bound_ns(hosts: tuple[HostFacts, ...]) -> int | None:
+    """The error of a difference between the clocks of server and load hosts; None if one of them is not known.
+
+    0 where nothing ran on another host.
+    """
+    if not hosts:
+        return 0
+    server = [host.clock_bound_ns for host in hosts if host.role == "server"]
+    load = [host.clock_bound_ns for host in hosts if host.role == "load"]
+    known = [bound for bound in (*server, *load) if bound is not None]
+    if len(known) < len(server) + len(load) or not server or not load:
+        return None
+    return max(known[: len(server)]) + max(known[len(server) :])

@@ -1,0 +1,355 @@
+"""What runs on each host for a lab on another one: it starts servers and engines there, watches them, and stops them.
+
+Plain Python, called by whatever connects the hosts, one method at a time or several at once. What it is told comes from
+the lab alone: it starts what the lab's catalogue contains, from builds that the lab has sent.
+"""
+
+import json
+import os
+import platform
+import secrets
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from redline.errors import BuildError, DriveError, RedlineError
+from redline.model import (
+    Cell,
+    ClockReading,
+    Environment,
+    Failure,
+    Role,
+    RuntimeFacts,
+    Series,
+    ServerFacts,
+    Subject,
+    Variant,
+)
+from redline.plugins.drivers.engine import EngineDriver, end_engine, find_engine, say
+from redline.plugins.drivers.verifying import differ
+from redline.plugins.hosts.clocks import read_clock
+from redline.plugins.hosts.engine import Ended, HeldEngine
+from redline.plugins.hosts.shipping import Parcel, Received
+from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.route import RouteLauncher
+from redline.plugins.linux.host import Host as Machine
+from redline.plugins.linux.procfs import tree
+from redline.plugins.machine import read_environment
+from redline.plugins.probes.jvm import compilers_of
+from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.ports import Endpoint, Placement, RunningServer
+
+ALONE_S = 120.0
+"""Without a word from the lab for so long, and no call of it in progress, all that runs here for it is ended."""
+
+_LOG_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """What a host says of itself when the lab first speaks to it. `libc` is name and version."""
+
+    name: str
+    address: str
+    redline: str
+    engine: str
+    engine_sha256: str
+    machine: str
+    libc: tuple[str, str]
+    environment: Environment
+    clock: ClockReading | None
+    open_files: int
+
+
+class Footprint(NamedTuple):
+    """CPU time until now and memory of what connects the hosts."""
+
+    cpu_ns: int
+    rss_bytes: int
+
+
+@dataclass(frozen=True)
+class RemoteStart:
+    """A server that was started: its number here, where it listens, and its facts."""
+
+    number: int
+    endpoint: Endpoint
+    facts: ServerFacts
+
+
+@dataclass
+class _Running:
+    """A server of this host, and what stops it."""
+
+    server: RunningServer
+    stop: AbstractContextManager[RunningServer]
+    log: Path
+
+
+class HostAgent:
+    """The lab's hands on one host. `address` is that of the interface on which servers listen."""
+
+    def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
+        self._address, self._role = address, role
+        self._cache = (cache or _cache()).absolute()
+        self._driver = EngineDriver(find_engine())
+        self._received = Received(self._cache)
+        self._launcher = RouteLauncher(ProcessLauncher(self._cache, self._cache, host=address, builds=self._received))
+        self._placement = self._place()
+        self._running: dict[int, _Running] = {}
+        self._probes: dict[int, ProcessTreeProbe] = {}
+        self._engine: HeldEngine | None = None
+        self._engine_probe: ProcessTreeProbe | None = None
+        self._clocks: subprocess.Popen[str] | None = None
+        self._compilers: dict[tuple[int, ...], Callable[[], int | None]] = {}
+        self._numbers = iter(range(1, 1 << 62))
+        self._busy, self._last_s = 0, time.monotonic()
+        self._lock = threading.RLock()
+        threading.Thread(target=self._end_when_alone, name="alone", daemon=True).start()
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+        """Call one of the other methods: whether it succeeded, and what it gave, or the RedlineError that it raised."""
+        with self._working():
+            try:
+                return True, getattr(self, method)(*arguments)
+            except RedlineError as error:
+                return False, error
+
+    def report(self) -> HostReport:
+        """Who this host is. Takes a fifth of a second."""
+        version = self._driver.version()
+        environment = read_environment(version, self._driver.sha256(), self._placement)
+        return HostReport(
+            name=socket.gethostname(),
+            address=self._address,
+            redline=environment.redline,
+            engine=version,
+            engine_sha256=environment.engine_sha256,
+            machine=platform.machine(),
+            libc=platform.libc_ver(),
+            environment=environment,
+            clock=read_clock(),
+            open_files=environment.open_files_hard,
+        )
+
+    def clock(self) -> ClockReading | None:
+        """What chrony says of this host's clock."""
+        return read_clock()
+
+    def footprint(self) -> Footprint | None:
+        """Of what connects the hosts, on this one; None if that is not known."""
+        return None
+
+    # Builds
+
+    def lacking(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the builds that this host has not got."""
+        return tuple(key for key in keys if not self._received.has(key))
+
+    def take(self, key: str, chunk: bytes, last: bool) -> None:  # noqa: FBT001 - called from afar
+        """Take in the next chunk of a build. Raises LaunchError."""
+        self._received.take(key, chunk, last=last)
+
+    def provide(self, parcels: tuple[Parcel, ...], variants: tuple[Variant, ...]) -> dict[str, str | BuildError]:
+        """By slug: what runs each variant here, in the words of its recordings, or why this host cannot run it."""
+        self._received.know(parcels)
+        outcome = self._launcher.build(variants, lambda _building: None)
+        return {**outcome.runtimes, **outcome.failures}
+
+    # Servers
+
+    def start(self, variant: Variant, seed: int | None, copy: int, env: dict[str, str]) -> RemoteStart:
+        """Start a server and its proxies. Raises LaunchError."""
+        number = next(self._numbers)
+        log = self._cache / "agents" / str(os.getpid()) / f"{number}.log"
+        stop = self._launcher.running(variant, self._placement, log, seed, copy, env=env)
+        server = stop.__enter__()
+        with self._lock:
+            self._running[number] = _Running(server, stop, log)
+        assert server.facts is not None, "the launcher has started its process"
+        return RemoteStart(number, server.endpoint, server.facts)
+
+    def death(self, number: int) -> Failure | None:
+        """Why and how a server died; None while it lives."""
+        return self._running[number].server.death()
+
+    def stop(self, number: int) -> dict[str, bytes]:
+        """Stop a server and its proxies; by the ends of their files' names, what they have written, cut to a MiB."""
+        with self._lock:
+            running = self._running.pop(number, None)
+        if running is None:
+            return {}
+        running.stop.__exit__(None, None, None)
+        logs = {}
+        for file in sorted(running.log.parent.glob(f"{running.log.stem}*{running.log.suffix}")):
+            with suppress(OSError):
+                logs[file.name.removeprefix(running.log.stem)] = file.read_bytes()[-_LOG_BYTES:]
+                file.unlink()
+        return logs
+
+    def processes(self, pid: int) -> tuple[int, ...]:
+        """A process of this host and all below it."""
+        return tree(pid)
+
+    def compilers_ns(self, pids: tuple[int, ...]) -> int | None:
+        """What the compilers of these processes have used and waited for a core; None where there are none."""
+        if pids not in self._compilers:
+            self._compilers = {pids: compilers_of(pids)}
+        return self._compilers[pids]()
+
+    # Watching
+
+    def follow(self, watch: int, subject: Subject, pid: int) -> None:
+        """Watch a process of this host, for as long as that watch lasts."""
+        with self._lock:
+            probe = self._probes.setdefault(watch, ProcessTreeProbe())
+        probe.follow(subject, pid)
+
+    def unfollow(self, watch: int) -> tuple[Series, ...]:
+        """End a watch, and give what was seen."""
+        return self._probes[watch].finish() if watch in self._probes else ()
+
+    def runtime(self, watch: int, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
+        """What the runtime of the server says of this time, after its watch, which is forgotten."""
+        probe, running = self._probes.pop(watch, None), next(iter(self._running.values()), None)
+        return probe.runtime(window_unix_ns, running.log if running else None) if probe else None
+
+    def serve_clocks(self, pids: tuple[tuple[int, ...], ...]) -> dict[str, str]:
+        """Let engines on other hosts read the CPU time of these servers: the key `clocks` of their job."""
+        token = secrets.token_hex(16)
+        self.end_clocks()
+        # It ends with its standard input, so with this process. To end with its parent would be to end with a thread.
+        process = self._clocks = subprocess.Popen(
+            [find_engine(), "clocks", self._address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        say(process, json.dumps({"token": token, "pids": pids}), more=True)
+        line = process.stdout.readline() if process.stdout else ""
+        if not line:
+            raise DriveError(
+                f"the clocks of {self._address} cannot be served: the engine said nothing",
+                hint="run `make build` there",
+            )
+        return {"address": json.loads(line)["address"], "token": token}
+
+    def end_clocks(self) -> None:
+        """Serve them no more."""
+        process, self._clocks = self._clocks, None
+        if process is not None:
+            end_engine(process)
+
+    # Loads
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        """What is wrong with the answers of a server, or None."""
+        return self._driver.verify(cell, endpoint)
+
+    def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+        """Where the answers of two servers first differ, or None."""
+        return differ(cell, names, endpoints)
+
+    def connect(self, job: dict[str, Any], within_s: float) -> dict[str, Any]:
+        """Start the engine with its part of a load, and wait until it has connected: that event, or its error.
+
+        Raises DriveError when it does neither in time.
+        """
+        self._begin(job)
+        engine = self._held()
+        event = engine.wait_for(lambda event: event["event"] == "connected", within_s)
+        if event is not None:
+            return event
+        engine.kill()
+        raise DriveError(
+            f"the engine on {self._address} did not connect: {engine.finish().log}",
+            hint="see whether that host works",
+        )
+
+    def begin(self, job: dict[str, Any]) -> None:
+        """Start the engine with a load that it does alone. Raises DriveError."""
+        self._begin(job)
+
+    def order(self, command: dict[str, Any]) -> None:
+        """Give the engine a command."""
+        self._held().say(command)
+
+    def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
+        """What the engine has written after so many lines: to be asked before it measures, not while it does."""
+        return self._held().lines_after(known, within_s)
+
+    def finish(self) -> tuple[Ended, tuple[Series, ...]]:
+        """Wait for the end of the engine: all that it wrote, and what was seen of it and of this host."""
+        ended = self._held().finish()
+        probe, self._engine_probe = self._engine_probe, None
+        self._engine = None
+        return ended, probe.finish() if probe else ()
+
+    def interrupt(self) -> None:
+        """End the engine early."""
+        if self._engine is not None:
+            self._engine.interrupt()
+
+    def end_engine(self) -> None:
+        """End the engine now, and forget what it did."""
+        engine, self._engine = self._engine, None
+        probe, self._engine_probe = self._engine_probe, None
+        if engine is not None:
+            engine.kill()
+        if probe is not None:
+            probe.finish()
+
+    def end(self) -> None:
+        """End all that runs here for the lab."""
+        self.end_engine()
+        self.end_clocks()
+        for number in tuple(self._running):
+            self.stop(number)
+
+    def _begin(self, job: dict[str, Any]) -> None:
+        self.end_engine()
+        folder = self._cache / "agents" / str(os.getpid())
+        folder.mkdir(parents=True, exist_ok=True)
+        cpus = list(self._placement.engine_cpus)
+        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), folder / "engine.log")
+        self._engine_probe = ProcessTreeProbe(peer=job["target"]["host"])
+        self._engine_probe.follow("engine", self._engine.pid)
+
+    def _held(self) -> HeldEngine:
+        if self._engine is None:
+            raise DriveError(f"no engine runs on {self._address}", hint="this is an error in Redline")
+        return self._engine
+
+    def _place(self) -> Placement:
+        """All cores but the first are for the server, or the engine; of fewer than three, all are."""
+        cores = Machine().physical_cores(os.sched_getaffinity(0))
+        mine = tuple(sorted(cpu for core in (cores[1:] if len(cores) > 2 else cores) for cpu in core))
+        return Placement(server_cpus=mine, engine_cpus=mine, cores=cores)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """A call is in progress."""
+        with self._lock:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy -= 1
+                self._last_s = time.monotonic()
+
+    def _end_when_alone(self) -> None:
+        """A host that is cut off keeps nothing running."""
+        while True:
+            time.sleep(ALONE_S / 10)
+            if not self._busy and time.monotonic() - self._last_s > ALONE_S and (self._running or self._clocks):
+                with suppress(RedlineError, OSError):
+                    self.end()
+
+
+def _cache() -> Path:
+    """Of the user on this host."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redline"

@@ -1,0 +1,126 @@
+"""An engine on this host, from its job to its last event, for a lab on another host.
+
+Nothing of it leaves the host while it measures: its events are kept here until the lab fetches them.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from redline.errors import DriveError
+from redline.plugins.drivers.engine import end_engine, log_tail, say, start_engine
+from redline.plugins.linux.scheduling import give_way
+
+_BEYOND_DEADLINE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What an engine wrote, line by line, how it ended, and the end of its messages."""
+
+    lines: tuple[str, ...]
+    code: int
+    log: str
+
+
+class HeldEngine:
+    """One engine process, of which the lines are kept until they are wanted."""
+
+    def __init__(self, engine: Path, job: dict[str, Any], log: Path) -> None:
+        """Start it with a job, as one line. Raises DriveError when it cannot be started.
+
+        It is killed shortly after the deadline of its job, should it not end by itself.
+        """
+        self._log = log
+        self._lines: list[str] = []
+        self._news = threading.Condition()
+        self._ended = False
+        self._process: subprocess.Popen[str] | None = None
+        self._begun = threading.Event()
+        self._error: Exception | None = None
+        # The thread that starts it lives as long as it does: to the kernel that is the parent, with which it ends.
+        threading.Thread(target=self._run, args=(engine, job), name="engine", daemon=True).start()
+        self._begun.wait()
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def wait_for(self, wanted: Callable[[dict[str, Any]], bool], within_s: float) -> dict[str, Any] | None:
+        """The first event of which that is true, or an `error`; None if it ended, or time did, without one."""
+
+        def found() -> dict[str, Any] | None:
+            events = (json.loads(line) for line in self._lines)
+            return next((event for event in events if event["event"] == "error" or wanted(event)), None)
+
+        with self._news:
+            self._news.wait_for(lambda: self._ended or found() is not None, within_s)
+            return found()
+
+    def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
+        """The lines after so many, as soon as there is one; none if it ended, or time did, without one."""
+        with self._news:
+            self._news.wait_for(lambda: self._ended or len(self._lines) > known, within_s)
+            return tuple(self._lines[known:])
+
+    def say(self, command: dict[str, Any]) -> None:
+        """Give it a command."""
+        if self._process is not None:
+            say(self._process, json.dumps(command), more=True)
+
+    def interrupt(self) -> None:
+        """End it early, with what it has."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+
+    def finish(self) -> Ended:
+        """Wait for its end, which comes by its deadline."""
+        with self._news:
+            self._news.wait_for(lambda: self._ended)
+        assert self._process is not None
+        return Ended(tuple(self._lines), self._process.returncode, log_tail(self._log))
+
+    def kill(self) -> None:
+        """End it now."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+
+    def _run(self, engine: Path, job: dict[str, Any]) -> None:
+        watchdog = None
+        try:
+            with self._log.open("w") as log:
+                process = self._process = start_engine(engine, log)
+            watchdog = threading.Timer(job["deadline_ns"] / 1e9 + _BEYOND_DEADLINE_S, process.kill)
+            watchdog.daemon = True
+            watchdog.start()
+            if job.get("cpus"):
+                os.sched_setaffinity(process.pid, job["cpus"])
+            say(process, json.dumps(job), more=True)
+            self._begun.set()
+            give_way()
+            for line in process.stdout or ():
+                with self._news:
+                    self._lines.append(line)
+                    self._news.notify_all()
+            process.wait()
+        except (DriveError, OSError) as error:
+            self._error = error
+        finally:
+            if watchdog is not None:
+                watchdog.cancel()
+            if self._process is not None:
+                end_engine(self._process)
+            with self._news:
+                self._ended = True
+                self._news.notify_all()
+            self._begun.set()

@@ -1,0 +1,121 @@
+"""One load in parts, each by the engine of one host: how it is split, and how what they saw is merged. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from redline.model import Counts, Histogram, Interval, OneWay, Traffic
+
+_ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
+"""What cut one part has cut all."""
+_PHASES = ("warmup", "measure", "drain")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The workers of one engine among those of all."""
+
+    first_worker: int
+    workers: int
+    all_workers: int
+
+    def keys(self) -> dict[str, Any]:
+        """The keys of its job."""
+        part = {"first_worker": self.first_worker, "all_workers": self.all_workers}
+        return {"workers": self.workers, "part": part, "commands": True}
+
+
+def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
+    """A part for each host that has so many workers; each needs a connection of its own.
+
+    Hosts without a connection get no part: what is left out is taken from the last ones.
+    """
+    parts: list[Part] = []
+    first, given = 0, min(sum(workers), connections)
+    for wanted in workers:
+        mine = min(wanted, given - first)
+        if mine > 0:
+            parts.append(Part(first, mine, given))
+        first += mine
+    return tuple(parts)
+
+
+def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
+    """The traffic of all parts, by adding their counts; it ended when the last one did.
+
+    At least one part, all with the same schedule and intervals of this length.
+    """
+    first = parts[0]
+    engine = first.engine.model_copy(
+        update={
+            "workers": sum(part.engine.workers for part in parts),
+            "processes": sum(part.engine.processes for part in parts),
+            "cpus": first.engine.cpus if len(parts) == 1 else (),
+        }
+    )
+    handshakes = [part.handshake for part in parts if part.handshake is not None]
+    return Traffic(
+        engine=engine,
+        connections=sum(part.connections for part in parts),
+        connect_ns=max(part.connect_ns for part in parts),
+        epoch_unix_ns=first.epoch_unix_ns,
+        measure_start_ns=max(part.measure_start_ns for part in parts),
+        measure_end_ns=max(part.measure_end_ns for part in parts),
+        clocks=next((part.clocks for part in parts if part.clocks is not None), None),
+        ended=next(ending for ending in _ENDINGS if any(part.ended == ending for part in parts)),
+        counts=Counts.merged(part.counts for part in parts),
+        response=Histogram.merged(part.response for part in parts),
+        service=Histogram.merged(part.service for part in parts),
+        lateness=Histogram.merged(part.lateness for part in parts),
+        handshake=Histogram.merged(handshakes) if handshakes else None,
+        one_way=OneWay.merged(part.one_way for part in parts if part.one_way is not None),
+        tls=next((part.tls for part in parts if part.tls is not None), None),
+        engine_cpu_ns=sum(part.engine_cpu_ns for part in parts),
+        intervals=merged_intervals([part.intervals for part in parts], interval_ns),
+    )
+
+
+def merged_intervals(parts: Sequence[Sequence[Interval]], interval_ns: int) -> tuple[Interval, ...]:
+    """The intervals of all parts: those that end at one place of their phase become one.
+
+    An engine whose output was not read for a while makes one of several; that is merged into the last of them. The
+    intervals have no gaps: each starts where the one before it ended.
+    """
+    by_place: dict[tuple[int, int], list[Interval]] = {}
+    for part in parts:
+        for place, interval in _placed(part, interval_ns):
+            by_place.setdefault(place, []).append(interval)
+    found: list[Interval] = []
+    end_ns = 0
+    for index, place in enumerate(sorted(by_place)):
+        here = by_place[place]
+        last_ns = max(*(each.end_ns for each in here), end_ns + 1)
+        handshakes = [each.handshake for each in here if each.handshake is not None]
+        found.append(
+            Interval(
+                phase=here[0].phase,
+                index=index,
+                start_ns=end_ns,
+                end_ns=last_ns,
+                counts=Counts.merged(each.counts for each in here),
+                response=Histogram.merged(each.response for each in here),
+                service=Histogram.merged(each.service for each in here),
+                lateness=Histogram.merged(each.lateness for each in here),
+                handshake=Histogram.merged(handshakes) if handshakes else None,
+                one_way=OneWay.merged(each.one_way for each in here if each.one_way is not None),
+                engine_cpu_ns=sum(each.engine_cpu_ns for each in here),
+            )
+        )
+        end_ns = last_ns
+    return tuple(found)
+
+
+def _placed(part: Sequence[Interval], interval_ns: int) -> Iterator[tuple[tuple[int, int], Interval]]:
+    """The place of each interval: its phase, and its number in it by where it ends."""
+    phase, start_ns, least = "", 0, 0
+    for each in part:
+        if each.phase != phase:
+            phase, start_ns, least = each.phase, each.start_ns, 0
+        number = max(-(-(each.end_ns - start_ns) // interval_ns) - 1, least)
+        least = number + 1
+        yield (_PHASES.index(phase), number), each

@@ -1,0 +1,234 @@
+"""The hosts of a Ray cluster: Ray places an agent on each, and carries what the lab says to it. Nothing else knows Ray.
+
+No byte of a load goes through it, and while a load is measured it carries nothing.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+
+from redline.errors import UsageError
+from redline.model import Role
+from redline.plugins.hosts.agent import Footprint, HostAgent, HostReport
+from redline.plugins.hosts.executor import Pair
+from redline.plugins.hosts.remote import CALL_S, HostLostError, call
+
+ANSWERED_WITHIN_S = 5.0
+PLACED_WITHIN_S = 60.0
+_CALLS_AT_ONCE = 8
+_OF_RAY = ("raylet", "gcs_server", "log_monitor", "plasma_store", "ray::", "/ray/")
+"""In the name or the command line of what Ray runs on a host."""
+_MOST_PAIRS = 1000
+_TOKEN = "token"  # noqa: S105 - the name of a mode
+_START = (
+    "start Ray on each host with RAY_AUTH_MODE=token and its role, such as"
+    " `ray start --address=HEAD:6379 --resources='{\"load\": 1}'`; docs/guide/many-machines.md has all of it"
+)
+
+
+class RayAgent(HostAgent):
+    """An agent in a Ray actor."""
+
+    def __init__(self, address: str, role: Role) -> None:
+        # What runs here for the lab gets neither Ray's token nor its settings for numerical libraries.
+        for name in [name for name in os.environ if name.startswith("RAY_") or name == "OMP_NUM_THREADS"]:
+            if name == "RAY_AUTH_MODE":
+                self.auth_mode = os.environ[name]
+            del os.environ[name]
+        with suppress(OSError):  # Ray starts its workers with a low priority
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
+        super().__init__(address, role)
+
+    auth_mode = ""
+
+    def cluster(self) -> tuple[str, int]:
+        """How the cluster authenticates, and the niceness of what is started here."""
+        return self.auth_mode, os.getpriority(os.PRIO_PROCESS, 0)
+
+    def footprint(self) -> Footprint:
+        """CPU time and memory of Ray's own processes on this host, this one among them."""
+        cpu_s, rss_bytes = 0.0, 0
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                words = " ".join((process.name(), *process.cmdline()[:3]))
+                if any(mark in words for mark in _OF_RAY):
+                    times = process.cpu_times()
+                    cpu_s, rss_bytes = cpu_s + times.user + times.system, rss_bytes + process.memory_info().rss
+        return Footprint(round(cpu_s * 1e9), rss_bytes)
+
+
+class _Actor:
+    """The actor around an agent: one method, because errors of ours travel as values."""
+
+    def __init__(self, role: Role) -> None:
+        import ray  # noqa: PLC0415 - only where Ray is
+
+        self._agent = RayAgent(ray.util.get_node_ip_address(), role)
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+        return self._agent.call(method, arguments)
+
+
+@dataclass(frozen=True)
+class _Pending:
+    ref: Any
+    host: "RayHost"
+
+    def result(self, within_s: float) -> Any:
+        import ray  # noqa: PLC0415
+        from ray.exceptions import GetTimeoutError, RayError  # noqa: PLC0415
+
+        try:
+            succeeded, found = ray.get(self.ref, timeout=within_s)
+        except GetTimeoutError:
+            raise self.host.lost(f"it has not answered for {within_s:.0f} s") from None
+        except RayError as error:
+            raise self.host.lost(str(error).strip().splitlines()[0]) from error
+        if not succeeded:
+            raise found
+        return found
+
+
+@dataclass
+class RayHost:
+    """An agent on a host of the cluster."""
+
+    actor: Any
+    role: Role
+    _report: HostReport | None = field(default=None, repr=False)
+
+    @property
+    def report(self) -> HostReport:
+        """What it said of itself, asked once."""
+        if self._report is None:
+            self._report = call(self, "report")
+        return self._report
+
+    def submit(self, method: str, *arguments: Any) -> _Pending:
+        """Call a method of the agent."""
+        return _Pending(self.actor.call.remote(method, arguments), self)
+
+    def lost(self, why: str) -> HostLostError:
+        """That it does not answer any more."""
+        name = self._report.name if self._report else "a host"
+        return HostLostError(f"{name} ({self.role}) is lost: {why}", hint="see whether it runs, and its network")
+
+
+@contextmanager
+def connected(address: str, loads: int) -> Iterator[tuple[Pair, ...]]:
+    """As many pairs of hosts as the cluster has; their agents end with the block.
+
+    Raises UsageError when there is no such cluster, when it has too few hosts, or does not authenticate.
+    """
+    ray = _ray()
+    _refuse_silent(address)
+    os.environ["RAY_AUTH_MODE"] = _TOKEN
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        ray.init(address=address, namespace="redline", log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        raise UsageError(
+            f"no Ray cluster could be reached at {address}: {str(error).strip().splitlines()[0]}", hint=_START
+        ) from error
+    groups: list[Any] = []
+    try:
+        number = _number_of_pairs(ray.cluster_resources(), loads)
+        groups = [_group(ray, loads) for _ in range(number)]
+        pairs = tuple(_pair(ray, group, loads) for group in groups)
+        check(pairs)
+        yield pairs
+    finally:
+        for group in groups:
+            with suppress(Exception):  # the cluster may be gone
+                ray.util.remove_placement_group(group)
+        ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError("Ray is not installed", hint="install it with Redline: uv sync --extra ray") from None
+    return ray
+
+
+def _refuse_silent(address: str) -> None:
+    """Raise UsageError where nothing listens: Ray would wait for it for minutes, and print what it tries."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if address in ("auto", "local") or parts.hostname is None:
+        return
+    try:
+        socket.create_connection((parts.hostname, parts.port or 6379), ANSWERED_WITHIN_S).close()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"no Ray cluster could be reached at {address}: {why}", hint=_START) from error
+
+
+def _number_of_pairs(resources: dict[str, float], loads: int) -> int:
+    """How many pairs the cluster has hosts for. Raises UsageError for none."""
+    servers, of_load = int(resources.get("server", 0)), int(resources.get("load", 0))
+    number = min(servers, of_load // loads, _MOST_PAIRS)
+    if number < 1:
+        raise UsageError(
+            f"the cluster has {servers} hosts with the role `server` and {of_load} with `load`;"
+            f" one and {loads} are needed",
+            hint=_START,
+        )
+    return number
+
+
+def _group(ray: Any, loads: int) -> Any:
+    """Hosts of a pair, all different. Raises UsageError when they are not free in time."""
+    bundles = [{"server": 1}, *({"load": 1} for _ in range(loads))]
+    group = ray.util.placement_group(bundles, strategy="STRICT_SPREAD")
+    if not group.wait(PLACED_WITHIN_S):
+        ray.util.remove_placement_group(group)
+        raise UsageError(
+            f"the hosts of the cluster were not free within {PLACED_WITHIN_S:.0f} s",
+            hint="each role must be on a host of its own, and no other lab may hold it: see `ray status`",
+        )
+    return group
+
+
+def _pair(ray: Any, group: Any, loads: int) -> Pair:
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # noqa: PLC0415
+
+    def agent(role: Role, bundle: int) -> RayHost:
+        placed = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
+        kind = ray.remote(_Actor).options(
+            num_cpus=0, resources={role: 1}, max_concurrency=_CALLS_AT_ONCE, scheduling_strategy=placed
+        )
+        return RayHost(kind.remote(role), role)
+
+    return Pair(agent("server", 0), tuple(agent("load", 1 + number) for number in range(loads)))
+
+
+def check(pairs: Sequence[Pair]) -> None:
+    """Raise UsageError for hosts that cannot be measured with: of another version, or open to anybody."""
+    hosts = [host for pair in pairs for host in pair.hosts]
+    first = hosts[0].report
+    for host in hosts:
+        report = host.report
+        mode, niceness = call(host, "cluster", within_s=CALL_S)
+        if mode != _TOKEN:
+            raise UsageError(
+                f"{report.name} runs Ray without authentication: whoever reaches it can run commands on it", hint=_START
+            )
+        if niceness > 0:
+            raise UsageError(
+                f"{report.name} would run servers and engines with low priority (nice {niceness})",
+                hint="start Ray there with RAY_worker_niceness=0",
+            )
+        for what in ("redline", "engine_sha256", "machine", "libc"):
+            if getattr(report, what) != getattr(first, what):
+                raise UsageError(
+                    f"{report.name} has another {what.replace('_', ' ')} than {first.name}:"
+                    f" {getattr(report, what)}, not {getattr(first, what)}",
+                    hint="install the same Redline on hosts of one kind",
+                )

@@ -1,0 +1,212 @@
+"""Hosts made of namespaces: each has a network, processes, a name and a folder of Ray; all share a bridge."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+NEEDED = ("ip", "unshare", "nsenter", "mount")
+RAY = Path(sys.executable).with_name("ray")
+FOLDER = Path("/tmp/ray")
+TOKEN = "redline-test-token-of-32-characters"
+UP_WITHIN_S = 60.0
+
+
+def skip_unless_possible() -> None:
+    """Skip, with the reason, where there can be no such hosts, or no Ray."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make network namespaces")
+    for command in NEEDED:
+        if shutil.which(command) is None:
+            pytest.skip(f"{command} is not installed")
+    if not RAY.exists():
+        pytest.skip("Ray is not installed: uv sync --extra ray")
+    done = _ip("netns", "add", "redline-try")
+    if done.returncode != 0:
+        pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+    _ip("netns", "delete", "redline-try")
+
+
+def _ip(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["ip", *words], capture_output=True, text=True, timeout=20, check=False)
+
+
+def _must(*words: str) -> None:
+    done = _ip(*words)
+    assert done.returncode == 0, (words, done.stderr)
+
+
+@dataclass
+class NetHost:
+    """One host: its name, its address, its part of the cores, and what runs in it."""
+
+    name: str
+    address: str
+    cpus: str
+    folder: Path
+    processes: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of the lab and of Ray here."""
+        return {
+            **os.environ,
+            "HOME": str(self.folder),
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": TOKEN,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_worker_niceness": "0",
+            "RAY_health_check_period_ms": "1000",
+            "RAY_health_check_timeout_ms": "1000",
+            "RAY_health_check_failure_threshold": "3",
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
+        }
+
+    def command(self, *words: str) -> list[str]:
+        """How a command is run on this host, beside what runs there first."""
+        inner = self._first_process()
+        spaces = ("--net", "--mount", "--uts", "--ipc", "--pid")
+        return ["nsenter", "--target", inner, *spaces, "--wd=.", "taskset", "-c", self.cpus, *words]
+
+    def _first_process(self) -> str:
+        """The number of its first process, once that is there."""
+        unshare = self.processes[0].pid
+        deadline = time.monotonic() + UP_WITHIN_S
+        while not (children := Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()):
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.05)
+        return children[0]
+
+    def start(self, *words: str) -> "subprocess.Popen[bytes]":
+        """Start a command as the first process of this host; all processes of it end with it."""
+        script = f'mount --bind {self.folder}/ray {FOLDER} && hostname {self.name} && exec "$@"'
+        log = (self.folder / f"{len(self.processes)}.log").open("wb")
+        pinned = ("taskset", "-c", self.cpus)
+        isolated = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
+        with log:
+            process = subprocess.Popen(
+                ["nsenter", f"--net=/run/netns/{self.name}", *pinned, *isolated, "sh", "-c", script, "host", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def said(self) -> str:
+        """What its processes have written."""
+        return "\n".join(file.read_text(errors="replace")[-2000:] for file in sorted(self.folder.glob("*.log")))
+
+    def end(self) -> None:
+        """Kill all of it."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def cut(self) -> None:
+        """Take its network away."""
+        _must("link", "set", f"to-{self.name}", "down")
+
+    def mend(self) -> None:
+        """Give it back."""
+        _must("link", "set", f"to-{self.name}", "up")
+
+
+@contextmanager
+def hosts(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
+    """Hosts by their names, each on these cores, connected with each other and with nothing else."""
+    number = os.getpid() % 250
+    FOLDER.mkdir(exist_ok=True)
+    bridge = f"rl{number}"
+    with ExitStack() as stack:
+        _must("link", "add", bridge, "type", "bridge")
+        stack.callback(_ip, "link", "delete", bridge)
+        _must("link", "set", bridge, "up")
+        found = {}
+        for place, (name, cores) in enumerate(cpus.items(), 1):
+            inner = f"{name}-{number}"
+            host = NetHost(inner, f"10.{200 + number % 50}.{number}.{place}", cores, folder / name)
+            (host.folder / "ray").mkdir(parents=True)
+            _must("netns", "add", inner)
+            stack.callback(_ip, "netns", "delete", inner)
+            stack.callback(host.end)
+            _must("link", "add", f"to-{inner}", "type", "veth", "peer", "name", "eth0", "netns", inner)
+            _must("link", "set", f"to-{inner}", "master", bridge, "up")
+            for words in (
+                ("address", "add", f"{host.address}/24", "dev", "eth0"),
+                ("link", "set", "eth0", "up"),
+                ("link", "set", "lo", "up"),
+            ):
+                _must("-n", inner, *words)
+            found[name] = host
+        yield found
+
+
+@contextmanager
+def cluster(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
+    """The same hosts as a Ray cluster: `head` without a role, others with that which their name begins with."""
+    with hosts(folder, cpus) as found:
+        head = found["head"]
+        for name, host in found.items():
+            role = name.partition("-")[0]
+            words = [str(RAY), "start", "--block", f"--node-ip-address={host.address}", "--num-cpus=1"]
+            words += ["--object-store-memory=100000000", "--disable-usage-stats"]
+            if name == "head":
+                words += ["--head", "--port=6379", "--include-dashboard=false"]
+            else:
+                words += [f"--address={head.address}:6379", f'--resources={{"{role}": 1}}']
+            host.start(*words)
+            if name == "head":
+                _wait_for_port(head, 6379)
+        _wait_for_hosts(head, len(found))
+        yield found
+
+
+def _wait_for_port(host: NetHost, port: int) -> None:
+    deadline = time.monotonic() + UP_WITHIN_S
+    script = f"import socket; socket.create_connection(('{host.address}', {port}), 1).close()"
+    while time.monotonic() < deadline:
+        done = subprocess.run(host.command(sys.executable, "-c", script), capture_output=True, timeout=20, check=False)
+        if done.returncode == 0:
+            return
+        time.sleep(0.3)
+    raise AssertionError(f"Ray did not start: {host.said()}")
+
+
+def _wait_for_hosts(head: NetHost, number: int) -> None:
+    script = f"""
+import ray, time
+deadline = time.monotonic() + {UP_WITHIN_S}
+def alive():
+    try:
+        ray.init(address='auto', log_to_driver=False, logging_level='ERROR', ignore_reinit_error=True)
+        return sum(node['Alive'] for node in ray.nodes())
+    except ConnectionError:
+        return 0
+while alive() < {number} and time.monotonic() < deadline:
+    time.sleep(0.2)
+print(alive())
+"""
+    done = subprocess.run(
+        head.command(sys.executable, "-c", script),
+        env=head.environment,
+        capture_output=True,
+        text=True,
+        timeout=2 * UP_WITHIN_S,
+        check=False,
+    )
+    assert done.stdout.split() == [str(number)], (done.stdout, done.stderr, head.said())
