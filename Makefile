@@ -17,7 +17,7 @@ run: build ## Measure hyper against axum on this machine and write a report
 	.venv/bin/redline run suites/quickstart.yaml
 
 build: $(UV_STAMP) ## Set up .venv with the lab and the engine
-	@python=$$(scripts/check-tools --python) && sync="$(UV) sync --frozen --python $$python" && \
+	@python=$$(scripts/check-tools --python) && sync="$(UV) sync --frozen $(EXTRAS) --python $$python" && \
 		{ $$sync --quiet || { $$sync; exit 1; }; }
 
 $(UV_STAMP):
@@ -31,6 +31,7 @@ test-all: HYPOTHESIS = --hypothesis-profile=long
 test-all: TESTS = long or not long
 test-all: FUZZ_SECONDS = 60
 test-all: EPOLL_TESTS =
+test-all: EXTRAS = --extra ray
 test-all: compile test-engine test-sanitizers test-lab fuzz ## All tests: also long ones, JVM servers, documented commands, provoked findings
 
 PARALLEL = @$(MAKE) --no-print-directory --jobs=2 --output-sync=target

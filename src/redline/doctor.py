@@ -5,8 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model import Environment
+from redline.model import ClockReading, Environment
 from redline.model.base import Frozen
+from redline.model.hosts import MOST_CLOCK_ERROR
+from redline.quantities import duration
 
 _Advised = tuple[str, Literal["ok", "note", "warn"], str, str]
 """The fields of an Advice."""
@@ -22,6 +24,8 @@ MOST_STEAL = 0.01
 # What others use is taken from server or engine; 5% of the machine moves a throughput by about as much.
 MOST_BUSY = 0.05
 _ENOUGH_MEMORY_BYTES = 2 << 30
+# Half of the error between two hosts with which a one-way time of 1 ms is shown.
+_GOOD_CLOCK_NS = 50_000
 
 
 class Advice(Frozen):
@@ -48,6 +52,18 @@ def container_advice(version: str, reason: str = "", hint: str = "") -> Advice:
         says = f"{version}: it has run a container, so servers can run in containers"
         return Advice(topic="containers", grade="ok", says=says)
     return Advice(topic="containers", grade="note", says=f"no server can run in a container: {reason}", do=hint)
+
+
+def clock_advice(reading: ClockReading | None) -> Advice:
+    """How far the clock of a host of several may be off. Only one-way times depend on it."""
+    if reading is None:
+        says = "no chrony says how far this clock is off: one-way times will not be shown"
+        return Advice(topic="clock", grade="note", says=says, do="apt install chrony, on every host")
+    shown = duration(round(reading.bound_ns / MOST_CLOCK_ERROR))
+    says = f"at most {duration(reading.bound_ns)} off, by {reading.reference}: one-way times above {shown} can be shown"
+    if reading.bound_ns < _GOOD_CLOCK_NS:
+        return Advice(topic="clock", grade="ok", says=says)
+    return Advice(topic="clock", grade="note", says=says, do="let chrony follow a source in the same network")
 
 
 def _cores(env: Environment) -> Iterator[_Advised]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,6 +116,25 @@ class NetHost:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+    def running(self, *words: str) -> list[str]:
+        """The processes in this host's network whose command line has one of these words, by their numbers here."""
+        found, own = [], Path(f"/run/netns/{self.name}").stat().st_ino
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdecimal():
+                continue
+            with suppress(OSError):
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if (folder / "ns/net").stat().st_ino == own and any(word in line for word in words):
+                    found.append(folder.name)
+        return found
+
+    def slow(self, rate: str) -> None:
+        """Let it send no more than this."""
+        words = ("qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "4kb", "latency", "500ms")
+        done = subprocess.run(["tc", "-n", self.name, *words], capture_output=True, text=True, timeout=20, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"no token bucket here: {done.stderr.strip()}")
 
     def cut(self) -> None:
         """Take its network away."""

@@ -85,3 +85,28 @@ def test_too_few_hosts_are_counted(net: dict[str, NetHost], lab: Lab) -> None:
 def test_a_suite_for_hosts_needs_a_cluster(net: dict[str, NetHost], lab: Lab) -> None:
     done = redline(net, lab.folder, "run", "hosts.yaml", "-o", "run")
     done.refused(2, "2 load hosts", "--on")
+
+
+def test_the_doctor_examines_each_host(net: dict[str, NetHost], lab: Lab) -> None:
+    done = redline(net, lab.folder, "doctor", "--hosts", "auto", "--json")
+    assert done.code == 0, done.err
+    hosts = done.json["hosts"]
+    assert sorted((host["role"], host["address"]) for host in hosts) == sorted(
+        (name.partition("-")[0], host.address) for name, host in net.items() if name != "head"
+    )
+    assert all("clock" in {advice["topic"] for advice in host["advice"]} for host in hosts)
+    assert redline(net, lab.folder, "doctor", "--hosts", "auto").out.count("clock") == len(hosts)
+
+
+def test_a_duet_on_hosts_reads_the_clock_of_each_server(net: dict[str, NetHost], lab: Lab) -> None:
+    suite = SUITE.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
+    (lab.folder / "hosts.yaml").write_text(f"{suite}design: duet\n".replace("trials: 2", "trials: 3"))
+    done = redline(net, lab.folder, "run", "hosts.yaml", "-l", "saturate", "--on", "auto", "-o", "run")
+    assert done.code == 0, done.err
+    duets = RunStore(lab.folder / "run").duets()
+    assert len(duets) == 3
+    for duet in duets:
+        assert duet.failure is None
+        assert duet.traffic is not None
+        slices = [each for block in duet.traffic.blocks for each in block.slices]
+        assert all(each.cpu_ns[each.target] for each in slices), slices[:3]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from redline.doctor import container_advice, examine
-from redline.model import Environment
+from redline.doctor import clock_advice, container_advice, examine
+from redline.model import ClockReading, Environment
 
 GOOD: dict[str, Any] = {
     "redline": "0.1.0",
@@ -143,8 +143,23 @@ def test_what_a_machine_does_not_tell_is_not_judged() -> None:
 
 def test_the_guide_explains_every_topic() -> None:
     guide = (Path(__file__).parents[2] / "docs/guide/doctor.md").read_text()
-    for item in examine(environment()):
+    for item in (*examine(environment()), clock_advice(None)):
         assert f"\n## {item.topic}\n" in guide, item.topic
+
+
+@pytest.mark.parametrize(("offset_ns", "grade"), [(0, "ok"), (-40_000, "ok"), (60_000, "note"), (5_000_000, "note")])
+def test_a_clock_is_as_good_as_its_bound(offset_ns: int, grade: str) -> None:
+    reading = ClockReading(
+        reference="10.0.0.1", stratum=2, offset_ns=offset_ns, root_delay_ns=2_000, root_dispersion_ns=1_000
+    )
+    advice = clock_advice(reading)
+    assert (advice.topic, advice.grade, bool(advice.do)) == ("clock", grade, grade != "ok")
+    assert "by 10.0.0.1" in advice.says
+
+
+def test_a_clock_of_which_nobody_says_anything_is_noted() -> None:
+    advice = clock_advice(None)
+    assert (advice.grade, "chrony" in advice.do) == ("note", True)
 
 
 def test_an_engine_that_cannot_run_containers_gives_its_reason() -> None:

@@ -48,7 +48,14 @@ def test_each_worker_has_a_connection_and_a_host_without_one_has_no_part() -> No
     assert parts_of((4,), 1) == (Part(0, 1, 1),)
 
 
-@given(st.lists(st.integers(1, 64), min_size=1, max_size=50), st.integers(1, 2000))
+def test_very_many_hosts_have_fewer_workers_each() -> None:
+    parts = parts_of((16,) * 100, 10**6)
+    assert {part.workers for part in parts} == {10}
+    assert parts[-1].all_workers == 1000
+    assert len(parts_of((2,) * 2000, 10**6)) == 1024
+
+
+@given(st.lists(st.integers(1, 16), min_size=1, max_size=50), st.integers(1, 2000))
 def test_parts_cover_all_workers_once(workers: list[int], connections: int) -> None:
     parts = parts_of(workers, connections)
     numbers = [part.first_worker + worker for part in parts for worker in range(part.workers)]

@@ -40,6 +40,7 @@ def build_report(run: Run, folder: str = "") -> Report:
     return Report(
         run=_run_report(run, judged),
         environment=run.manifest.environment,
+        hosts=run.manifest.hosts,
         cells=cells,
         comparisons=comparisons,
         layers=waterfalls(judged, plan, comparisons),

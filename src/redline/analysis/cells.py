@@ -23,6 +23,7 @@ from redline.model import (
     Suite,
     TooFew,
 )
+from redline.model.hosts import MOST_CLOCK_ERROR
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
 from redline.suite.load_text import load_text
 
@@ -60,6 +61,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
             (traffic.handshakes for traffic in used),
             (traffic.one_way for traffic in used),
             cell.scenario.clock_resolution_ns,
+            _clock_bound_ns(judged),
         ),
         tls=agreed_tls(judged),
         route=cell.variant.route.text if cell.variant.route else "",
@@ -206,12 +208,23 @@ def _result(objective: Objective, actual: float | None, response: Histogram, rea
 _OTHER_QS = (0.5, 0.99, 1.0)
 
 
+def _clock_bound_ns(judged: JudgedCell) -> int | None:
+    """How far the clocks of hosts may be apart in any of its usable trials; None if one does not say."""
+    bounds = [trial.clock_bound_ns for trial in judged.used]
+    known = [bound for bound in bounds if bound is not None]
+    return max(known, default=0) if len(known) == len(bounds) else None
+
+
 def other_times(
-    handshakes: Iterable[Histogram | None], one_way: Iterable[OneWay | None], resolution_ns: int | None
+    handshakes: Iterable[Histogram | None],
+    one_way: Iterable[OneWay | None],
+    resolution_ns: int | None,
+    clock_bound_ns: int | None = 0,
 ) -> tuple[OtherTime, ...]:
     """Handshakes, and one-way times where answers carry the server's clock, of some trials together.
 
-    `resolution_ns` is how finely the server gives its clock.
+    `resolution_ns` is how finely the server gives its clock, `clock_bound_ns` how far it may be from the client's, if
+    that is known: one-way times are left out unless it is a small part of each median.
     """
     found = []
     merged = Histogram.merged(one for one in handshakes if one is not None)
@@ -219,13 +232,21 @@ def other_times(
         found.append(_time("handshake", merged, None))
     ways = OneWay.merged(one for one in one_way if one is not None)
     if ways is not None and ways.to_server.count:
-        found.append(_time("to server", ways.to_server, resolution_ns))
-        found.append(_time("from server", ways.from_server, resolution_ns))
+        times = [
+            _time("to server", ways.to_server, resolution_ns, clock_bound_ns),
+            _time("from server", ways.from_server, resolution_ns, clock_bound_ns),
+        ]
+        shortest_ns = min(time.p50_ns for time in times)
+        if clock_bound_ns is not None and (not clock_bound_ns or clock_bound_ns <= MOST_CLOCK_ERROR * shortest_ns):
+            found += times
     return tuple(found)
 
 
 def _time(
-    name: Literal["handshake", "to server", "from server"], times: Histogram | Signed, resolution_ns: int | None
+    name: Literal["handshake", "to server", "from server"],
+    times: Histogram | Signed,
+    resolution_ns: int | None,
+    clock_bound_ns: int | None = 0,
 ) -> OtherTime:
     p50, p99, most = times.quantiles_ns(_OTHER_QS)
     return OtherTime(
@@ -235,4 +256,5 @@ def _time(
         p99_ns=p99 if enough_beyond(times.count, 0.99) else None,
         max_ns=most,
         resolution_ns=resolution_ns,
+        clock_bound_ns=clock_bound_ns or 0,
     )

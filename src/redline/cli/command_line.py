@@ -378,6 +378,7 @@ class DoctorFlags(Flags):
     Each with what to do about it.
     """
 
+    hosts: str | None = _flag("--hosts", "ADDRESS", "The hosts of a Ray cluster instead, and their clocks.")
     json: bool = _switch("--json", _AS_JSON)
 
 

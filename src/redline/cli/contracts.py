@@ -9,6 +9,7 @@ from redline.analysis.resolution import ShownDifference
 from redline.doctor import Advice
 from redline.model import (
     AgreedTls,
+    ClockReading,
     Comparison,
     Counts,
     Engine,
@@ -21,6 +22,7 @@ from redline.model import (
     OtherTime,
     Percentile,
     Plan,
+    Role,
     Share,
     Skipped,
     WarmUp,
@@ -191,12 +193,24 @@ class BuildResult(Frozen):
     servers: tuple[BuiltServer, ...]
 
 
+class HostResult(Frozen):
+    """What `redline doctor --hosts` says of one host."""
+
+    name: str
+    role: Role
+    address: str
+    environment: Environment
+    clock: ClockReading | None
+    advice: tuple[Advice, ...]
+
+
 class DoctorResult(Frozen):
     """`redline doctor --json`."""
 
     format: Literal["redline.doctor/1"] = "redline.doctor/1"
-    environment: Environment
-    advice: tuple[Advice, ...]
+    environment: Environment = Field(description="of the machine that it ran on")
+    advice: tuple[Advice, ...] = Field(description="on that machine; empty if it examined others")
+    hosts: tuple[HostResult, ...] = omitted_if_default(())
 
 
 PUBLISHED = (

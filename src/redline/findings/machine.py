@@ -36,10 +36,10 @@ def engine_share(trial: Trial, traffic: Traffic) -> float:
 def server_share(trial: Trial) -> float | None:
     """Used share of the cores that the server has to itself; None when it shares them or no probe looked."""
     server, traffic = trial.recording.server, trial.traffic
-    if server is None or traffic is None or not server.cpus or not traffic.engine.cpus:
+    if server is None or traffic is None or not server.cpus:
         return None
-    cpu = trial.increase("cpu_ns", "server")
-    if cpu is None or set(server.cpus) & set(traffic.engine.cpus):
+    cpu, alone = trial.increase("cpu_ns", "server"), bool(trial.recording.hosts)  # on several hosts nothing is shared
+    if cpu is None or not (alone or (traffic.engine.cpus and not set(server.cpus) & set(traffic.engine.cpus))):
         return None
     return (cpu + interrupts_ns(trial, "server")) / (len(server.cpus) * traffic.seconds * 1e9)
 

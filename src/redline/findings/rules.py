@@ -6,6 +6,7 @@
 from dataclasses import KW_ONLY, dataclass
 
 from redline.model import Cell, Finding, FindingKind, Grade
+from redline.model.hosts import MOST_CLOCK_ERROR
 from redline.stats import Trial
 
 BUSY_SERVER = 0.85
@@ -420,6 +421,24 @@ _TABLE = (
         "and at 98% with the longest. Requests then queue before it, and the link's speed is what is measured.",
         advice="Use a faster link or smaller bodies, or read the rate as that of the link.",
         biases=_SMALL,
+    ),
+    # Several hosts.
+    Rule(
+        FindingKind.CLOCK_BOUND,
+        note=0.02,
+        warn=MOST_CLOCK_ERROR,
+        reason="A one-way time is the difference of two hosts' clocks, and off by as much as they are. Above a tenth "
+        "the report does not show it. Response times are of one clock, and not affected.",
+        advice="Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.",
+    ),
+    Rule(
+        FindingKind.LOAD_HOSTS_DIFFER,
+        note=0.10,
+        warn=0.25,
+        reason="All load hosts put parts of one load on one server, drawn alike. What one of them sees differently is "
+        "its own, or its way there; the sum is then of no host.",
+        advice="See that host's clock rate, cores, network card and way; measure with the others alone.",
+        biases=_TAIL,
     ),
     # The client, and the machine that both run on.
     Rule(

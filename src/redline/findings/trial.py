@@ -1,6 +1,7 @@
 """Findings about one trial, from what the engine saw of it."""
 
 from redline.findings.arrivals import arrivals, bunched
+from redline.findings.hosts import clock_bound, load_hosts_differ
 from redline.findings.machine import (
     client_saturated,
     cpu_pressure,
@@ -63,6 +64,8 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 listen_overflow(trial, traffic),
                 port_pressure(trial, traffic),
                 network_limited(trial, traffic),
+                clock_bound(trial, traffic),
+                load_hosts_differ(trial),
             ]
     return tuple(finding for findings in found for finding in findings)
 

@@ -70,6 +70,8 @@ class FindingKind(StrEnum):
     LISTEN_OVERFLOW = "listen-overflow"
     PORT_PRESSURE = "port-pressure"
     NETWORK_LIMITED = "network-limited"
+    CLOCK_BOUND = "clock-bound"
+    LOAD_HOSTS_DIFFER = "load-hosts-differ"
     THROTTLED = "throttled"
     NOISY_NEIGHBOUR = "noisy-neighbour"
     CPU_SAMPLED = "cpu-sampled"

@@ -72,6 +72,10 @@ class HostFacts(Frozen):
         return max(self.clock_before.bound_ns, self.clock_after.bound_ns)
 
 
+MOST_CLOCK_ERROR = 0.1
+"""Of a median one-way time: with more it is not shown."""
+
+
 def one_way_bound_ns(hosts: tuple[HostFacts, ...]) -> int | None:
     """The error of a difference between the clocks of server and load hosts; None if one of them is not known.
 

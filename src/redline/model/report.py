@@ -9,6 +9,7 @@ from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
+from redline.model.hosts import UsedHost
 from redline.model.layer import Waterfall
 from redline.model.memory import MemoryReport
 from redline.model.plan import Objective, Skipped
@@ -39,7 +40,7 @@ class OtherTime(Frozen):
 
     `handshake` is from the first byte of the ClientHello to the handshake's end. `to server` and `from server` are
     differences of two clocks and may be negative. They are no finer than `resolution_ns`, the resolution of the
-    server's timestamps.
+    server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
     """
 
     name: Literal["handshake", "to server", "from server"]
@@ -48,6 +49,7 @@ class OtherTime(Frozen):
     p99_ns: int | None = Field(description="null if fewer than 10 lie beyond it")
     max_ns: int
     resolution_ns: int | None = None
+    clock_bound_ns: int = omitted_if_default(0)
 
 
 class Moment(Frozen):
@@ -273,6 +275,7 @@ class Report(Frozen):
     format: Literal["redline.report/1"] = REPORT_FORMAT
     run: RunReport
     environment: Environment
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), description="where trials ran, if not on this machine")
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
     layers: tuple[Waterfall, ...] = omitted_if_default((), description="only if baselines have baselines themselves")

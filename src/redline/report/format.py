@@ -191,7 +191,8 @@ def other_time(time: OtherTime) -> str:
     text = f"{time.name}: p50 {duration(time.p50_ns)}{p99}, max {duration(time.max_ns)} ({integer(time.count)} of them"
     if time.resolution_ns is None:
         return f"{text})"
-    return f"{text}, by two clocks, the server's with a resolution of {duration(time.resolution_ns)})"
+    apart = f", the two up to {duration(time.clock_bound_ns)} apart" if time.clock_bound_ns else ""
+    return f"{text}, by two clocks, the server's with a resolution of {duration(time.resolution_ns)}{apart})"
 
 
 def agreed(tls: AgreedTls) -> str:

@@ -22,6 +22,7 @@ from redline.model import (
     Subject,
     Traffic,
 )
+from redline.model.hosts import one_way_bound_ns
 from redline.stats.samples import BLOCKS, Floats, Merged, Quantiles, Ratios, Sample, block_sums
 
 QUANTILE_OF = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999, Metric.P9999: 0.9999}
@@ -99,6 +100,7 @@ class Trial:
             server_cpu_ns=self.server_cpu_ns if traffic else None,
             most_memory_bytes=sum(most) if len(most) == len(parts) else None,
             fixed_work=recording.fixed_work,
+            clock_bound_ns=one_way_bound_ns(recording.hosts),
             parts=parts if len(parts) > 1 else (),
         )
 
@@ -184,6 +186,8 @@ class TrialNumbers:
     server_cpu_ns: float | None
     most_memory_bytes: float | None
     fixed_work: tuple[FixedWork, ...] = ()
+    clock_bound_ns: int | None = 0
+    """How far the clocks of its hosts may be apart; None if that is not known."""
     parts: tuple[PartNumbers, ...] = ()
     """The server and the proxies in front of it, the client's first; empty without a proxy."""
 

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.cli.command_line import DoctorFlags
-from redline.cli.contracts import DoctorResult
-from redline.doctor import Advice, container_advice, examine
-from redline.errors import DriveError
+from redline.cli.contracts import DoctorResult, HostResult
+from redline.doctor import Advice, clock_advice, container_advice, examine
+from redline.errors import DriveError, UsageError
+from redline.model import Environment
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.launchers.container_engine import ContainerEngineError
 from redline.plugins.launchers.containers import Containers
@@ -28,11 +29,49 @@ def execute(flags: DoctorFlags) -> None:
     except DriveError:
         version, sha256 = "not installed", ""
     environment = read_environment(version, sha256, plan_placement())
-    advice = (*examine(environment), _containers())
+    hosts = _hosts(flags.hosts) if flags.hosts else ()
+    advice = () if flags.hosts else (*examine(environment), _containers())
     if flags.json:
-        result = DoctorResult(environment=environment, advice=advice)
+        result = DoctorResult(environment=environment, advice=advice, hosts=hosts)
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
         return
+    for host in hosts:
+        Console().print(f"{host.name}  {host.role}  {host.address}", style="bold", highlight=False)
+        _print(host.advice)
+    if advice:
+        _print(advice)
+
+
+def _hosts(address: str) -> tuple[HostResult, ...]:
+    """What there is to say of each host of a cluster. Raises UsageError."""
+    from redline.plugins.hosts.ray_cluster import check, everyone  # noqa: PLC0415 - only where there is a cluster
+
+    with everyone(address) as hosts:
+        if not hosts:
+            raise UsageError(
+                f"the cluster at {address} has no host with a role",
+                hint="start Ray on each with its role; docs/guide/many-machines.md says how",
+            )
+        check(hosts)
+        return tuple(
+            HostResult(
+                name=host.report.name,
+                role=host.role,
+                address=host.report.address,
+                environment=host.report.environment,
+                clock=host.report.clock,
+                advice=(clock_advice(host.report.clock), *_of_one_role(host.report.environment)),
+            )
+            for host in sorted(hosts, key=lambda host: (host.role, host.report.name))
+        )
+
+
+def _of_one_role(environment: Environment) -> list[Advice]:
+    """Of a host that has server and engine not both, how they share its cores says nothing."""
+    return [each for each in examine(environment) if each.topic != "cores"]
+
+
+def _print(advice: tuple[Advice, ...]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -19,7 +18,7 @@ from redline.cli.session_view import SessionView, bench_for
 from redline.cli.show import show
 from redline.errors import UsageError
 from redline.model import CellReport, Manifest, Report, Suite
-from redline.plugins.hosts.executor import check_for_hosts
+from redline.plugins.hosts.executor import Pair, check_for_hosts
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
@@ -28,9 +27,6 @@ from redline.running.parallel import check_cores
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
-
-if TYPE_CHECKING:
-    from redline.plugins.hosts.executor import Pair
 
 
 def execute(flags: RunFlags) -> None:
@@ -70,11 +66,11 @@ def execute(flags: RunFlags) -> None:
         raise typer.Exit(code)
 
 
-Hosts = Callable[[Suite], "tuple[Pair, ...]"]
+Hosts = Callable[[Suite], tuple[Pair, ...]]
 """Pairs of hosts for a suite; none to run it on this one."""
 
 
-def _hosts(address: str | None, cluster: ExitStack, suite: Suite) -> "tuple[Pair, ...]":
+def _hosts(address: str | None, cluster: ExitStack, suite: Suite) -> tuple[Pair, ...]:
     """Those of the cluster at an address, for as long as it is connected. Raises UsageError."""
     if address is None:
         if suite.load_hosts > 1:

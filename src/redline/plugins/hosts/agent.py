@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +43,7 @@ from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.temporary import temporary_folder
 from redline.ports import Endpoint, Placement, RunningServer
 
 ALONE_S = 120.0
@@ -97,10 +98,12 @@ class HostAgent:
 
     def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
         self._address, self._role = address, role
-        self._cache = (cache or _cache()).absolute()
+        cache = (cache or _cache()).absolute()
+        self._lasting = ExitStack()
+        self._scratch = self._lasting.enter_context(temporary_folder(cache / "agents"))
         self._driver = EngineDriver(find_engine())
-        self._received = Received(self._cache)
-        self._launcher = RouteLauncher(ProcessLauncher(self._cache, self._cache, host=address, builds=self._received))
+        self._received = Received(cache)
+        self._launcher = RouteLauncher(ProcessLauncher(cache, cache, host=address, builds=self._received))
         self._placement = self._place()
         self._running: dict[int, _Running] = {}
         self._probes: dict[int, ProcessTreeProbe] = {}
@@ -167,7 +170,7 @@ class HostAgent:
     def start(self, variant: Variant, seed: int | None, copy: int, env: dict[str, str]) -> RemoteStart:
         """Start a server and its proxies. Raises LaunchError."""
         number = next(self._numbers)
-        log = self._cache / "agents" / str(os.getpid()) / f"{number}.log"
+        log = self._scratch / f"{number}.log"
         stop = self._launcher.running(variant, self._placement, log, seed, copy, env=env)
         server = stop.__enter__()
         with self._lock:
@@ -208,7 +211,9 @@ class HostAgent:
     def follow(self, watch: int, subject: Subject, pid: int) -> None:
         """Watch a process of this host, for as long as that watch lasts."""
         with self._lock:
-            probe = self._probes.setdefault(watch, ProcessTreeProbe())
+            if watch not in self._probes:
+                self._probes = {watch: ProcessTreeProbe()}  # one trial at a time
+            probe = self._probes[watch]
         probe.follow(subject, pid)
 
     def unfollow(self, watch: int) -> tuple[Series, ...]:
@@ -311,10 +316,8 @@ class HostAgent:
 
     def _begin(self, job: dict[str, Any]) -> None:
         self.end_engine()
-        folder = self._cache / "agents" / str(os.getpid())
-        folder.mkdir(parents=True, exist_ok=True)
         cpus = list(self._placement.engine_cpus)
-        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), folder / "engine.log")
+        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
         self._engine_probe = ProcessTreeProbe(peer=job["target"]["host"])
         self._engine_probe.follow("engine", self._engine.pid)
 
@@ -325,9 +328,10 @@ class HostAgent:
 
     def _place(self) -> Placement:
         """All cores but the first are for the server, or the engine; of fewer than three, all are."""
+        of_load = self._role == "load"
         cores = Machine().physical_cores(os.sched_getaffinity(0))
         mine = tuple(sorted(cpu for core in (cores[1:] if len(cores) > 2 else cores) for cpu in core))
-        return Placement(server_cpus=mine, engine_cpus=mine, cores=cores)
+        return Placement(server_cpus=() if of_load else mine, engine_cpus=mine if of_load else (), cores=cores)
 
     @contextmanager
     def _working(self) -> Iterator[None]:

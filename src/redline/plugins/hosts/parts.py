@@ -9,6 +9,8 @@ from redline.model import Counts, Histogram, Interval, OneWay, Traffic
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
 """What cut one part has cut all."""
 _PHASES = ("warmup", "measure", "drain")
+MOST_WORKERS = 1024
+"""Of one load, in all engines: see `workers` in docs/reference/engine-protocol.md."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,14 @@ class Part:
 def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
     """A part for each host that has so many workers; each needs a connection of its own.
 
-    Hosts without a connection get no part: what is left out is taken from the last ones.
+    Hosts without a connection get no part: what is left out is taken from the last ones. Very many hosts have fewer
+    workers than they could have.
     """
+    most = max(1, MOST_WORKERS // len(workers))
+    asked = [min(wanted, most) for wanted in workers]
     parts: list[Part] = []
-    first, given = 0, min(sum(workers), connections)
-    for wanted in workers:
+    first, given = 0, min(sum(asked), connections, MOST_WORKERS)
+    for wanted in asked:
         mine = min(wanted, given - first)
         if mine > 0:
             parts.append(Part(first, mine, given))

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import psutil
 
 from redline.errors import UsageError
-from redline.model import Role
+from redline.model import ROLES, Role
 from redline.plugins.hosts.agent import Footprint, HostAgent, HostReport
 from redline.plugins.hosts.executor import Pair
-from redline.plugins.hosts.remote import CALL_S, HostLostError, call
+from redline.plugins.hosts.remote import CALL_S, Host, HostLostError, call
 
 ANSWERED_WITHIN_S = 5.0
 PLACED_WITHIN_S = 60.0
@@ -126,6 +126,42 @@ def connected(address: str, loads: int) -> Iterator[tuple[Pair, ...]]:
 
     Raises UsageError when there is no such cluster, when it has too few hosts, or does not authenticate.
     """
+    with _cluster(address) as ray:
+        groups: list[Any] = []
+        try:
+            number = _number_of_pairs(ray.cluster_resources(), loads)
+            groups = [_group(ray, loads) for _ in range(number)]
+            pairs = tuple(_pair(ray, group, loads) for group in groups)
+            check([host for pair in pairs for host in pair.hosts])
+            yield pairs
+        finally:
+            for group in groups:
+                with suppress(Exception):  # the cluster may be gone
+                    ray.util.remove_placement_group(group)
+
+
+@contextmanager
+def everyone(address: str) -> Iterator[tuple[Host, ...]]:
+    """An agent on each host of the cluster that has a role, in use or not. Raises UsageError as `connected` does."""
+    with _cluster(address) as ray:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
+
+        placed = [
+            (role, NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+            for node in ray.nodes()
+            for role in ROLES
+            if node["Alive"] and role in node["Resources"]
+        ]
+        kind = ray.remote(_Actor)
+        yield tuple(
+            RayHost(kind.options(num_cpus=0, max_concurrency=_CALLS_AT_ONCE, scheduling_strategy=on).remote(role), role)
+            for role, on in placed
+        )
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """Ray, connected with a cluster. Raises UsageError."""
     ray = _ray()
     _refuse_silent(address)
     os.environ["RAY_AUTH_MODE"] = _TOKEN
@@ -136,17 +172,9 @@ def connected(address: str, loads: int) -> Iterator[tuple[Pair, ...]]:
         raise UsageError(
             f"no Ray cluster could be reached at {address}: {str(error).strip().splitlines()[0]}", hint=_START
         ) from error
-    groups: list[Any] = []
     try:
-        number = _number_of_pairs(ray.cluster_resources(), loads)
-        groups = [_group(ray, loads) for _ in range(number)]
-        pairs = tuple(_pair(ray, group, loads) for group in groups)
-        check(pairs)
-        yield pairs
+        yield ray
     finally:
-        for group in groups:
-            with suppress(Exception):  # the cluster may be gone
-                ray.util.remove_placement_group(group)
         ray.shutdown()
 
 
@@ -209,9 +237,8 @@ def _pair(ray: Any, group: Any, loads: int) -> Pair:
     return Pair(agent("server", 0), tuple(agent("load", 1 + number) for number in range(loads)))
 
 
-def check(pairs: Sequence[Pair]) -> None:
+def check(hosts: Sequence[Host]) -> None:
     """Raise UsageError for hosts that cannot be measured with: of another version, or open to anybody."""
-    hosts = [host for pair in pairs for host in pair.hosts]
     first = hosts[0].report
     for host in hosts:
         report = host.report

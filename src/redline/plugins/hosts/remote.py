@@ -281,10 +281,9 @@ class PartsDriver:
         drive.on_start(0)
         self._follow_warmup(hosts, drive, epoch_unix_ns)
         ended = self._finished(hosts, drive)
-        traffic = merged(
-            [_traffic_of(host, one[0]) for host, one in zip(hosts, ended, strict=True)], entire["interval_ns"]
-        )
-        self._keep(hosts, ended)
+        traffics = [_traffic_of(host, one) for host, (one, _) in zip(hosts, ended, strict=True)]
+        self._keep(hosts, traffics, [series for _, series in ended])
+        traffic = merged(traffics, entire["interval_ns"])
         for interval in traffic.intervals:
             if interval.phase != "warmup":
                 drive.on_interval(interval)
@@ -341,13 +340,14 @@ class PartsDriver:
             _all(hosts, "interrupt")
             return [each.result(CALL_S) for each in pending]
 
-    def _keep(self, hosts: Sequence[Host], ended: Sequence[tuple[Ended, tuple[Series, ...]]]) -> None:
-        series: list[Series] = []
-        for host, (one, of_host) in zip(hosts, ended, strict=True):
-            name = host.report.name
-            self.seen.shares[name] = _share_of(_traffic_of(host, one))
-            series += [each.model_copy(update={"host": name}) for each in of_host]
-        self.seen.series = tuple(series)
+    def _keep(self, hosts: Sequence[Host], traffics: Sequence[Traffic], series: Sequence[tuple[Series, ...]]) -> None:
+        names = [host.report.name for host in hosts]
+        self.seen.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
+        self.seen.series = tuple(
+            each.model_copy(update={"host": name})
+            for name, of_host in zip(names, series, strict=True)
+            for each in of_host
+        )
 
     def _duet(self, duet: DuetDrive) -> DuetTraffic:
         host, drive = self._hosts[0], duet.drive

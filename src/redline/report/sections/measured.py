@@ -147,9 +147,10 @@ def _percentiles(drawn: _Cells, shares: list[float]) -> Iterator[tuple[TableCell
 def _other_times(drawn: _Cells) -> Iterator[tuple[TableCell, ...]]:
     for cell, name in drawn:
         for time in cell.other_times:
+            off = f" ±{fmt.duration(time.clock_bound_ns)}" if time.clock_bound_ns else ""
             p50, p99, largest, resolution = (
-                "" if ns is None else fmt.duration(ns)
-                for ns in (time.p50_ns, time.p99_ns, time.max_ns, time.resolution_ns)
+                "" if ns is None else f"{fmt.duration(ns)}{error}"
+                for ns, error in ((time.p50_ns, off), (time.p99_ns, off), (time.max_ns, off), (time.resolution_ns, ""))
             )
             yield name, time.name, p50, p99, largest, fmt.integer(time.count), resolution
 

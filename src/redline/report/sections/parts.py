@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from redline.model import Environment, Skipped
+from redline.model import Environment, Skipped, UsedHost
 from redline.report import format as fmt
 from redline.report.document import Code, Facts, Fold, Item, Items, Prose, Section, filled, line
 
@@ -31,6 +31,22 @@ def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
         else:
             text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
         yield name.removesuffix("_bytes").replace("_", " "), text
+
+
+def hosts_section(hosts: Sequence[UsedHost]) -> Iterator[Section]:
+    """Each host on which trials ran; nothing where that was this machine."""
+    items = (
+        Item(
+            line(
+                (host.name, "strong"),
+                f" {host.role}, {host.address}: {machine_line(host.environment)}, kernel {host.environment.kernel}",
+            ),
+            (),
+        )
+        for host in hosts
+    )
+    if hosts:
+        yield Section(f"Hosts: {len(hosts)}", (Items(tuple(items)),), anchor="hosts")
 
 
 def skipped_section(skipped: Sequence[Skipped], key: str = "") -> Iterator[Section]:

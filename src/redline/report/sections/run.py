@@ -45,7 +45,14 @@ from redline.report.sections.layers import layer_page, layer_sections
 from redline.report.sections.measured import measured
 from redline.report.sections.memory import memory_page, memory_sections
 from redline.report.sections.overlays import overlay_sections
-from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
+from redline.report.sections.parts import (
+    hosts_section,
+    machine_line,
+    page_facts,
+    repeat_page,
+    repeat_section,
+    skipped_section,
+)
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload
 from redline.report.sections.ranking import ranking_page, ranking_sections
@@ -90,6 +97,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from profile_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
+    yield from hosts_section(report.hosts)
     yield doubt_section(report)
     yield run_answer(report)
 
@@ -121,6 +129,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     yield from overlay_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
+    yield from hosts_section(report.hosts)
     names = " · ".join(map(_built, built(report)))
     yield repeat_section(machine, run.command, f"Servers: {names}" if names else "")
 
@@ -149,6 +158,7 @@ def run_page(report: Report) -> Page:
         plots_section(report),
         *memory_page(report),
         *skipped_section(report.skipped, "These cells were selected and not run."),
+        *hosts_section(report.hosts),
         measured(report),
         *_built_section(report),
         repeat_page("run", run.command, {"run": run.name, "seed": str(run.seed)}, machine, run.suite_text),

@@ -1,0 +1,75 @@
+"""Findings about one trial that ran on several hosts: their clocks, and how much alike they saw the server."""
+
+from redline.findings.rules import graded
+from redline.model import Finding, FindingKind, LoadShare, Recording, Traffic
+from redline.model.hosts import one_way_bound_ns
+from redline.quantities import duration, percent
+from redline.stats import Trial
+
+FEW = 100
+"""Of fewer requests a host has no median to speak of."""
+
+
+def clock_bound(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether one-way times are finer than the clocks of the hosts agree."""
+    ways = traffic.measured_one_way
+    if ways is None or not ways.to_server.count or not trial.recording.hosts:
+        return ()
+    share = clock_error_share(trial.recording)
+    bound_ns, shortest_ns = one_way_bound_ns(trial.recording.hosts), _shortest_median_ns(traffic)
+    if bound_ns is None:
+        silent = [host.name for host in trial.recording.hosts if host.clock_bound_ns is None]
+        message = f"Nobody says how far the clock of {' and '.join(silent)} is off, so one-way times mean nothing."
+    elif shortest_ns <= 0:
+        message = "A median one-way time is not above 0, so the clocks of the hosts are further apart than they say."
+    else:
+        message = (
+            f"The clocks of the hosts may be {duration(bound_ns)} apart, which is {percent(share)} of a one-way time"
+            f" of {duration(shortest_ns)}."
+        )
+    return graded(FindingKind.CLOCK_BOUND, share, message, trial)
+
+
+def clock_error_share(recording: Recording) -> float:
+    """How far the clocks of the hosts may be apart, as a share of the shorter one-way median; 0 on one host.
+
+    Infinite where that is not known, or a median is not above 0: then the clocks are off by more than the way takes.
+    """
+    bound_ns = one_way_bound_ns(recording.hosts)
+    if recording.traffic is None or bound_ns == 0:
+        return 0.0
+    shortest_ns = _shortest_median_ns(recording.traffic)
+    return float("inf") if bound_ns is None or shortest_ns <= 0 else bound_ns / shortest_ns
+
+
+def load_hosts_differ(trial: Trial) -> tuple[Finding, ...]:
+    """Whether load hosts saw response times, of one server under one load, that differ."""
+    shares = {
+        host.name: host.share
+        for host in trial.recording.hosts
+        if host.share is not None and host.share.response.count >= FEW
+    }
+    if len(shares) < 2:
+        return ()
+    medians = {name: share.response.quantile_ns(0.5) for name, share in shares.items()}
+    slowest, fastest = max(medians, key=lambda name: medians[name]), min(medians, key=lambda name: medians[name])
+    value = medians[slowest] / max(1, medians[fastest]) - 1.0
+    message = (
+        f"{slowest} saw a median of {duration(medians[slowest])} and {fastest} one of {duration(medians[fastest])},"
+        f" {percent(value)} less: {_why(shares[slowest], shares[fastest])}."
+    )
+    return graded(FindingKind.LOAD_HOSTS_DIFFER, value, message, trial)
+
+
+def _why(slow: LoadShare, fast: LoadShare) -> str:
+    late, early = slow.lateness.quantile_ns(0.99), fast.lateness.quantile_ns(0.99)
+    if late > 2 * early and late > 1_000_000:
+        return f"its engine was later (p99 {duration(late)} against {duration(early)})"
+    return "their ways to the server may differ"
+
+
+def _shortest_median_ns(traffic: Traffic) -> int:
+    ways = traffic.measured_one_way
+    if ways is None or not ways.to_server.count:
+        return 0
+    return min(ways.to_server.quantiles_ns((0.5,))[0], ways.from_server.quantiles_ns((0.5,))[0])
