@@ -125,7 +125,8 @@ class NetHost:
                 continue
             with suppress(OSError):
                 line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if (folder / "ns/net").stat().st_ino == own and any(word in line for word in words):
+                entered = line.startswith("nsenter")  # it waits for what it has started
+                if (folder / "ns/net").stat().st_ino == own and not entered and any(word in line for word in words):
                     found.append(folder.name)
         return found
 

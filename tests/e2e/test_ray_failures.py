@@ -128,8 +128,7 @@ def test_a_host_that_is_cut_off_ends_by_itself(net: Net, lab: Lab) -> None:
 def test_a_lab_that_is_killed_leaves_nothing_and_its_run_is_resumed(net: Net, lab: Lab) -> None:
     with running(net, lab, "run", "hosts.yaml", "--on", "auto", "-o", "run") as process:
         until(lambda: loaded(net), WITHIN_S, "no load")
-        os.kill(process.pid, signal.SIGKILL)
-        for pid in net["head"].running("redline run"):
+        for pid in net["head"].running("bin/redline run"):
             os.kill(int(pid), signal.SIGKILL)
     until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
     assert RunStore(lab.folder / "run").recordings() == ()
@@ -143,7 +142,7 @@ def test_a_lab_that_is_killed_leaves_nothing_and_its_run_is_resumed(net: Net, la
 def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(net: Net, lab: Lab) -> None:
     with running(net, lab, "run", "hosts.yaml", "--on", "auto", "-o", "run") as process:
         until(lambda: loaded(net), WITHIN_S, "no load")
-        for pid in net["head"].running("redline run"):
+        for pid in net["head"].running("bin/redline run"):
             os.kill(int(pid), signal.SIGINT)
         done = ended(process)
     assert done.code == 130, (done.code, done.err)
