@@ -1,5 +1,6 @@
 """Hosts made of namespaces: each has a network, processes, a name and a folder of Ray; all share a bridge."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -18,6 +19,8 @@ RAY = Path(sys.executable).with_name("ray")
 FOLDER = Path("/tmp/ray")
 TOKEN = "redline-test-token-of-32-characters"
 UP_WITHIN_S = 60.0
+_CLUSTERS = itertools.count()
+"""The kernel removes a namespace some time after it was deleted, and its ends of links with it."""
 
 
 def skip_unless_possible() -> None:
@@ -149,7 +152,7 @@ class NetHost:
 @contextmanager
 def hosts(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
     """Hosts by their names, each on these cores, connected with each other and with nothing else."""
-    number = os.getpid() % 250
+    number = (os.getpid() + next(_CLUSTERS)) % 250
     FOLDER.mkdir(exist_ok=True)
     bridge = f"rl{number}"
     with ExitStack() as stack:
@@ -165,6 +168,7 @@ def hosts(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
             stack.callback(_ip, "netns", "delete", inner)
             stack.callback(host.end)
             _must("link", "add", f"to-{inner}", "type", "veth", "peer", "name", "eth0", "netns", inner)
+            stack.callback(_ip, "link", "delete", f"to-{inner}")
             _must("link", "set", f"to-{inner}", "master", bridge, "up")
             for words in (
                 ("address", "add", f"{host.address}/24", "dev", "eth0"),

@@ -90,9 +90,11 @@ def ended(process: "subprocess.Popen[str]") -> Done:
 
 
 def failure(lab: Lab) -> str:
-    """Why the one trial of the run has no traffic."""
-    (recording,) = RunStore(lab.folder / "run").recordings()
-    assert recording.traffic is None
+    """Why the one trial of the run does not count."""
+    store = RunStore(lab.folder / "run")
+    (recording,) = store.recordings()
+    cell = store.manifest().plan.cells[recording.cell_id]
+    assert Grade.INVALID in {finding.grade for finding in judge(cell, recording)}
     assert recording.failure is not None
     return recording.failure.message
 

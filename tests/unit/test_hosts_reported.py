@@ -1,11 +1,13 @@
 """A report names the hosts on which its trials ran."""
 
 import pytest
+from rich.console import Console
 
 from redline.analysis import build_report
 from redline.errors import RedlineError
 from redline.model import Role, UsedHost
-from redline.report.render import RENDERERS
+from redline.report.render import RENDERERS, terminal
+from redline.report.sections.run import run_summary
 from redline.running.session import refuse_other_hosts
 from tests.fakes.recordings import SATURATE, simulated_run
 
@@ -27,6 +29,12 @@ def test_hosts_are_named(form: str) -> None:
     for name in ("server-0", "load-0", "10.0.0.7"):
         assert name in placed
         assert name not in alone
+
+
+def test_a_terminal_names_them_too() -> None:
+    manifest = RUN.manifest.model_copy(update={"hosts": HOSTS})
+    report = build_report(RUN.model_copy(update={"manifest": manifest}))
+    assert "load-0 load, 10.0.0.7" in terminal.render(run_summary(report), Console(width=100)).plain
 
 
 def test_a_run_is_resumed_on_its_own_hosts() -> None:

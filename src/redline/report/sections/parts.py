@@ -37,11 +37,8 @@ def hosts_section(hosts: Sequence[UsedHost]) -> Iterator[Section]:
     """Each host on which trials ran; nothing where that was this machine."""
     items = (
         Item(
-            line(
-                (host.name, "strong"),
-                f" {host.role}, {host.address}: {machine_line(host.environment)}, kernel {host.environment.kernel}",
-            ),
-            (),
+            line((host.name, "strong"), f" {host.role}, {host.address}"),
+            (line(f"{machine_line(host.environment)}, kernel {host.environment.kernel}"),),
         )
         for host in hosts
     )
