@@ -136,9 +136,10 @@ def test_a_lab_that_is_killed_leaves_nothing_and_its_run_is_resumed(net: Net, la
     assert RunStore(lab.folder / "run").recordings() == ()
     with running(net, lab, "run", "--resume", "run", "--on", "auto") as process:
         done = ended(process)
-    assert done.code == 0, done.err
     (recording,) = RunStore(lab.folder / "run").recordings()
-    assert recording.failure is None
+    assert recording.failure is None, done.err
+    assert recording.traffic is not None
+    assert recording.traffic.counts.outcomes.ok > 0
 
 
 def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(net: Net, lab: Lab) -> None:

@@ -430,6 +430,7 @@ _TABLE = (
         reason="A one-way time is the difference of two hosts' clocks, and off by as much as they are. Above a tenth "
         "the report does not show it. Response times are of one clock, and not affected.",
         advice="Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.",
+        biases="one-way times are too long one way, and too short the other",
     ),
     Rule(
         FindingKind.LOAD_HOSTS_DIFFER,
