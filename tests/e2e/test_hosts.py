@@ -153,3 +153,20 @@ def test_what_hosts_saw_is_stored(lab: Lab, pair: Pair) -> None:
     ]
     logs = {file.name for file in (lab.folder / "run/logs").rglob("*")}
     assert "server.log" in logs
+
+
+def test_a_duet_reads_the_clocks_of_both_servers_on_their_host(lab: Lab, tmp_path: Path) -> None:
+    text = SUITE.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
+    pair = near_pair(tmp_path / "hosts")
+    try:
+        run(f"{text}design: duet\n".replace("trials: 2", "trials: 1"), lab, pair)
+    finally:
+        end(pair)
+    duets = RunStore(lab.folder / "run").duets()
+    assert len(duets) == 2
+    for duet in duets:
+        assert duet.failure is None
+        assert duet.traffic is not None
+        slices = [each for block in duet.traffic.blocks for each in block.slices]
+        # A clock is that of the host: the servers' CPU time of some slice is more than nothing.
+        assert any(each.cpu_ns[each.target] for each in slices), slices[:3]

@@ -105,7 +105,8 @@ class HeldEngine:
             watchdog.start()
             if job.get("cpus"):
                 os.sched_setaffinity(process.pid, job["cpus"])
-            say(process, json.dumps(job), more=True)
+            # A job without commands ends with standard input.
+            say(process, json.dumps(job), more=bool(job.get("commands")))
             self._begun.set()
             give_way()
             for line in process.stdout or ():
