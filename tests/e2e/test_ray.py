@@ -95,7 +95,8 @@ def test_the_doctor_examines_each_host(net: dict[str, NetHost], lab: Lab) -> Non
         (name.partition("-")[0], host.address) for name, host in net.items() if name != "head"
     )
     assert all("clock" in {advice["topic"] for advice in host["advice"]} for host in hosts)
-    assert redline(net, lab.folder, "doctor", "--hosts", "auto").out.count("clock") == len(hosts)
+    printed = redline(net, lab.folder, "doctor", "--hosts", "auto").out
+    assert all(host["name"] in printed for host in hosts)
 
 
 def test_a_duet_on_hosts_reads_the_clock_of_each_server(net: dict[str, NetHost], lab: Lab) -> None:
