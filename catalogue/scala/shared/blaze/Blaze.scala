@@ -6,12 +6,12 @@ import org.http4s.blaze.server.BlazeServerBuilder
 
 /** Blaze with its defaults. */
 object Blaze {
-  def serve(app: HttpApp[IO], port: Int): IO[ExitCode] =
+  def serve(app: HttpApp[IO], arguments: Arguments): IO[ExitCode] =
     BlazeServerBuilder[IO]
-      .bindHttp(port, Serving.host)
+      .bindHttp(arguments.port, arguments.host)
       .withHttpApp(app)
       .withoutBanner
       .resource
       .useForever
-      .onError { case reason: java.net.SocketException => IO(Serving.cannotServe(port, reason)) }
+      .onError { case reason: java.net.SocketException => IO(Serving.cannotServe(arguments, reason)) }
 }

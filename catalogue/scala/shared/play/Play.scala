@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 trait Play extends DefaultPekkoHttpServerComponents {
   def arguments: Arguments
 
-  override lazy val serverConfig: ServerConfig = ServerConfig(port = Some(arguments.port), address = Serving.host)
+  override lazy val serverConfig: ServerConfig = ServerConfig(port = Some(arguments.port), address = arguments.host)
 }
 
 object Play {
@@ -19,6 +19,6 @@ object Play {
       play.server
       ()
     } catch {
-      case NonFatal(reason) => Serving.cannotServe(play.arguments.port, reason)
+      case NonFatal(reason) => Serving.cannotServe(play.arguments, reason)
     }
 }

@@ -9,11 +9,11 @@ package redline
   * @param cpus
   *   the cores it may use, for frameworks that want to be told
   */
-final case class Arguments(port: Int, routes: Int, serverLog: Option[String], cpus: Int)
+final case class Arguments(host: String, port: Int, routes: Int, serverLog: Option[String], cpus: Int)
 
 object Arguments {
 
-  /** `--port N --routes N --cpus N --interceptor off|server-log --log FILE`, in any order; ends the process when they are wrong. */
+  /** `--host ADDRESS --port N --routes N --cpus N --interceptor off|server-log --log FILE`, in any order; ends the process when they are wrong. */
   def parse(words: Seq[String]): Arguments = {
     val values = words.grouped(2).collect { case Seq(flag, value) => flag -> value }.toMap
     def text(flag: String): String = values.getOrElse(flag, wrong(s"$flag VALUE is missing"))
@@ -23,7 +23,7 @@ object Arguments {
       case "server-log" => Some(text("--log"))
       case other => wrong(s"--interceptor is off or server-log, not $other")
     }
-    Arguments(number("--port"), number("--routes"), serverLog, number("--cpus"))
+    Arguments(text("--host"), number("--port"), number("--routes"), serverLog, number("--cpus"))
   }
 
   private def wrong(reason: String): Nothing = {

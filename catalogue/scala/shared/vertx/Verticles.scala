@@ -8,8 +8,8 @@ object Verticles {
   def deploy(vertx: Vertx, arguments: Arguments)(router: Vertx => Router): Unit = {
     val options = new DeploymentOptions().setInstances(arguments.cpus)
     vertx
-      .deployVerticle(() => new ServerVerticle(arguments.port, router), options)
-      .onFailure(reason => Serving.cannotServe(arguments.port, reason))
+      .deployVerticle(() => new ServerVerticle(arguments, router), options)
+      .onFailure(reason => Serving.cannotServe(arguments, reason))
     ()
   }
 
@@ -17,9 +17,9 @@ object Verticles {
   def vertx(arguments: Arguments): Vertx = Vertx.vertx(new VertxOptions().setEventLoopPoolSize(arguments.cpus))
 }
 
-final class ServerVerticle(port: Int, router: Vertx => Router) extends AbstractVerticle {
+final class ServerVerticle(arguments: Arguments, router: Vertx => Router) extends AbstractVerticle {
   override def start(started: Promise[Void]): Unit = {
-    vertx.createHttpServer().requestHandler(router(vertx)).listen(port, Serving.host).mapEmpty[Void]().onComplete(started)
+    vertx.createHttpServer().requestHandler(router(vertx)).listen(arguments.port, arguments.host).mapEmpty[Void]().onComplete(started)
     ()
   }
 }

@@ -19,7 +19,7 @@ trait ZioHttp extends ZIOAppDefault {
       Server
         .serve(routes(arguments))
         .provide(Server.defaultWith(configured(arguments, _)))
-        .tapErrorCause(cause => ZIO.attempt(Serving.cannotServe(arguments.port, cause.squash)))
+        .tapErrorCause(cause => ZIO.attempt(Serving.cannotServe(arguments, cause.squash)))
     }
 
   /** The annotations, which hold the method, the URL and the status, in the message: the pattern would leave key-value pairs out. */
@@ -30,7 +30,7 @@ trait ZioHttp extends ZIOAppDefault {
 
   private def configured(arguments: Arguments, default: Server.Config): Server.Config =
     default
-      .binding(Serving.host, arguments.port)
+      .binding(arguments.host, arguments.port)
       .disableRequestStreaming(Serving.bodyLimit)
       .gracefulShutdownTimeout(1.second)
 }

@@ -5,6 +5,6 @@ import cats.effect.{ExitCode, IO, IOApp}
 object Main extends IOApp {
   def run(words: List[String]): IO[ExitCode] = {
     val arguments = Arguments.parse(words)
-    Blaze.serve(Vanilla.app(arguments), arguments.port)
+    Blaze.serve(Vanilla.app(arguments), arguments)
   }
 }

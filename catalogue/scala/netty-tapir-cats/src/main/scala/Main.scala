@@ -12,12 +12,12 @@ object Main extends IOApp {
     val serving = for {
       dispatcher <- Dispatcher.parallel[IO]
       server = NettyCatsServer[IO](options(arguments, dispatcher))
-        .host(Serving.host)
+        .host(arguments.host)
         .port(arguments.port)
         .addEndpoints(Endpoints.all[IO](arguments.routes))
       _ <- Resource.eval(server.start()) // its stop() would wait longer for idle connections than the lab waits for a server
     } yield ()
-    serving.useForever.onError { case reason: java.io.IOException => IO(Serving.cannotServe(arguments.port, reason)) }
+    serving.useForever.onError { case reason: java.io.IOException => IO(Serving.cannotServe(arguments, reason)) }
   }
 
   private def options(arguments: Arguments, dispatcher: Dispatcher[IO]): NettyCatsServerOptions[IO] = {

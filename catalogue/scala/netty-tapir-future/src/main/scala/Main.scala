@@ -12,13 +12,13 @@ object Main {
   def main(words: Array[String]): Unit = {
     val arguments = Arguments.parse(words.toSeq)
     NettyFutureServer(options(arguments))
-      .host(Serving.host)
+      .host(arguments.host)
       .port(arguments.port)
       .addEndpoints(Endpoints.all[Future](arguments.routes))
       .start()
       .onComplete {
         case Success(_) => ()
-        case Failure(reason) => Serving.cannotServe(arguments.port, reason)
+        case Failure(reason) => Serving.cannotServe(arguments, reason)
       }
   }
 

@@ -9,11 +9,11 @@ object Main {
   def main(words: Array[String]): Unit = {
     val arguments = Arguments.parse(words.toSeq)
     val server = NettySyncServer(options(arguments))
-      .host(Serving.host)
+      .host(arguments.host)
       .port(arguments.port)
       .addEndpoints(Endpoints.all[Identity](arguments.routes))
     try server.startAndWait()
-    catch { case reason: java.io.IOException => Serving.cannotServe(arguments.port, reason) }
+    catch { case reason: java.io.IOException => Serving.cannotServe(arguments, reason) }
   }
 
   private def options(arguments: Arguments): NettySyncServerOptions = {

@@ -23,8 +23,8 @@ object Main {
       .channel(if (epoll) classOf[EpollServerSocketChannel] else classOf[NioServerSocketChannel])
       .option(ChannelOption.SO_BACKLOG, Int.box(1024))
       .childHandler(new Pipeline(Routes.all(arguments.routes)))
-    val bound = bootstrap.bind(Serving.host, arguments.port).await()
-    if (!bound.isSuccess) Serving.cannotServe(arguments.port, bound.cause)
+    val bound = bootstrap.bind(arguments.host, arguments.port).await()
+    if (!bound.isSuccess) Serving.cannotServe(arguments, bound.cause)
   }
 
   /** With 0 threads as many as Netty takes by default. */

@@ -3,6 +3,6 @@ package redline
 object Main {
   def main(words: Array[String]): Unit = {
     val arguments = Arguments.parse(words.toSeq)
-    Pekko.serve(arguments.port)(_ => Vanilla.route(arguments))
+    Pekko.serve(arguments)(_ => Vanilla.route(arguments))
   }
 }
