@@ -174,7 +174,7 @@ class LoadOptions:
     where the server writes, if anybody knows. Without `workers` there is one for each core of the engine. With
     `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, and a NoResultError has it.
     `interval_ns` is the length of an interval, where that is not left to the driver. `on_start` gets the engine's
-    process id. `profiler` is one more probe, for the measurement alone.
+    process id, where it runs on this machine. `profiler` is one more probe, for the measurement alone.
     """
 
     log: Path

@@ -94,7 +94,7 @@ class NetHost:
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
         """Start a command as the first process of this host; all processes of it end with it."""
         script = f'mount --bind {self.folder}/ray {FOLDER} && hostname {self.name} && exec "$@"'
-        log = (self.folder / f"{len(self.processes)}.log").open("wb")
+        log = (self.folder / f"{len(list(self.folder.glob('*.log')))}.log").open("wb")
         pinned = ("taskset", "-c", self.cpus)
         isolated = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
         with log:
@@ -115,7 +115,8 @@ class NetHost:
 
     def end(self) -> None:
         """Kill all of it."""
-        for process in self.processes:
+        while self.processes:
+            process = self.processes.pop()
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -184,20 +185,25 @@ def hosts(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
 def cluster(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
     """The same hosts as a Ray cluster: `head` without a role, others with that which their name begins with."""
     with hosts(folder, cpus) as found:
-        head = found["head"]
-        for name, host in found.items():
-            role = name.partition("-")[0]
-            words = [str(RAY), "start", "--block", f"--node-ip-address={host.address}", "--num-cpus=1"]
-            words += ["--object-store-memory=100000000", "--disable-usage-stats"]
-            if name == "head":
-                words += ["--head", "--port=6379", "--include-dashboard=false"]
-            else:
-                words += [f"--address={head.address}:6379", f'--resources={{"{role}": 1}}']
-            host.start(*words)
-            if name == "head":
-                _wait_for_port(head, 6379)
-        _wait_for_hosts(head, len(found))
+        start_cluster(found)
         yield found
+
+
+def start_cluster(hosts: dict[str, NetHost]) -> None:
+    """Start Ray on hosts, the head first."""
+    head = hosts["head"]
+    for name, host in hosts.items():
+        role = name.partition("-")[0]
+        words = [str(RAY), "start", "--block", f"--node-ip-address={host.address}", "--num-cpus=1"]
+        words += ["--object-store-memory=100000000", "--disable-usage-stats"]
+        if name == "head":
+            words += ["--head", "--port=6379", "--include-dashboard=false"]
+        else:
+            words += [f"--address={head.address}:6379", f'--resources={{"{role}": 1}}']
+        host.start(*words)
+        if name == "head":
+            _wait_for_port(head, 6379)
+    _wait_for_hosts(head, len(hosts))
 
 
 def _wait_for_port(host: NetHost, port: int) -> None:

@@ -1,20 +1,28 @@
 """Trials whose server and load are on other hosts, by agents without a network between them."""
 
 import json
+import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from redline.analysis import build_report
 from redline.cli.session_view import SessionView
-from redline.model import Histogram, Recording, Suite
+from redline.model import FindingKind, Grade, Histogram, Recording, Suite
+from redline.model.limits import LimitReport
 from redline.plugins.hosts.executor import Pair
 from redline.running.assembly import on_hosts
+from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
-from redline.suite import Overrides, load_catalogue, read_suite
+from redline.storage.searches import SearchStore
+from redline.suite import Overrides, load_catalogue, read_suite, to_search
 from tests.e2e.lab import Lab
+from tests.e2e.test_routes import FRONT
 from tests.fakes.hosts import NearHost, end, near_pair
 
 pytestmark = pytest.mark.e2e
@@ -53,6 +61,16 @@ def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:
     folder = lab.folder / "run"
     RunSession.create(suite_of(text, lab), Source("test"), folder, bench, view).execute()
     return RunStore(folder).recordings()
+
+
+@contextmanager
+def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
+    pairs = tuple(near_pair(folder / f"pair-{number}", number=number) for number in range(2))
+    try:
+        yield pairs
+    finally:
+        for pair in pairs:
+            end(pair)
 
 
 def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
@@ -105,6 +123,42 @@ def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pai
     assert steady == [500, 500]
 
 
+def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
+    (lab.folder / "catalogue/front").mkdir()
+    (lab.folder / "catalogue/front/server.yaml").write_text(FRONT)
+    servers = "routes: {relay: [h1, front.relay, h1]}\nservers: [{use: good.one, route: [direct, relay]}]"
+    text = (
+        SUITE.replace("servers: [good.one]", servers)
+        .replace("{load: 2}", "{load: 1}")
+        .replace("trials: 2", "trials: 1")
+    )
+    pair = near_pair(tmp_path / "hosts", proxy=True)
+    try:
+        recordings = run(text, lab, pair)
+    finally:
+        end(pair)
+    assert len(recordings) == 4
+    routed = [each for each in recordings if each.server and each.server.hops]
+    assert len(routed) == 2
+    for recording in recordings:
+        assert recording.failure is None, recording.failure
+        assert [host.role for host in recording.hosts] == ["server", "load", "proxy"]
+        assert recording.increase("cpu_ns", "server")
+    for recording in routed:
+        assert recording.server is not None
+        assert recording.server.hops[0].upstream_seen == "h1"
+        alone = recording.sampled_increase("cpu_ns", "server"), recording.sampled_increase("cpu_ns", "hop-1")
+        assert recording.increase("cpu_ns", "server") == sum(part or 0 for part in alone)
+        assert min(part or 0 for part in alone) > 0
+    server, proxy = pair.server, pair.proxy
+    assert isinstance(server, NearHost)
+    assert isinstance(proxy, NearHost)
+    assert (server.calls.count("start"), server.calls.count("start_hops")) == (4, 0)
+    assert (proxy.calls.count("start"), proxy.calls.count("start_hops")) == (0, 2)
+    logs = {file.name for file in (lab.folder / "run/logs").rglob("*")}
+    assert "server-hop-1.log" in logs
+
+
 def test_a_load_host_that_is_lost_fails_the_trial_and_nothing_else(lab: Lab, pair: Pair) -> None:
     lost = pair.loads[1]
     assert isinstance(lost, NearHost)
@@ -127,20 +181,121 @@ def test_a_server_that_cannot_be_reached_is_a_failure_of_its_trial(lab: Lab, pai
 
 
 def test_a_run_of_two_pairs_gives_each_round_of_a_load_another_pair(lab: Lab, tmp_path: Path) -> None:
-    pairs = [near_pair(tmp_path / f"pair-{number}") for number in range(2)]
-    for number, pair in enumerate(pairs):
-        for host in pair.hosts:
-            assert isinstance(host, NearHost)
-            host.name = f"{host.name}-of-{number}"
-    try:
+    with two_pairs(tmp_path) as pairs:
         recordings = run(SUITE.replace("hosts: {load: 2}", ""), lab, *pairs)
-    finally:
-        for pair in pairs:
-            end(pair)
-    where = {(each.cell_id, each.round): each.hosts[0].name for each in recordings}
+    where = {(each.cell_id, each.round): each.host for each in recordings}
     assert len(where) == 4
     for cell_id in {cell_id for cell_id, _ in where}:
-        assert {where[cell_id, 0], where[cell_id, 1]} == {"server-0-of-0", "server-0-of-1"}
+        assert {where[cell_id, 0], where[cell_id, 1]} == {"server-0", "server-0-of-1"}
+    calibration = RunStore(lab.folder / "run").calibration()
+    assert Counter(each.host for each in calibration) == {"server-0": 3, "server-0-of-1": 3}
+    for each in calibration:
+        assert each.failure is None
+        assert each.traffic is not None
+        assert len(each.traffic.targets) == 3
+    report = json.loads((lab.folder / "run/results.json").read_text())
+    assert {pair["host"] for pair in report["pairs"]} == {"server-0", "server-0-of-1"}
+    assert all(pair["ratio"]["low"] < pair["ratio"]["high"] for pair in report["pairs"])
+
+
+def test_what_a_lost_host_ends_is_made_again_on_another_pair(lab: Lab, tmp_path: Path) -> None:
+    with two_pairs(tmp_path) as pairs:
+        lost = pairs[1].loads[0]
+        assert isinstance(lost, NearHost)
+        assert lost.report.name == "load-0-of-1"
+        lost.is_lost = True
+        recordings = run(SUITE.replace("{load: 2}", "{load: 1, retries: 1}"), lab, *pairs)
+    assert [each.failure for each in recordings] == [None] * 4
+    assert {each.host for each in recordings} == {"server-0"}
+    (kept,) = [json.loads(file.read_text()) for file in (lab.folder / "run/lost").iterdir()]
+    assert "load-0-of-1 is lost" in kept["failure"]["message"]
+    report = build_report(RunStore(lab.folder / "run").run())
+    assert {pair.host: pair.failed for pair in report.pairs} == {"server-0": 0}
+
+
+def test_a_clock_that_is_set_in_the_middle_makes_the_trial_invalid(lab: Lab, tmp_path: Path) -> None:
+    pair = near_pair(tmp_path / "hosts")
+    load = pair.loads[0]
+    assert isinstance(load, NearHost)
+    read = iter(range(100))
+    load.agent.clock = lambda: (None, 60_000_000_000 * next(read))  # type: ignore[method-assign]
+    try:
+        (recording,) = run(SUITE.replace("trials: 2", "trials: 1").replace("{load: 2}", "{load: 1}"), lab, pair)[:1]
+    finally:
+        end(pair)
+    assert [host.clock_step_ns for host in recording.hosts] == [0, 60_000_000_000]
+    cells = build_report(RunStore(lab.folder / "run").run()).cells
+    assert not any(cell.valid for cell in cells)
+    found = {each.kind: each for each in cells[0].findings}
+    assert found[FindingKind.CLOCK_STEPPED].grade is Grade.INVALID
+    assert found[FindingKind.CLOCK_STEPPED].message.startswith("The clock of load-0 was set 1 min forwards")
+
+
+SEARCH = """\
+servers: [good.one, good.two]
+scenarios: [SimpleGet]
+loads: {steady: {open: {rate: 200, arrivals: poisson, connections: 64}, for: 1s}}
+warmup: 200ms
+objective: p99 < 50ms
+"""
+
+
+def search(lab: Lab, *pairs: Pair) -> LimitReport:
+    bench = on_hosts(pairs, lab.folder / "catalogue", lab.folder / ".cache")
+    suite, _ = to_search(suite_of(SEARCH, lab), trials=1)
+    asked = SearchRequest(
+        suite=suite,
+        sets={"": suite.objectives},
+        start_per_s=None,
+        by_warm_up=False,
+        probes=4,
+        precision=0.5,
+        trials=1,
+        beyond=False,
+    )
+    view, folder = SessionView(Console(stderr=True, quiet=True)), lab.folder / "search"
+    report, interrupted = SearchSession.create(asked, Source("test"), folder, bench, view).execute()
+    assert not interrupted
+    return report
+
+
+def test_a_search_goes_to_pairs_in_parallel(lab: Lab, tmp_path: Path) -> None:
+    with two_pairs(tmp_path) as pairs:
+        report = search(lab, *pairs)
+    store = SearchStore(lab.folder / "search")
+    hosts = []
+    for cell in store.plan().manifest.plan.cells.values():
+        probes = store.probes(cell)
+        assert len(probes) > 3
+        assert all(each.recording.failure is None for each in probes)
+        hosts.append({each.recording.host for each in probes})
+    assert sorted(hosts, key=str) == [{"server-0"}, {"server-0-of-1"}]
+    assert all(cell.probes for cell in report.cells)
+
+
+def test_a_search_that_is_interrupted_on_pairs_is_resumed_there(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_arguments: object) -> None:
+        while not list((lab.folder / "search/probes").glob("*/*.json")):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    with two_pairs(tmp_path) as pairs:
+        with monkeypatch.context() as patched:
+            patched.setattr("redline.running.searching.wait", interrupted)
+            bench = on_hosts(pairs, lab.folder / "catalogue", lab.folder / ".cache")
+            with pytest.raises(AssertionError):
+                search(lab, *pairs)
+        for pair in pairs:
+            assert isinstance(pair.server, NearHost)
+            assert not pair.server.agent._running
+        made = sum(1 for _ in (lab.folder / "search/probes").glob("*/*.json"))
+        view = SessionView(Console(stderr=True, quiet=True))
+        session = SearchSession.resume(lab.folder / "search", lambda _manifest: bench, view)
+        _, was_interrupted = session.execute()
+    assert not was_interrupted
+    assert made < sum(1 for _ in (lab.folder / "search/probes").glob("*/*.json"))
 
 
 def test_what_hosts_saw_is_stored(lab: Lab, pair: Pair) -> None:
@@ -170,3 +325,5 @@ def test_a_duet_reads_the_clocks_of_both_servers_on_their_host(lab: Lab, tmp_pat
         slices = [each for block in duet.traffic.blocks for each in block.slices]
         # A clock is that of the host: the servers' CPU time of some slice is more than nothing.
         assert any(each.cpu_ns[each.target] for each in slices), slices[:3]
+        assert [(host.name, host.role) for host in duet.hosts] == [("server-0", "server"), ("load-0", "load")]
+        assert [host.clock_step_ns for host in duet.hosts] == [0, 0]

@@ -15,7 +15,7 @@ from redline.model import FindingKind, Grade
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import REDLINE, Done
 from tests.e2e.lab import Lab
-from tests.e2e.namespaces import NetHost, cluster, skip_unless_possible
+from tests.e2e.namespaces import NetHost, cluster, skip_unless_possible, start_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
@@ -140,6 +140,24 @@ def test_a_lab_that_is_killed_leaves_nothing_and_its_run_is_resumed(net: Net, la
     assert recording.failure is None, done.err
     assert recording.traffic is not None
     assert recording.traffic.counts.outcomes.ok > 0
+
+
+def test_a_head_that_restarts_ends_the_run_which_is_resumed(net: Net, lab: Lab) -> None:
+    with running(net, lab, "run", "hosts.yaml", "--on", "auto", "-o", "run") as process:
+        until(lambda: loaded(net), WITHIN_S, "no load")
+        for pid in net["head"].running("gcs_server"):
+            os.kill(int(pid), signal.SIGKILL)
+        process.wait(WITHIN_S)
+    until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
+    for host in net.values():
+        host.end()
+    start_cluster(net)
+    before = len(RunStore(lab.folder / "run").recordings())
+    with running(net, lab, "run", "--resume", "run", "--on", "auto") as process:
+        done = ended(process)
+    (recording,) = RunStore(lab.folder / "run").recordings()
+    print(f"{before} recordings before")
+    assert before or recording.failure is None, done.err
 
 
 def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(net: Net, lab: Lab) -> None:

@@ -61,11 +61,15 @@ class NearHost:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def near_pair(cache: Path, loads: int = 1) -> Pair:
-    """A host for servers and so many that load it, all of which are this one."""
-    names: list[tuple[Role, str]] = [("server", "server-0"), *(("load", f"load-{n}") for n in range(loads))]
-    server, *others = (NearHost(HostAgent("127.0.0.1", role, cache / name), role, name) for role, name in names)
-    return Pair(server, tuple(others))
+def near_pair(cache: Path, loads: int = 1, number: int = 0, *, proxy: bool = False) -> Pair:
+    """A host for servers, so many that load it, and maybe one for proxies, all of which are this one."""
+    of = f"-of-{number}" if number else ""
+
+    def host(role: Role, name: str) -> NearHost:
+        return NearHost(HostAgent("127.0.0.1", role, cache / name), role, name)
+
+    of_load = tuple(host("load", f"load-{n}{of}") for n in range(loads))
+    return Pair(host("server", f"server-0{of}"), of_load, host("proxy", f"proxy-0{of}") if proxy else None)
 
 
 def end(pair: Pair) -> None:

@@ -178,6 +178,9 @@ class QuietListener:
     def rounds_judged(self, precision: Precision) -> None:
         self.judged.append(precision)
 
+    def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
+        pass
+
     def repeated(self, trials: Sequence[PlannedTrial]) -> None:
         self.again += [trial.position for trial in trials]
 

@@ -123,3 +123,19 @@ def test_one_way_times_are_shown_with_their_error_or_not_at_all(bound_ns: int | 
     if shown:
         assert {time.clock_bound_ns for time in cell.other_times} == {20_000}
         assert "the two up to 20.0 µs apart" in other_time(cell.other_times[0])
+
+
+@pytest.mark.parametrize(
+    ("step_ns", "grade"), [(0, None), (100_000, None), (3_000_000, Grade.WARN), (-3_000_000_000, Grade.INVALID)]
+)
+def test_a_clock_that_is_set_during_the_trial_is_told(step_ns: int, grade: Grade | None) -> None:
+    stepped = host("load-1", "load", 100).model_copy(update={"clock_step_ns": step_ns})
+    found = raised(host("server", "server", 100), stepped)
+    assert (found.get(FindingKind.CLOCK_STEPPED) and found[FindingKind.CLOCK_STEPPED].grade) == grade
+    if grade:
+        way = "forwards" if step_ns > 0 else "back"
+        assert (
+            f"The clock of load-1 was set 3.00 {'ms' if step_ns > 0 else 's'} {way}"
+            in found[FindingKind.CLOCK_STEPPED].message
+        )
+        assert FindingKind.CLOCK_BOUND in found, "one-way times are off by the step"

@@ -18,7 +18,7 @@ from redline.model.search import ProbeRecording
 from redline.ports import BuildOutcome, Placement
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
-from redline.running.session import search_report
+from redline.running.searching import search_report
 from redline.storage.runs import RunStore
 from redline.storage.searches import SearchStore
 from tests.e2e.lab import Lab

@@ -25,7 +25,7 @@ from redline.model import (
 )
 from redline.model.limits import CellLimit
 from redline.model.search import ProbeRecording
-from redline.ports import Drive, Endpoint, LoadOptions, Placement
+from redline.ports import Drive, Endpoint, LoadOptions, Placement, RunningServer
 from redline.report.sections import limit as words
 from redline.running.record import Tools, record_load
 from tests.fakes import limits
@@ -74,7 +74,7 @@ def recorded(
     replayed: Replayed,
     server: FakeServer | None = None,
     pids: list[int] | None = None,
-    processes: Callable[[int], tuple[int, ...]] = lambda _pid: (),
+    processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: (),
 ) -> Recording:
     tools = Tools(FakeLauncher([]), replayed, lambda: (replayed,), Placement(), processes)
     planned = PlannedTrial(cell_id=CELL.id, round=0, position=0, seed=1)
@@ -105,7 +105,7 @@ def test_the_clock_of_a_server_counts_where_all_of_its_processes_lived_through_t
     assert traffic is not None
     clocks = Clocks(start_ns=1, end_ns=2, server_cpu_ns=3, steal_ns=4)
     driver.recording = driver.recording.model_copy(update={"traffic": traffic.model_copy(update={"clocks": clocks})})
-    found = recorded(driver, processes=lambda pid: seen.pop(0) if pid == FACTS.pid else ()).traffic
+    found = recorded(driver, processes=lambda _server: seen.pop(0)).traffic
     assert driver.watched == (4321, 4400)
     whole = seen_after == (4321, 4400)
     assert found is not None

@@ -8,7 +8,7 @@ import pytest
 
 from redline.analysis import build_report
 from redline.model import HOPS, CellReport, Clocks, HopFacts, Metric, PlannedTrial, Recording, Report, Route, Variant
-from redline.ports import LoadOptions, Placement
+from redline.ports import LoadOptions, Placement, RunningServer
 from redline.report.render import RENDERERS
 from redline.report.sections.views import BuildLine, built
 from redline.running.record import Tools, record_load
@@ -77,7 +77,11 @@ def test_a_load_through_a_proxy_is_watched_at_each_process() -> None:
     events: list[str] = []
     driver, probe = FakeDriver(events), FakeProbe(events)
     server = FakeServer(facts=FACTS.model_copy(update={"hops": (HOP,)}))
-    tools = Tools(FakeLauncher(events), driver, lambda: (probe,), Placement(), lambda pid: (pid, pid + 1))
+
+    def processes(started: RunningServer) -> tuple[int, ...]:
+        return tuple(each for pid in (started.facts or FACTS).pids for each in (pid, pid + 1))
+
+    tools = Tools(FakeLauncher(events), driver, lambda: (probe,), Placement(), processes)
     cell = simulated_cell()
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=1)
     made = record_load(cell, planned, server, tools, LoadOptions(log=Path("unused")))

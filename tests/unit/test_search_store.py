@@ -8,7 +8,7 @@ from redline.analysis.search_state import limit_report
 from redline.errors import StoreError
 from redline.model.limits import LimitReport
 from redline.model.search import SearchPlan
-from redline.running.session import SearchSession, search_report
+from redline.running.searching import SearchSession, search_report
 from redline.storage.runs import stored_json
 from redline.storage.searches import SearchStore
 from redline.suite import parse_objectives

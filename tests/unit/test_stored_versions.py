@@ -23,7 +23,7 @@ from redline.model import (
     Timestamp,
 )
 from redline.report.render import RENDERERS
-from redline.running.session import search_report
+from redline.running.searching import search_report
 from redline.storage.runs import RunStore, stored_json
 from redline.storage.searches import SearchStore
 from tests.fakes.behaviour import GOOD

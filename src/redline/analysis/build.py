@@ -11,6 +11,7 @@ from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.libraries import Libraries
 from redline.analysis.modes import core_speeds
+from redline.analysis.pairs import differing_pairs, pair_speeds
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
@@ -30,8 +31,11 @@ def build_report(run: Run, folder: str = "") -> Report:
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
     screened = screens(judged, plan.suite)
     doubts, speeds = resolutions(judged, comparisons, plan, folder), core_speeds(judged)
+    pairs = pair_speeds(run.calibration)
+    differing = differing_pairs(judged, pairs)
     cells = tuple(
-        _judged_in_run(found[cell_id][1], one, speeds, doubts.get(cell_id, ())) for cell_id, one in judged.items()
+        _judged_in_run(found[cell_id][1], one, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
+        for cell_id, one in judged.items()
     )
     profiles: tuple[ProfileReport, ...] = ()
     if run.profiles and run.profiled:
@@ -41,6 +45,7 @@ def build_report(run: Run, folder: str = "") -> Report:
         run=_run_report(run, judged),
         environment=run.manifest.environment,
         hosts=run.manifest.hosts,
+        pairs=pairs,
         cells=cells,
         comparisons=comparisons,
         layers=waterfalls(judged, plan, comparisons),

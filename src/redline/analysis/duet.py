@@ -74,8 +74,10 @@ class Duet:
         return len(traffic_of(self.starts[0]).targets)
 
     def _contrast(self, metric: Metric, contrast: Floats) -> LogRatio | None:
-        known = [each for each in self._of_starts(metric, contrast) if each is not None]
-        return over_starts(known) if known else None
+        of_starts = zip(self._of_starts(metric, contrast), self.starts, strict=True)
+        known = [(each, start.host) for each, start in of_starts if each is not None]
+        hosts = [host for _, host in known if host]
+        return over_starts([each for each, _ in known], hosts) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
         """Of each start, None where a server of it has no value.
@@ -144,7 +146,7 @@ class Duet:
         """A collector that runs in few slices is a cost like any other, but its slices look like disturbed ones."""
         contrast, differences = self._against_baseline, []
         all_usual = self._of_starts(Metric.CPU_PER_REQUEST, contrast)
-        for usual, entire in zip(all_usual, map(_cpu_of_all, map(traffic_of, self.starts)), strict=True):
+        for usual, entire in zip(all_usual, map(cpu_of_all, map(traffic_of, self.starts)), strict=True):
             if usual is not None and entire is not None:
                 differences.append(StartRatio(float(contrast @ np.log(entire)) - usual.value, None))
         if len(differences) < FEWEST_TRIALS:
@@ -325,7 +327,7 @@ def _cpu_per_request(of: DuetSlice) -> float | None:
     return used / of.completed if used and of.completed else None
 
 
-def _cpu_of_all(traffic: DuetTraffic) -> Floats | None:
+def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
     """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
     used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
     for each in (each for block in measured(traffic) for each in block.slices):

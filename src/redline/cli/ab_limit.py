@@ -37,7 +37,7 @@ from redline.report.render import markdown
 from redline.report.sections.ab_limit import ab_limit_sections
 from redline.running.assembly import Workbench, attached, commands
 from redline.running.record import failure_of
-from redline.running.session import SearchSession
+from redline.running.searching import SearchSession
 from redline.storage.searches import SearchStore
 from redline.suite import SHORTEST_PROBE_NS
 
@@ -193,9 +193,9 @@ class _View(SessionView):
         super().__init__(console)
         self._request = request
 
-    def cell(self, cell: Cell, number: int, cells: int) -> SearchView:
+    def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True) -> SearchView:
         """Show a turn of the search on a cell."""
-        del number, cells
+        del number, cells, alone
         return SearchView(cell, self._console, f"{cell.load.name} ")
 
     def broken(self, error: RedlineError) -> NoReturn:

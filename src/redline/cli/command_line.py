@@ -254,6 +254,7 @@ class LimitFlags(Flags):
     precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
     trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")
     no_beyond: bool = _switch("--no-beyond", "Skip the overload test.")
+    on: str | None = _flag("--on", "ADDRESS", "Search on the hosts of a Ray cluster: its address, or `auto`.")
     seed: int | None = _flag("--seed", "N", "Seed of the order and of the arrivals.")
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a search that stopped.")

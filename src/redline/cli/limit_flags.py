@@ -20,7 +20,8 @@ from redline.cli.load_flags import read_target
 from redline.errors import UsageError
 from redline.model import Objective, Suite
 from redline.quantities import duration, parse_rate
-from redline.running.session import SearchRequest, Source
+from redline.running.searching import SearchRequest
+from redline.running.session import Source
 from redline.search.steps import QUANTILES
 from redline.suite import parse_objectives, to_search
 from redline.suite.schema.load import LoadSchema

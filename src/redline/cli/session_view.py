@@ -20,6 +20,7 @@ from redline.model import (
     Cell,
     DuetBlock,
     DuetRecording,
+    Failure,
     Finding,
     Grade,
     Interval,
@@ -79,6 +80,10 @@ class SessionView:
         line = f"part {number} of 2: {what}"
         self._console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
 
+    def calibrating(self, pairs: int) -> None:
+        """Print that pairs of hosts are compared."""
+        self._console.print(f"comparing {pairs} pairs of hosts by a duet of one server on each …", style="dim")
+
     def skipped(self, skipped: Skipped) -> None:
         """Print a cell that is not run after all."""
         self._console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
@@ -87,8 +92,10 @@ class SessionView:
         """Show the trials of a plan."""
         return TrialsView(plan, done, self._console)
 
-    def cell(self, cell: Cell, number: int, cells: int) -> "SearchView":
-        """Show the search on a cell."""
+    def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True) -> "SearchView":
+        """Show the search on a cell: with a live line, or, if others are searched meanwhile, its name on each line."""
+        if not alone:
+            return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", alive=False)
         if not isinstance(cell.variant.entry, AttachedServer):
             self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
         return SearchView(cell, self._console)
@@ -125,8 +132,8 @@ def wait_line(seconds: float) -> str:
 class SearchView(OneLine):
     """A SearchListener that shows the load on a live line, and each probe on a line of its own, after the `name`."""
 
-    def __init__(self, cell: Cell, console: Console, name: str = "") -> None:
-        super().__init__(console)
+    def __init__(self, cell: Cell, console: Console, name: str = "", *, alive: bool = True) -> None:
+        super().__init__(console, alive=alive)
         self._cell = cell
         self._console = console
         self._name = name
@@ -197,6 +204,12 @@ class TrialsView(OneLine):
         self._done -= len(trials)
         names = ", ".join(self._plan.cells[trial.cell_id].slug for trial in trials)
         self._console.print(Text(f"     once more, because the host took CPU time: {names}", style="dim"))
+
+    def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
+        """Say what is made again on other hosts, and why."""
+        name = duet_name(cells) if isinstance(planned, PlannedDuet) else cells[0].slug
+        text = f"     once more on other hosts: {name}: {failure.message}"
+        self._console.print(Text(text, style=COLOURS[Grade.WARN]), soft_wrap=True)
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show which duet is on."""

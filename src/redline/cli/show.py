@@ -25,8 +25,8 @@ class OneLine:
     Drawn only when it has something new: a thread that redraws on its own would take CPU from a load.
     """
 
-    def __init__(self, console: Console) -> None:
-        self._shown = console.is_terminal
+    def __init__(self, console: Console, *, alive: bool = True) -> None:
+        self._shown = console.is_terminal and alive
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:

@@ -1,7 +1,9 @@
-"""Findings about one trial that ran on several hosts: their clocks, and how much alike they saw the server."""
+"""Findings about what ran on several hosts: their clocks, and how much alike they are."""
+
+from collections.abc import Sequence
 
 from redline.findings.rules import graded
-from redline.model import Finding, FindingKind, LoadShare, Recording, Traffic
+from redline.model import Cell, Estimate, Finding, FindingKind, LoadShare, PairSpeed, Recording, Traffic
 from redline.model.hosts import one_way_bound_ns
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -40,6 +42,36 @@ def clock_error_share(recording: Recording) -> float:
         return 0.0
     shortest_ns = _shortest_median_ns(recording.traffic)
     return float("inf") if bound_ns is None or shortest_ns <= 0 else bound_ns / shortest_ns
+
+
+def clock_stepped(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the clock of a host was set meanwhile, as a share of the measurement."""
+    stepped = max(trial.recording.hosts, key=lambda host: abs(host.clock_step_ns or 0), default=None)
+    if stepped is None or not stepped.clock_step_ns:
+        return ()
+    step_ns = stepped.clock_step_ns
+    message = (
+        f"The clock of {stepped.name} was set {duration(abs(step_ns))} {'forwards' if step_ns > 0 else 'back'} during"
+        f" the trial, which measured for {duration(traffic.seconds * 1e9)}."
+    )
+    return graded(FindingKind.CLOCK_STEPPED, abs(step_ns) / (traffic.seconds * 1e9), message, trial)
+
+
+def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
+    """Whether one of the pairs of hosts on which a cell ran differs from the others by more than chance."""
+    sure = [pair for pair in pairs if pair.ratio and _excludes_one(pair.ratio)]
+    apart = {pair.host: abs(pair.ratio.value - 1) for pair in sure if pair.ratio}
+    if not apart:
+        return ()
+    host = max(apart, key=lambda each: apart[each])
+    ratio = next(pair.ratio for pair in sure if pair.host == host and pair.ratio)
+    says = f"{percent(apart[host])} {'more' if ratio.value > 1 else 'less'} CPU time"
+    message = f"Before the run one server took {says} for a request on {host} than on the other hosts."
+    return graded(FindingKind.PAIRS_DIFFER, apart[host], message, cell)
+
+
+def _excludes_one(ratio: Estimate) -> bool:
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def load_hosts_differ(trial: Trial) -> tuple[Finding, ...]:

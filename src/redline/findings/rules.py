@@ -441,6 +441,26 @@ _TABLE = (
         advice="See that host's clock rate, cores, network card and way; measure with the others alone.",
         biases=_TAIL,
     ),
+    Rule(
+        FindingKind.CLOCK_STEPPED,
+        note=0.0001,
+        warn=0.001,
+        invalid=0.01,
+        reason="What is seen on a server's host is put beside the load by the clocks of both. A clock that is set "
+        "moves it by so much of the measurement: at 1% CPU time, memory and pauses are those of another time, and a "
+        "load host may have begun by another clock than the others.",
+        advice="Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.",
+        biases="CPU time and pauses are those of another time; one-way times are off by the step",
+    ),
+    Rule(
+        FindingKind.PAIRS_DIFFER,
+        note=0.02,
+        warn=0.10,
+        reason="A cell's trials are dealt to all pairs. Where these differ, its mean is one of two machines, and its "
+        "interval is as wide as they are apart. Comparisons stay on one pair in each round, where that cancels.",
+        advice="Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.",
+        scatters=True,
+    ),
     # The client, and the machine that both run on.
     Rule(
         FindingKind.CLIENT_SATURATED,

@@ -1,7 +1,7 @@
 """Findings about one trial, from what the engine saw of it."""
 
 from redline.findings.arrivals import arrivals, bunched
-from redline.findings.hosts import clock_bound, load_hosts_differ
+from redline.findings.hosts import clock_bound, clock_stepped, load_hosts_differ
 from redline.findings.machine import (
     client_saturated,
     cpu_pressure,
@@ -66,6 +66,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 network_limited(trial, traffic),
                 clock_bound(trial, traffic),
                 load_hosts_differ(trial),
+                clock_stepped(trial, traffic),
             ]
     return tuple(finding for findings in found for finding in findings)
 

@@ -84,6 +84,7 @@ from redline.model.report import (
     Moment,
     ObjectiveResult,
     OtherTime,
+    PairSpeed,
     PartReport,
     Percentile,
     Place,

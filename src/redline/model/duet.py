@@ -8,6 +8,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.estimate import DuetFinding, Metric, Verdict
 from redline.model.histogram import Histogram
+from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES, Cell
 from redline.model.recording import Failure, ServerFacts
 from redline.model.traffic import AgreedTls, Counts, Engine
@@ -83,6 +84,12 @@ class DuetRecording(Frozen):
     servers: tuple[ServerFacts | None, ...] = ()
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
+    hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
+
+    @property
+    def host(self) -> str:
+        """The host of its servers; empty if that was this one."""
+        return host_of(self.hosts)
 
 
 class DuetPlan(Frozen):

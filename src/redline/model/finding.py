@@ -72,6 +72,8 @@ class FindingKind(StrEnum):
     NETWORK_LIMITED = "network-limited"
     CLOCK_BOUND = "clock-bound"
     LOAD_HOSTS_DIFFER = "load-hosts-differ"
+    CLOCK_STEPPED = "clock-stepped"
+    PAIRS_DIFFER = "pairs-differ"
     THROTTLED = "throttled"
     NOISY_NEIGHBOUR = "noisy-neighbour"
     CPU_SAMPLED = "cpu-sampled"

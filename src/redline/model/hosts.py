@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.histogram import Histogram
 from redline.model.traffic import Counts
@@ -58,6 +58,9 @@ class HostFacts(Frozen):
     address: str
     clock_before: ClockReading | None = Field(default=None, description="null if no chrony runs there")
     clock_after: ClockReading | None = None
+    clock_step_ns: int | None = omitted_if_default(
+        None, description="how far its clock was set, forwards or back, from the beginning to the end; null if not read"
+    )
     share: LoadShare | None = Field(default=None, description="of a load host, if its engine wrote a result")
     cluster_cpu_ns: int | None = Field(
         default=None, description="CPU time of what runs the cluster there, during the trial"
@@ -69,7 +72,12 @@ class HostFacts(Frozen):
         """How far its clock was from true time at most, before or after; None if that is not known."""
         if self.clock_before is None or self.clock_after is None:
             return None
-        return max(self.clock_before.bound_ns, self.clock_after.bound_ns)
+        return max(self.clock_before.bound_ns, self.clock_after.bound_ns) + abs(self.clock_step_ns or 0)
+
+
+def host_of(hosts: tuple[HostFacts, ...]) -> str:
+    """The host of a trial's server by its name; empty where nothing ran on another host."""
+    return next((host.name for host in hosts if host.role == "server"), "")
 
 
 MOST_CLOCK_ERROR = 0.1

@@ -140,6 +140,12 @@ class Variant(Frozen):
         return self.route.hops if self.route else ()
 
     @property
+    def without_hops(self) -> "Variant":
+        """The same, whose server is spoken to as the last proxy does."""
+        alone = self.route and self.route.model_copy(update={"legs": self.route.legs[-1:], "hops": ()})
+        return self.model_copy(update={"route": alone})
+
+    @property
     def serves(self) -> Leg:
         """The leg that the server itself serves, to its client or to the last proxy."""
         return self.route.legs[-1] if self.route else leg_of(self.http, tls=self.tls is not None)
@@ -221,6 +227,8 @@ class Suite(Frozen):
     profile: tuple[Profile, ...] = omitted_if_default((), description="what further trials of each cell profile")
     engine: EngineMode = omitted_if_default(EngineMode())
     load_hosts: int = omitted_if_default(1, ge=1, description="hosts that load each server, where it runs on others")
+    fit: bool = omitted_if_default(default=False, description="users are still to be cut to what the hosts hold")
+    host_retries: int = omitted_if_default(0, ge=0, description="of what a lost host ended, on other hosts")
     screened: dict[str, int] = omitted_if_default(
         {}, description="of a screen: by server how many variants are possible; `variants` are a fraction of them"
     )

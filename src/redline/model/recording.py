@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Leg
-from redline.model.hosts import HostFacts
+from redline.model.hosts import HostFacts, host_of
 from redline.model.profile import ProfileFacts
 from redline.model.runtime import RuntimeFacts
 from redline.model.subject import HOPS, Subject
@@ -169,6 +169,11 @@ class Recording(Frozen):
     )
     profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
+
+    @property
+    def host(self) -> str:
+        """The host of its server; empty if that was this one."""
+        return host_of(self.hosts)
 
     @property
     def parts(self) -> dict[Subject, str]:

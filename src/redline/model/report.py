@@ -269,6 +269,18 @@ class Ranking(Frozen):
     places: tuple[Place, ...]
 
 
+class PairSpeed(Frozen):
+    """A pair of hosts before the run, by the host of its servers: what it takes to answer a request of one server.
+
+    `ratio` is its CPU time per request over that of the other pairs, by duets of the server with itself.
+    """
+
+    host: str
+    cpu_per_request_ns: float
+    ratio: Estimate | None = Field(description="null if too few starts succeeded")
+    failed: int = omitted_if_default(0, description="starts that failed")
+
+
 class Report(Frozen):
     """The report of a run."""
 
@@ -276,6 +288,7 @@ class Report(Frozen):
     run: RunReport
     environment: Environment
     hosts: tuple[UsedHost, ...] = omitted_if_default((), description="where trials ran, if not on this machine")
+    pairs: tuple[PairSpeed, ...] = omitted_if_default((), description="how pairs of hosts compared before the run")
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
     layers: tuple[Waterfall, ...] = omitted_if_default((), description="only if baselines have baselines themselves")

@@ -94,6 +94,7 @@ class Run(Frozen):
     repeated: tuple[int, ...] = omitted_if_default(
         (), description="positions of trials that were made again, as often as they were"
     )
+    calibration: tuple[DuetRecording, ...] = omitted_if_default((), description="of each pair of hosts, if several")
 
     @property
     def positions(self) -> tuple[int, ...]:

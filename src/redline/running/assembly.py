@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.model import AttachedServer, Cell, Environment, Plan, UsedHost, Variant
+from redline.model import AttachedServer, Cell, DuetRecording, Environment, Plan, UsedHost, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.executors import LocalExecutor
+from redline.plugins.hosts.calibration import calibrate
 from redline.plugins.hosts.executor import HostsExecutor, Pair, PairTools
 from redline.plugins.hosts.remote import RemoteLauncher, Sender
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of
@@ -13,7 +14,6 @@ from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -40,6 +40,20 @@ class Workbench:
         return LocalExecutor(plan, self.tools, store, listener)
 
     @property
+    def tools_of_pairs(self) -> tuple[Tools, ...]:
+        """Those of each pair of hosts, or of this machine."""
+        return tuple(pair.tools for pair in self.pairs) or (self.tools,)
+
+    def calibration(self, plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
+        """How pairs of hosts compare, by duets of one server of the plan with itself."""
+        return calibrate(self.pairs, plan, logs)
+
+    def interrupt(self) -> None:
+        """End the loads that run on other hosts early."""
+        for pair in self.pairs:
+            pair.interrupt()
+
+    @property
     def hosts(self) -> tuple[UsedHost, ...]:
         """The other hosts."""
         return tuple(
@@ -56,7 +70,7 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
     driver, placement = EngineDriver(find_engine()), plan_placement()
     launcher, probes = RouteLauncher(ProcessLauncher(catalogue, cache)), lambda: (ProcessTreeProbe(),)
     profilers = MachineProfilers(cache)
-    tools = Tools(launcher, driver, probes, placement, tree, driver.fixed_work_ns, profilers, compilers_of)
+    tools = Tools(launcher, driver, probes, placement, processes_of, driver.fixed_work_ns, profilers, compilers_of)
     return _with_environment(tools, driver)
 
 
@@ -64,8 +78,9 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     """For servers of a catalogue, on other hosts. Raises DriveError when there is no engine, and HostLostError."""
     driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
+    proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
     sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
-    launcher = RemoteLauncher(here, sender, servers, servers[0])
+    launcher = RemoteLauncher(here, sender, servers, proxies)
     tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     return Workbench(tools[0].tools, environment, tools)
@@ -83,7 +98,7 @@ def commands() -> Workbench:
     """For commands of the user's. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
     launcher, probes = CommandLauncher(), lambda: (ProcessTreeProbe(),)
-    tools = Tools(launcher, driver, probes, plan_placement(), tree, compilers_of=compilers_of)
+    tools = Tools(launcher, driver, probes, plan_placement(), processes_of, compilers_of=compilers_of)
     return _with_environment(tools, driver)
 
 

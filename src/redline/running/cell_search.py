@@ -56,7 +56,8 @@ class SearchListener(Protocol):
 class CellSearch:
     """One search, from where its stored recordings leave it. What it has seen is stored before it goes on.
 
-    With `by_probe` each probe is a turn, and the server stays alive meanwhile: whoever takes turns calls `stop`.
+    With `by_probe` each probe is a turn, and the server stays alive meanwhile: whoever takes turns calls `stop`. Once
+    `is_over`, the next load is an interrupt.
     """
 
     tools: Tools
@@ -66,6 +67,7 @@ class CellSearch:
     log_is_kept: bool = True
     by_probe: bool = False
     pause: Callable[[float], None] = time.sleep
+    is_over: Callable[[], bool] = lambda: False
     _prober: Prober | None = None
     _cold: bool = True
     _confirmed_on: int = 0
@@ -175,6 +177,7 @@ class CellSearch:
             log_is_kept=self.log_is_kept,
             on_interval=self.listener.seen,
             pause=self.pause,
+            is_over=self.is_over,
         )
 
     def _keep(self, made: ProbeRecording) -> Evidence | None:

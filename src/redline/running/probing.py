@@ -45,7 +45,7 @@ class Prober:
     """Puts loads on one start of a server, and records each. `cell` says all but the rate and the arrivals' seed.
 
     `logs` is the folder of this start, `start` its number. `loads` counts those of the cell: no two have the same
-    arrivals. Every load raises KeyboardInterrupt when it was ended from outside, and StoreError.
+    arrivals. Every load raises KeyboardInterrupt when it was ended from outside, or `is_over`; and StoreError.
     """
 
     cell: Cell
@@ -59,6 +59,7 @@ class Prober:
     log_is_kept: bool = True
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     pause: Callable[[float], None] = time.sleep
+    is_over: Callable[[], bool] = lambda: False
     _unserved_s: float = 0.0
 
     def warm(self, first_per_s: Callable[[], float]) -> Iterator[ProbeRecording]:
@@ -128,6 +129,8 @@ class Prober:
         self, phase: LoadPhase, cell: Cell, interval_ns: int | None = None, abort: "OverloadAbort | None" = None
     ) -> ProbeRecording:
         self.let_drain()
+        if self.is_over():
+            raise KeyboardInterrupt
         abort = abort or OverloadAbort(0.0, enabled=False)
         number, self.loads = self.loads, self.loads + 1
         planned = PlannedTrial(cell_id=self.cell.id, round=self.start, position=number, seed=self.seed + number)
@@ -146,8 +149,10 @@ class Prober:
             on_start=abort.started,
             on_interval=seen,
         )
+        hosts = self.tools.hosts()
         with _heard_interrupts() as heard:
             recording = record_load(cell, planned, self.server, self.tools, options)
+        recording = recording.model_copy(update={"hosts": hosts()})
         traffic = recording.traffic
         if heard or (traffic is not None and traffic.ended == "interrupted" and not abort.done):
             raise KeyboardInterrupt

@@ -14,6 +14,7 @@ from redline.model import (
     Cell,
     Failure,
     FailureKind,
+    HostFacts,
     Interval,
     Load,
     PlannedTrial,
@@ -43,20 +44,22 @@ SETTLING_NS = 2_000_000_000
 class Tools:
     """What loads are made with. `probes` makes new ones for each load.
 
-    `processes` gives a process and all below it; none where it has ended. `fixed_work_ns` gives the CPU time in
-    nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
+    `processes` gives those of a server and its hops; none where its CPU time cannot be read. `fixed_work_ns` gives the
+    CPU time in nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
     `compilers_of` gives what reads the time in nanoseconds that the compilers of these processes have used and waited
-    for a core; it reads None where there are none.
+    for a core; it reads None where there are none. `hosts` looks at the hosts of a load that runs on others, and what
+    it returns looks again and gives their facts.
     """
 
     launcher: Launcher
     driver: Driver
     probes: Callable[[], tuple[Probe, ...]]
     placement: Placement
-    processes: Callable[[int], tuple[int, ...]] = lambda _pid: ()
+    processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: ()
     fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
     profilers: Profilers | None = None
     compilers_of: Callable[[tuple[int, ...]], Callable[[], int | None]] = lambda _pids: lambda: None
+    hosts: Callable[[], Callable[[], tuple[HostFacts, ...]]] = lambda: tuple
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
@@ -245,8 +248,7 @@ def lost_connections(traffic: Traffic) -> bool:
 
 
 def _processes(server: RunningServer, tools: Tools) -> tuple[int, ...]:
-    pids = server.facts.pids if server.facts is not None else ()
-    return tuple(sorted(each for pid in pids for each in tools.processes(pid)))
+    return tuple(sorted(tools.processes(server)))
 
 
 def _size_of(file: Path | None) -> int | None:

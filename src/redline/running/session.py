@@ -1,4 +1,4 @@
-"""Runs and searches: created, resumed and executed, with their directories. Whoever shows them listens.
+"""Runs: created, resumed and executed, with their directories; and what searches share. Whoever shows them listens.
 
 What is left to do is read off the directory, so a session can be resumed from any point. A run has one part or two:
 capacities that rates are a share of are measured first, as a run in RUN/capacity.
@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,14 +18,12 @@ from typing import Protocol
 from redline.analysis import build_report, capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough, precision
-from redline.analysis.search_state import SearchState, limit_report, search_state
-from redline.errors import DriveError, LaunchError, RedlineError, StoreError, UsageError
+from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
     Enough,
     Environment,
     Manifest,
-    Objective,
     Plan,
     Profile,
     Recording,
@@ -37,20 +35,16 @@ from redline.model import (
     UsedHost,
     Variant,
 )
-from redline.model.limits import LimitReport
-from redline.model.search import SearchPlan
 from redline.ports import Building, BuildOutcome, Executor, Launcher
-from redline.report.render import LIMIT_RENDERERS, RENDERERS
+from redline.report.render import RENDERERS
 from redline.running.assembly import Workbench
-from redline.running.cell_search import CellSearch, SearchListener
+from redline.running.cell_search import SearchListener
 from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore, capacity_store
-from redline.storage.searches import REPORT, SearchStore
 from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds, without_profiles
 
 _RUN_VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
-_SEARCH_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
 Bench = Callable[[Manifest], Workbench]
@@ -71,14 +65,22 @@ class SessionListener(Protocol):
     def part(self, number: int, store: RunStore) -> None:
         """One of the two parts of a run begins: 1 is the capacity, 2 the rest."""
 
+    def calibrating(self, pairs: int) -> None:
+        """So many pairs of hosts are about to be compared."""
+
     def skipped(self, skipped: Skipped) -> None:
         """A cell will not be run after all."""
 
     def trials(self, plan: Plan, done: int) -> AbstractContextManager[TrialListener]:
         """The trials of a plan are about to be run; so many were before."""
 
-    def cell(self, cell: Cell, number: int, cells: int) -> AbstractContextManager[SearchListener]:
-        """A turn of the search on a cell is about to begin: the `number`-th cell of so many."""
+    def cell(
+        self, cell: Cell, number: int, cells: int, *, alone: bool = True
+    ) -> AbstractContextManager[SearchListener]:
+        """A turn of the search on a cell is about to begin: the `number`-th cell of so many.
+
+        Unless `alone`, others are searched on other hosts at the same time.
+        """
 
     def broken(self, error: RedlineError) -> None:
         """The search on a cell could not go on."""
@@ -124,9 +126,9 @@ class RunSession:
             plan, part = make_capacity_plan(suite, unavailable), first
         else:
             plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
-        _check_left(plan, "run", "`redline list` says what can be built here")
+        check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
-        part.create(_manifest(name, source, plan, bench))
+        part.create(new_manifest(name, source, plan, bench))
         return cls(store, bench, unavailable, listener)
 
     @classmethod
@@ -178,13 +180,19 @@ class RunSession:
         for skipped in plan.skipped:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
-        _check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
+        check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
         source = Source(found.manifest.command, found.manifest.suite_file, found.manifest.suite_text)
-        self.store.create(_manifest(self.store.folder.resolve().name, source, plan, self.bench))
+        self.store.create(new_manifest(self.store.folder.resolve().name, source, plan, self.bench))
+
+    def _calibrate(self, store: RunStore, plan: Plan) -> None:
+        """Compare pairs of hosts, if there are several and they were not compared before."""
+        if len(self.bench.pairs) > 1 and not store.calibration():
+            self.listener.calibrating(len(self.bench.pairs))
+            store.save_calibration(self.bench.calibration(plan, store.folder / "logs" / "calibration"))
 
     def _measure(self, store: RunStore) -> bool:
         """Run what is left of the plan. Returns whether it was interrupted."""
-        _leave_cores(self.bench)
+        leave_cores(self.bench)
         with store.locked():
             plan = store.manifest().plan
             growing = GrowingRun()
@@ -192,6 +200,7 @@ class RunSession:
                 decide = partial(_decide, growing, listener)
                 executor = self.bench.executor(plan, store, listener)
                 try:
+                    self._calibrate(store, plan)
                     run_trials(plan, store, executor, listener, decide)
                 except KeyboardInterrupt:
                     return True
@@ -277,107 +286,6 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
                 listener.repeated(left)
                 again = {trial.position for trial in left}
                 recordings = [each for each in recordings if each.position not in again]
-
-
-@dataclass(frozen=True)
-class SearchSession:
-    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards.
-
-    Cells take turns by starts of their servers; with `by_probe` by probes, and their servers are alive at once.
-    """
-
-    store: SearchStore
-    plan: SearchPlan
-    bench: Workbench
-    listener: SessionListener
-    is_kept: bool = True
-    by_probe: bool = False
-
-    @classmethod
-    def create(
-        cls, asked: "SearchRequest", source: Source, folder: Path, bench: Workbench, listener: SessionListener
-    ) -> "SearchSession":
-        """Build the servers, and write down what was asked. Raises RedlineError."""
-        store = SearchStore(folder)
-        store.check_free()
-        built = build_all(asked.suite, bench.tools.launcher, listener)
-        plan = make_plan(asked.suite, built.unavailable)
-        _check_left(plan, "search", "`redline list` says what can be built here")
-        terms = {name: value for name, value in vars(asked).items() if name not in ("suite", "is_kept")}
-        stored = SearchPlan(manifest=_manifest(folder.resolve().name, source, plan, bench), **terms)
-        store.create(stored)
-        return cls(store, stored, bench, listener, asked.is_kept)
-
-    @classmethod
-    def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
-        """Open a stored search, and make sure that its servers and this machine are still what they were."""
-        store = SearchStore(folder)
-        plan = store.plan()
-        if plan.format == "redline.search/1":
-            raise StoreError(
-                f"{folder} holds a search of an earlier version, which kept no recordings",
-                hint=f"start a new search; what this one found is shown by: redline report {folder}",
-            )
-        bench, cells = bench_for(plan.manifest), plan.manifest.plan.cells.values()
-        planned = {cell.variant.slug for cell in cells}
-        built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)
-        recordings = tuple(made.recording for cell in cells for made in store.probes(cell))
-        refuse_changed(built, Run(manifest=plan.manifest, recordings=recordings), bench.environment)
-        return cls(store, plan, bench, listener)
-
-    def execute(self) -> tuple[LimitReport, bool]:
-        """Search what is left, and write the views. Returns what is known, and whether it was interrupted."""
-        _leave_cores(self.bench)
-        with self.store.locked():
-            interrupted = self._search()
-            return write_search_views(self.store), interrupted
-
-    def _search(self) -> bool:
-        """Search all cells in turns. Returns whether that was interrupted."""
-        cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
-        states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
-        left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
-        searches: dict[int, CellSearch] = {}
-        with ExitStack() as running:
-            while left:
-                for number, state in tuple(left):
-                    try:
-                        with self.listener.cell(state.cell, number, len(cells)) as listener:
-                            if number not in searches:
-                                searches[number] = self._search_on(state, listener)
-                                running.callback(searches[number].stop)
-                            searches[number].listener = listener
-                            goes_on = searches[number].turn()
-                    except KeyboardInterrupt:
-                        return True
-                    except (DriveError, LaunchError) as error:
-                        self.listener.broken(error)
-                        goes_on = False
-                    if not goes_on:
-                        left.remove((number, state))
-        return False
-
-    def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
-        return CellSearch(
-            self.bench.tools, state, self.store, listener, log_is_kept=self.is_kept, by_probe=self.by_probe
-        )
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    """What a search is asked: see SearchPlan. Its suite has open loads alone."""
-
-    suite: Suite
-    sets: Mapping[str, tuple[Objective, ...]]
-    start_per_s: float | None
-    by_warm_up: bool
-    probes: int
-    precision: float
-    trials: int
-    beyond: bool
-    url: str = ""
-    workers: int | None = None
-    is_kept: bool = True
 
 
 def build_all(
@@ -471,14 +379,6 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
     )
 
 
-def search_report(store: SearchStore) -> LimitReport | None:
-    """What a stored search found so far; None before anything was stored of it. Raises StoreError."""
-    plan = store.plan()
-    if plan.format == "redline.search/1":
-        return store.written_report()
-    return limit_report(plan, {cell.id: store.probes(cell) for cell in plan.manifest.plan.cells.values()})
-
-
 def write_run_views(store: RunStore) -> Report:
     """Judge what is stored of a run, and write what can be looked at."""
     report = build_report(store.run(), str(store.folder))
@@ -487,17 +387,8 @@ def write_run_views(store: RunStore) -> Report:
     return report
 
 
-def write_search_views(store: SearchStore) -> LimitReport:
-    """The same of a search."""
-    report = search_report(store)
-    if report is None:
-        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint="resume it with --resume")
-    for name, form in _SEARCH_VIEWS.items():
-        store.write(name, LIMIT_RENDERERS[form].render(report))
-    return report
-
-
-def _manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manifest:
+def new_manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manifest:
+    """Of a session that begins now."""
     return Manifest(
         name=name,
         created_unix_ns=time.time_ns(),
@@ -510,13 +401,14 @@ def _manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manife
     )
 
 
-def _leave_cores(bench: Workbench) -> None:
+def leave_cores(bench: Workbench) -> None:
     """Keep this process off the cores of server and engine."""
     if bench.tools.placement.lab_cpus:
         os.sched_setaffinity(0, bench.tools.placement.lab_cpus)
 
 
-def _check_left(plan: Plan, verb: str, hint: str) -> None:
+def check_left(plan: Plan, verb: str, hint: str) -> None:
+    """Raise RedlineError for a plan that has nothing that can be run."""
     if not plan.trials:
         reasons = "; ".join(sorted({skipped.reason for skipped in plan.skipped}))
         raise RedlineError(f"nothing is left to {verb}: {reasons}", hint=hint)

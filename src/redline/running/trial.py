@@ -11,6 +11,7 @@ from redline.model import (
     Cell,
     DuetBlock,
     DuetRecording,
+    Failure,
     FixedWork,
     Interval,
     PlannedDuet,
@@ -40,6 +41,9 @@ class TrialListener(Protocol):
 
     def repeated(self, trials: Sequence[PlannedTrial]) -> None:
         """Trials of the round that just ended are made again: the host took CPU time from some of them."""
+
+    def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
+        """A host was lost in the middle of it, and other hosts make it again."""
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """A duet begins: its servers, the baseline first, are about to be started."""

@@ -33,8 +33,8 @@ from redline.model import (
     Variant,
 )
 from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
-from redline.plugins.linux.procfs import tree
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.ports import Endpoint, LoadOptions, Placement, RunningServer
@@ -158,7 +158,7 @@ class Rig:
     def tools(self) -> Tools:
         """What its loads are made with: the engine has one core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
-        return Tools(self.oracle.launcher, self.driver, lambda: (ProcessTreeProbe(),), placement, tree)
+        return Tools(self.oracle.launcher, self.driver, lambda: (ProcessTreeProbe(),), placement, processes_of)
 
     def _load(
         self, server: RunningServer, shape: Open | Closed, seconds: float, stopper: "Stopper | None"

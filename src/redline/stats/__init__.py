@@ -4,6 +4,8 @@ from redline.stats.estimate import (
     ALPHA,
     FEWEST_TRIALS,
     Contrast,
+    Spread,
+    contrast_of,
     estimate,
     holm_adjust,
     paired,

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.stats.estimate import Contrast, Spread, contrast_of
+from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, contrast_of, over_hosts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,13 +38,14 @@ class LogRatio:
     """A log ratio over `starts` fresh starts.
 
     `starts_sd` is the standard deviation of the starts' values, None for one; `blocks_se` is how uncertain the value of
-    one start is, because its blocks scatter, None where there are too few.
+    one start is, because its blocks scatter, None where there are too few. `hosts` is the spread over several hosts.
     """
 
     value: float
     starts: int
     starts_sd: float | None
     blocks_se: float | None
+    hosts: Spread | None = None
 
     @property
     def contrast(self) -> Contrast:
@@ -54,6 +55,8 @@ class LogRatio:
             spreads[METHOD_STARTS] = Spread(self.starts_sd**2 / self.starts, self.starts - 1)
         if self.blocks_se is not None:
             spreads[METHOD_BLOCKS] = Spread(self.blocks_se**2 / self.starts, self.starts * (BATCHES - 1))
+        if self.hosts is not None:
+            spreads[METHOD_HOSTS] = self.hosts
         return contrast_of(math.exp(self.value), spreads, self.starts)
 
     @property
@@ -142,10 +145,10 @@ def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
     return np.linalg.solve(weighted @ columns, weighted @ values).astype(np.float64)
 
 
-def over_starts(starts: Sequence[StartRatio]) -> LogRatio:
-    """The ratio over all starts. There must be one at least."""
+def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = ()) -> LogRatio:
+    """The ratio over all starts, with the host of each if they ran on others. There must be one start at least."""
     values = np.array([each.value for each in starts])
     errors = [each.standard_error for each in starts if each.standard_error is not None]
     within = math.sqrt(float(np.mean(np.square(errors)))) if errors else None
     between = float(values.std(ddof=1)) if len(values) >= 2 else None
-    return LogRatio(float(values.mean()), len(values), between, within)
+    return LogRatio(float(values.mean()), len(values), between, within, over_hosts(values, hosts))

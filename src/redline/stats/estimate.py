@@ -18,6 +18,7 @@ METHOD_WITHIN = "t interval with the standard error of blocks within trials, wid
 METHOD_ORDER = "order statistics of all requests, wider than over trials"
 METHOD_DIFFERENCE = "t interval with the bootstrap standard error of the difference, over trials paired by round"
 METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
+METHOD_HOSTS = "t interval with hosts as a random effect, wider than over trials"
 METHOD_NONE = "too few trials for an interval"
 PAIRED = "paired by round"
 UNPAIRED = "of two independent runs"
@@ -101,6 +102,33 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
     return Spread(float((residuals**2).sum()) / freedom * trials * blocks, freedom)
 
 
+def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
+    """The spread of the mean of these values, one of each trial, if its hosts are some of many.
+
+    How servers differ from host to host is uncertainty that more trials on those hosts do not remove. None where hosts
+    differ by no more than their trials do, for one host, and for one trial of each. By the one-way analysis of variance
+    with random effects, freedom by Satterthwaite. Source: S. R. Searle, G. Casella and C. E. McCulloch, Variance
+    Components, 1992, chapter 3. How often such intervals hold the truth: docs/decisions/0027-host-pairs.md.
+    """
+    numbers = np.unique(np.array(hosts), return_inverse=True)[1]
+    counts = np.bincount(numbers) if len(numbers) else np.zeros(0, dtype=np.int64)
+    n, groups = len(logs), len(counts)
+    if len(numbers) < n or groups < 2 or n == groups:
+        return None
+    means = np.bincount(numbers, weights=logs) / counts
+    between = float(np.square(means - logs.mean()) @ counts) / (groups - 1)
+    within = float(np.square(logs - means[numbers]).sum()) / (n - groups)
+    if between <= within:
+        return None
+    squares = float(np.square(counts).sum())
+    typical = (n - squares / n) / (groups - 1)
+    of_between = squares / n**2 / typical
+    parts = of_between * between, (1 / n - of_between) * within
+    variance = sum(parts)
+    freedom = variance**2 / (parts[0] ** 2 / (groups - 1) + parts[1] ** 2 / (n - groups))
+    return Spread(variance, freedom)
+
+
 def _both(ours: Spread | None, theirs: Spread | None) -> Spread | None:
     """The spread of the difference of two that have nothing in common. Freedom by Welch and Satterthwaite."""
     if ours is None or theirs is None:
@@ -150,9 +178,9 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
     if trials is None:
         return _estimate(value, None, metric.unit, sample.n, METHOD_NONE)
     ends = {METHOD: _around(value, trials.reach(sample.resolution))}
-    within = within_trials(sample)
-    if within is not None:
-        ends[METHOD_WITHIN] = _around(value, within.reach(sample.resolution))
+    for method, spread in ((METHOD_WITHIN, within_trials(sample)), (METHOD_HOSTS, _over_hosts(sample))):
+        if spread is not None:
+            ends[method] = _around(value, spread.reach(sample.resolution))
     held = sample.held(CONFIDENCE)
     if held is not None:
         ends[METHOD_ORDER] = min(held[0], value), max(held[1], value)
@@ -162,10 +190,12 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
 
 def paired(cell: Sample, baseline: Sample) -> Contrast | None:
     """Cell against baseline, where trial i of both ran in the same round; None when either is zero."""
+    hosts = _over_hosts(cell, baseline)
     if isinstance(cell, Quantiles):
         logs = _logs(cell, baseline)
-        return _of_middles(logs[0] - logs[1], None, cell, baseline) if logs else None
-    return _contrast(cell, baseline, over_trials(cell, baseline), within_trials(cell, baseline), PAIRED)
+        return _of_middles(logs[0] - logs[1], None, cell, baseline, hosts) if logs else None
+    known = {METHOD: over_trials(cell, baseline), METHOD_WITHIN: within_trials(cell, baseline), METHOD_HOSTS: hosts}
+    return _contrast(cell, baseline, known, PAIRED)
 
 
 def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
@@ -174,7 +204,8 @@ def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
         logs = _logs(cell, baseline)
         return _of_middles(*logs, cell, baseline) if logs else None
     trials = _both(over_trials(cell), over_trials(baseline))
-    return _contrast(cell, baseline, trials, _both(within_trials(cell), within_trials(baseline)), UNPAIRED)
+    known = {METHOD: trials, METHOD_WITHIN: _both(within_trials(cell), within_trials(baseline))}
+    return _contrast(cell, baseline, known, UNPAIRED)
 
 
 def unpaired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
@@ -294,7 +325,18 @@ def _logs(cell: Sample, baseline: Sample) -> tuple[Floats, Floats] | None:
     return (np.log(ours), np.log(theirs)) if min(ours.min(), theirs.min()) > 0 else None
 
 
-def _of_middles(ours: Floats, theirs: Floats | None, cell: Sample, baseline: Sample) -> Contrast:
+def _over_hosts(cell: Sample, baseline: Sample | None = None) -> Spread | None:
+    """The spread over the hosts of the trials, or of the rounds in which both were on one host."""
+    if baseline is None:
+        ours = cell.by_trial
+        return over_hosts(np.log(ours), cell.hosts) if cell.hosts and ours.min() > 0 else None
+    logs = _logs(cell, baseline) if cell.hosts and cell.hosts == baseline.hosts else None
+    return over_hosts(logs[0] - logs[1], cell.hosts) if logs else None
+
+
+def _of_middles(
+    ours: Floats, theirs: Floats | None, cell: Sample, baseline: Sample, hosts: Spread | None = None
+) -> Contrast:
     """The ratio of percentiles by the middle of the trials' own: of the rounds' log ratios, or between two runs."""
     value = math.exp(middle(ours) if theirs is None else middle_shift(ours, theirs))
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
@@ -302,22 +344,20 @@ def _of_middles(ours: Floats, theirs: Floats | None, cell: Sample, baseline: Sam
     if spread is None:
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
     pairing = PAIRED if theirs is None else UNPAIRED
-    ends = _around(value, spread.reach(resolution))
-    return Contrast(_estimate(value, ends, "ratio", n, f"{METHOD_MIDDLE}, {pairing}"), (spread,), resolution)
+    spreads = {f"{METHOD_MIDDLE}, {pairing}": spread} | ({f"{METHOD_HOSTS}, {pairing}": hosts} if hosts else {})
+    return contrast_of(value, spreads, n, resolution)
 
 
 def _of_middle(values: Floats) -> Spread | None:
     return Spread(*middle_variance(values)) if len(values) > 1 else None
 
 
-def _contrast(
-    cell: Sample, baseline: Sample, trials: Spread | None, within: Spread | None, pairing: str
-) -> Contrast | None:
+def _contrast(cell: Sample, baseline: Sample, by_method: Mapping[str, Spread | None], pairing: str) -> Contrast | None:
     over, under = cell.value, baseline.value
     if over <= 0 or under <= 0:
         return None
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
-    known = {METHOD: trials, METHOD_WITHIN: within} if trials is not None else {}
+    known = by_method if by_method[METHOD] is not None else {}
     spreads = {f"{method}, {pairing}": one for method, one in known.items() if one is not None}
     return contrast_of(over / under, spreads, n, resolution)
 

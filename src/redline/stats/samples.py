@@ -54,11 +54,13 @@ def resamples(n: int) -> Resamples:
 class Sample(ABC):
     """The trials of one cell, as one metric sees them: `n` of them.
 
-    `resolution` is the relative step in which the statistic can move; 0 when it is continuous.
+    `resolution` is the relative step in which the statistic can move; 0 when it is continuous. `hosts` are the hosts of
+    the trials; empty if all ran on this one.
     """
 
     n: int
     resolution: float
+    hosts: tuple[str, ...] = ()
 
     @abstractmethod
     def at(self, weights: Floats) -> Floats:

@@ -95,6 +95,7 @@ class Trial:
             position=recording.position,
             perturbed=recording.perturbed,
             server=recording.server,
+            host=recording.host,
             failure=recording.failure,
             traffic=MeasuredTraffic.of(traffic) if traffic else None,
             server_cpu_ns=self.server_cpu_ns if traffic else None,
@@ -186,6 +187,8 @@ class TrialNumbers:
     server_cpu_ns: float | None
     most_memory_bytes: float | None
     fixed_work: tuple[FixedWork, ...] = ()
+    host: str = ""
+    """On which its server ran; empty if that was this one."""
     clock_bound_ns: int | None = 0
     """How far the clocks of its hosts may be apart; None if that is not known."""
     parts: tuple[PartNumbers, ...] = ()
@@ -222,6 +225,12 @@ def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | N
 
     `merged` are their response times, where these are at hand. Raises ValueError for a trial without traffic.
     """
+    sample = _sample_of(trials, metric, merged)
+    sample.hosts = tuple(trial.host for trial in trials) if all(trial.host for trial in trials) else ()
+    return sample
+
+
+def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | None) -> Sample:
     traffics = _traffics(trials)
     completed = [traffic.counts.completed for traffic in traffics]
     if metric is Metric.THROUGHPUT:

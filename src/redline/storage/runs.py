@@ -6,7 +6,9 @@ Layout, version 1 (docs/reference/run-directory.md):
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one a trial, named by its position
     repeated/0007-SLUG.1.json    a trial that was made again, since the host took CPU time; it counts for nothing
+    lost/0007-SLUG.1.json        one that ended with its host, and was made again on others; it counts for nothing
     duets/0008-SLUG.json         one a start of a duet, named by its position and its baseline's cell
+    calibration/0000-HOST.json   one a start of the duets that compared pairs of hosts
     profiles/0009-SLUG.json      one a trial with a profiler, named by its position; never compared
     profiles/0009-SLUG.cpu/      what its profiler left
     logs/0007-SLUG/              what server and engine printed
@@ -20,7 +22,7 @@ import fcntl
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -84,8 +86,12 @@ class Store:
         """Make the directory with these folders. Raises StoreError when it cannot be, or holds something already."""
         self.check_free()
         for name in names:
-            with as_store_error(self.folder / name):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            self.create_folder(name)
+
+    def create_folder(self, name: str) -> None:
+        """Make one of its folders, if it is not there. Raises StoreError."""
+        with as_store_error(self.folder / name):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file atomically. Raises StoreError; a file of that name stays as it was."""
@@ -166,6 +172,13 @@ class RunStore(Store):
             number = 1 + sum(each == position for each in self.repeated())
             file.rename(self.folder / "repeated" / f"{file.stem}.{number}.json")
 
+    def save_lost(self, recording: Recording | DuetRecording, cell: Cell) -> None:
+        """Keep what a lost host left of a trial, or a duet, that is made again on other hosts."""
+        folder, stem = self.folder / "lost", _stem(recording.position, cell.slug)
+        self.create_folder("lost")
+        number = 1 + len([*folder.glob(f"{glob.escape(stem)}.*.json")])
+        self.write(f"lost/{stem}.{number}.json", stored_json(recording))
+
     def repeated(self) -> tuple[int, ...]:
         """The positions of trials that were made again, as often as they were."""
         folder = self.folder / "repeated"
@@ -189,6 +202,7 @@ class RunStore(Store):
             profiles=StoredProfiles(self.stacks, lambda: load_libraries(_catalogue_of(manifest.plan))),
             enough=self.enough(),
             repeated=self.repeated(),
+            calibration=self.calibration(),
         )
 
     def profiled(self) -> tuple[Recording, ...]:
@@ -209,6 +223,16 @@ class RunStore(Store):
     def save_enough(self, enough: Enough) -> None:
         """Keep that no more rounds are made."""
         self.write("enough.json", stored_json(enough))
+
+    def calibration(self) -> tuple[DuetRecording, ...]:
+        """Those by which pairs of hosts were compared, by position. Raises StoreError as `recordings`."""
+        return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("calibration").items()))
+
+    def save_calibration(self, recordings: Sequence[DuetRecording]) -> None:
+        """Keep those by which pairs of hosts were compared."""
+        self.create_folder("calibration")
+        for each in recordings:
+            self.write(f"calibration/{_stem(each.position, each.host or 'lost')}.json", stored_json(each))
 
     def log_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
         """Where server and engine may write during this trial, or duet; made when it is not there."""

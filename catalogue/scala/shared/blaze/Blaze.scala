@@ -4,11 +4,12 @@ import cats.effect.{ExitCode, IO}
 import org.http4s.HttpApp
 import org.http4s.blaze.server.BlazeServerBuilder
 
-/** Blaze with its defaults. */
+/** Blaze with its defaults, but for how many connections it accepts at once. */
 object Blaze {
   def serve(app: HttpApp[IO], arguments: Arguments): IO[ExitCode] =
     BlazeServerBuilder[IO]
       .bindHttp(arguments.port, arguments.host)
+      .withMaxConnections(arguments.connections.getOrElse(sys.error("--connections N is missing")))
       .withHttpApp(app)
       .withoutBanner
       .resource

@@ -21,7 +21,8 @@ from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
 from redline.report.sections.ab import sentence
 from redline.report.sections.limit import answer_text, limit_summary
-from redline.running.session import search_report, write_run_views, write_search_views
+from redline.running.searching import search_report, write_search_views
+from redline.running.session import write_run_views
 from redline.storage.comparisons import ComparisonStore
 from redline.storage.runs import RunStore
 from redline.storage.searches import REPORT, SearchStore

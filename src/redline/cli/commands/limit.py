@@ -3,6 +3,7 @@
 import re
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
@@ -10,23 +11,25 @@ from rich.console import Console
 
 from redline.analysis.search_state import without_recordings
 from redline.cli import exits, places
+from redline.cli.cluster import Cluster
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import command_line, refuse
 from redline.cli.limit_flags import read_suite_search, read_url_search
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.session_view import SessionView, bench_for, show_search_plan
+from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import show
 from redline.errors import UsageError
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
-from redline.running.assembly import attached, workbench
-from redline.running.session import SearchRequest, SearchSession, Source
+from redline.running.assembly import attached
+from redline.running.searching import SearchRequest, SearchSession
+from redline.running.session import Source
 from redline.storage.searches import SearchStore
 from redline.suite import make_plan
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
 _OF_URLS = {"arrivals", "connections", "timeout", "threads", "mine", *_OF_REQUESTS}
-_OF_SUITES = {"servers", "scenarios", "loads", "options", "quick", "trials", "no_beyond"}
+_OF_SUITES = {"servers", "scenarios", "loads", "options", "quick", "trials", "no_beyond", "on"}
 _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 
@@ -34,32 +37,35 @@ def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval: of a suite, or of what is running."""
     console, target = Console(stderr=True), flags.target
     view = SessionView(console)
-    if flags.resume is not None:
-        given = flags.given(but={"resume", "wait_quiet", "json"})
-        refuse(given, "--resume continues a search as it was planned, and takes no")
-        _finish(SearchSession.resume(flags.resume, bench_for, view), flags, view, console)
-    elif target is None:
-        url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
-        hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
-        raise UsageError("neither a suite nor a URL is named", hint=hint)
-    elif target.startswith(("http://", "https://")):
-        refuse(flags.given(among=_OF_SUITES), f"{target} is running already, and takes no")
-        _limit_url(read_url_search(target, flags), flags, view, console)
-    else:
-        _refuse_half_a_url(target)
-        refuse(flags.given(among=_OF_URLS), f"{target} is a suite, which says itself what is asked how, and takes no")
-        _finish(_create(Path(target), flags, view, console), flags, view, console)
+    with ExitStack() as stack:
+        cluster = Cluster(flags.on, stack)
+        if flags.resume is not None:
+            given = flags.given(but={"resume", "on", "wait_quiet", "json"})
+            refuse(given, "--resume continues a search as it was planned, and takes no")
+            _finish(SearchSession.resume(flags.resume, cluster.bench_for, view), flags, view, console)
+        elif target is None:
+            url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
+            hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
+            raise UsageError("neither a suite nor a URL is named", hint=hint)
+        elif target.startswith(("http://", "https://")):
+            refuse(flags.given(among=_OF_SUITES), f"{target} is running already, and takes no")
+            _limit_url(read_url_search(target, flags), flags, view, console)
+        else:
+            _refuse_half_a_url(target)
+            why = f"{target} is a suite, which says itself what is asked how, and takes no"
+            refuse(flags.given(among=_OF_URLS), why)
+            _finish(_create(Path(target), flags, cluster, view, console), flags, view, console)
 
 
-def _create(file: Path, flags: LimitFlags, view: SessionView, console: Console) -> SearchSession:
+def _create(file: Path, flags: LimitFlags, cluster: Cluster, view: SessionView, console: Console) -> SearchSession:
     """Validate the suite, show what will be done, and build. Raises RedlineError."""
     asked = read_suite_search(file, flags)
     request = asked.request
     folder = flags.output or places.new_run(f"limit-{request.suite.name}")
     SearchStore(folder).check_free()
+    bench = cluster.bench(file, request.suite)
     most = request.probes + 2 * request.trials * len(request.sets)
     show_search_plan(make_plan(request.suite), most, asked.ignored, request.beyond, console)
-    bench = workbench(places.catalogue(file), places.cache(file))
     return SearchSession.create(request, asked.source, folder, bench, view)
 
 

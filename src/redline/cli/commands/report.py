@@ -36,7 +36,7 @@ def execute(flags: ReportFlags) -> None:
 
 def _show_search(store: SearchStore, form: str | None) -> None:
     """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
-    from redline.running.session import search_report  # noqa: PLC0415 - imports all that runs a search
+    from redline.running.searching import search_report  # noqa: PLC0415 - imports all that runs a search
 
     found = search_report(store)
     if found is None:

@@ -1,28 +1,26 @@
 """`redline run`: plan, build, measure, report."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
 from redline.cli import exits, places
+from redline.cli.cluster import Cluster
 from redline.cli.command_line import RunFlags
 from redline.cli.commands.check import show_plans
 from redline.cli.flags import command_line, read_suite_file, refuse
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.session_view import SessionView, bench_for
+from redline.cli.session_view import SessionView
 from redline.cli.show import show
 from redline.errors import UsageError
-from redline.model import CellReport, Manifest, Report, Suite
-from redline.plugins.hosts.executor import Pair, check_for_hosts
+from redline.model import CellReport, Report
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
-from redline.running.assembly import Workbench, on_hosts, workbench
 from redline.running.parallel import check_cores
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
@@ -32,16 +30,16 @@ from redline.suite import make_capacity_plan, make_plan
 def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
-    with ExitStack() as cluster:
-        hosts = partial(_hosts, flags.on, cluster)
+    with ExitStack() as stack:
+        cluster = Cluster(flags.on, stack)
         if flags.resume is not None:
             refuse(
                 flags.given(but={"resume", "on", "trials", "wait_quiet", "json"}),
                 "--resume continues a run as it was planned, and takes no",
             )
-            session = RunSession.resume(flags.resume, partial(_bench_for, hosts), SessionView(console), flags.trials)
+            session = RunSession.resume(flags.resume, cluster.bench_for, SessionView(console), flags.trials)
         elif flags.suite is not None:
-            session = _create(flags.suite, flags, hosts, console)
+            session = _create(flags.suite, flags, cluster, console)
         else:
             raise UsageError(
                 "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
@@ -66,43 +64,17 @@ def execute(flags: RunFlags) -> None:
         raise typer.Exit(code)
 
 
-Hosts = Callable[[Suite], tuple[Pair, ...]]
-"""Pairs of hosts for a suite; none to run it on this one."""
-
-
-def _hosts(address: str | None, cluster: ExitStack, suite: Suite) -> tuple[Pair, ...]:
-    """Those of the cluster at an address, for as long as it is connected. Raises UsageError."""
-    if address is None:
-        if suite.load_hosts > 1:
-            raise UsageError(
-                f"{suite.name} is for {suite.load_hosts} load hosts", hint="name a cluster that has them: --on ADDRESS"
-            )
-        return ()
-    check_for_hosts(suite)
-    from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
-
-    return cluster.enter_context(connected(address, suite.load_hosts))
-
-
-def _bench_for(hosts: Hosts, manifest: Manifest) -> Workbench:
-    """What a stored run is resumed with."""
-    suite, file = manifest.plan.suite, Path(manifest.suite_file)
-    pairs = hosts(suite)
-    return on_hosts(pairs, places.catalogue(file), places.cache(file)) if pairs else bench_for(manifest)
-
-
-def _create(file: Path, flags: RunFlags, hosts: Hosts, console: Console) -> RunSession:
+def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> RunSession:
     """Validate a suite, show what will be done, and build. Raises RedlineError."""
     suite, text = read_suite_file(file, flags)
     folder = flags.output or places.new_run(suite.name)
     RunStore(folder).check_free()
+    bench, suite = cluster.prepare(file, suite, console)
     plan = make_plan(suite)
-    pairs, catalogue, cache = hosts(suite), places.catalogue(file), places.cache(file)
-    if not pairs:
+    if not bench.pairs:
         check_cores(plan, plan_placement().cores)
     show_plans(make_capacity_plan(suite), plan, console)
     source = Source(command_line(), str(file.resolve()), text)
-    bench = on_hosts(pairs, catalogue, cache) if pairs else workbench(catalogue, cache)
     return RunSession.create(suite, source, folder, bench, SessionView(console))
 
 

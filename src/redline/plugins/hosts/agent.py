@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from redline.errors import BuildError, DriveError, RedlineError
 from redline.model import (
@@ -24,6 +24,7 @@ from redline.model import (
     ClockReading,
     Environment,
     Failure,
+    HopFacts,
     Role,
     RuntimeFacts,
     Series,
@@ -37,7 +38,7 @@ from redline.plugins.hosts.clocks import read_clock
 from redline.plugins.hosts.engine import Ended, HeldEngine
 from redline.plugins.hosts.shipping import Parcel, Received
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.route import RouteLauncher
+from redline.plugins.launchers.route import RouteLauncher, RunningHops
 from redline.plugins.linux.host import Host as Machine
 from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import read_environment
@@ -46,6 +47,7 @@ from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Endpoint, Placement, RunningServer
 
+R = TypeVar("R", bound="RunningServer | RunningHops")
 ALONE_S = 120.0
 """Without a word from the lab for so long, and no call of it in progress, all that runs here for it is ended."""
 
@@ -77,19 +79,20 @@ class Footprint(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteStart:
-    """A server that was started: its number here, where it listens, and its facts."""
+    """A server, or the proxies in front of one, as started: its number here, where it listens, and its facts."""
 
     number: int
     endpoint: Endpoint
-    facts: ServerFacts
+    facts: ServerFacts | None = None
+    hops: tuple[HopFacts, ...] = ()
 
 
 @dataclass
 class _Running:
-    """A server of this host, and what stops it."""
+    """A server of this host, or the proxies in front of one, and what stops it."""
 
-    server: RunningServer
-    stop: AbstractContextManager[RunningServer]
+    server: RunningServer | RunningHops
+    stop: ExitStack
     log: Path
 
 
@@ -141,9 +144,12 @@ class HostAgent:
             open_files=environment.open_files_hard,
         )
 
-    def clock(self) -> ClockReading | None:
-        """What chrony says of this host's clock."""
-        return read_clock()
+    def clock(self) -> tuple[ClockReading | None, int]:
+        """What chrony says of this host's clock; and by how much it is ahead of one that nobody sets, in ns.
+
+        The kernel slews both clocks alike, so their difference changes only when the clock is set.
+        """
+        return read_clock(), time.time_ns() - time.monotonic_ns()
 
     def footprint(self) -> Footprint | None:
         """Of what connects the hosts, on this one; None if that is not known."""
@@ -169,14 +175,29 @@ class HostAgent:
 
     def start(self, variant: Variant, seed: int | None, copy: int, env: dict[str, str]) -> RemoteStart:
         """Start a server and its proxies. Raises LaunchError."""
-        number = next(self._numbers)
-        log = self._scratch / f"{number}.log"
-        stop = self._launcher.running(variant, self._placement, log, seed, copy, env=env)
-        server = stop.__enter__()
-        with self._lock:
-            self._running[number] = _Running(server, stop, log)
+        number, log = self._next()
+        server = self._keep(number, log, self._launcher.running(variant, self._placement, log, seed, copy, env=env))
         assert server.facts is not None, "the launcher has started its process"
         return RemoteStart(number, server.endpoint, server.facts)
+
+    def start_hops(self, variant: Variant, server: Endpoint, copy: int) -> RemoteStart:
+        """Start the proxies in front of a server of another host. Raises LaunchError."""
+        number, log = self._next()
+        hops = self._keep(number, log, self._launcher.hops(variant, server, self._placement, log, copy))
+        return RemoteStart(number, hops.endpoint, hops=hops.facts)
+
+    def _next(self) -> tuple[int, Path]:
+        """The number of what is started next, and its log."""
+        number = next(self._numbers)
+        return number, self._scratch / f"{number}.log"
+
+    def _keep(self, number: int, log: Path, starting: AbstractContextManager[R]) -> R:
+        """Start it, and keep it until it is stopped."""
+        stop = ExitStack()
+        running = stop.enter_context(starting)
+        with self._lock:
+            self._running[number] = _Running(running, stop, log)
+        return running
 
     def death(self, number: int) -> Failure | None:
         """Why and how a server died; None while it lives."""
@@ -188,7 +209,7 @@ class HostAgent:
             running = self._running.pop(number, None)
         if running is None:
             return {}
-        running.stop.__exit__(None, None, None)
+        running.stop.close()
         logs = {}
         for file in sorted(running.log.parent.glob(f"{running.log.stem}*{running.log.suffix}")):
             with suppress(OSError):

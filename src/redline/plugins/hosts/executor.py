@@ -3,8 +3,9 @@
 import itertools
 import queue
 import threading
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from redline.plugins.hosts.agent import Footprint
 from redline.plugins.hosts.remote import (
     CALL_S,
     Host,
+    HostLostError,
     LoadHostsProbe,
     PartsDriver,
     RemoteLauncher,
@@ -38,21 +40,30 @@ from redline.running.record import Tools
 from redline.running.trial import TrialListener, run_trial
 from redline.storage.runs import RunStore
 
+LOST_AFTER_S = 5.0
+"""A host that has not answered for so long is lost."""
+READ_WITHIN_NS = 1_000_000
+"""Two clocks of a host are read one after the other; a host that is busy may do something else between."""
+
 Step = PlannedTrial | PlannedDuet
 Made = Recording | DuetRecording
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Hosts that one trial has for itself: one for servers, and those that load them."""
+    """Hosts that one trial has for itself: one for servers, those that load them, and maybe one for proxies.
+
+    Without one of their own, proxies run on the server's.
+    """
 
     server: Host
     loads: tuple[Host, ...]
+    proxy: Host | None = None
 
     @property
     def hosts(self) -> tuple[Host, ...]:
         """All of them."""
-        return (self.server, *self.loads)
+        return (self.server, *self.loads, *((self.proxy,) if self.proxy else ()))
 
 
 @dataclass(frozen=True)
@@ -62,28 +73,99 @@ class PairTools:
     pair: Pair
     tools: Tools
     driver: PartsDriver
+    launcher: RemoteLauncher
 
     @classmethod
     def of(cls, pair: Pair, launcher: RemoteLauncher) -> "PairTools":
         """Those of a pair."""
-        server = pair.server
+        server, proxy = pair.server, pair.proxy
         driver = PartsDriver(pair.loads, server)
         engines, cores = pair.loads[0].report.environment, server.report.environment
         tools = Tools(
-            launcher=launcher.on(server),
+            launcher=launcher.on(server, proxy),
             driver=driver,
-            probes=lambda: (RemoteProbe(server), LoadHostsProbe(driver)),
+            probes=lambda: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
-            processes=lambda pid: _or_none(server, "processes", pid) or (),
             compilers_of=lambda pids: lambda: _or_none(server, "compilers_ns", pids),
         )
-        return cls(pair, tools, driver)
+        own = cls(pair, tools, driver, launcher)
+        return replace(own, tools=replace(tools, hosts=own.follow, processes=own.processes_of))
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
-        """The processes of a server and its proxies."""
+        """The processes of a server and its proxies; none of one whose proxies are on another host."""
         if not isinstance(server, RemoteServer):
             return ()
-        return tuple(each for pid in server.facts.pids for each in self.tools.processes(pid))
+        return tuple(each for pid in server.facts.pids for each in _or_none(self.pair.server, "processes", pid) or ())
+
+    def duet_tools(self, servers: int) -> DuetTools:
+        """What duets of so many servers are made with. Their CPU time is read on one host, so proxies are on it too."""
+        launcher = self.launcher.on(self.pair.server)
+        return DuetTools((launcher,) * servers, self.processes_of, self.driver, self.tools.placement)
+
+    def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
+        """Look at the hosts now, and when what this returns is called: their facts for what happened meanwhile."""
+        before = _readings(self.pair)
+        return lambda: _facts(self, before)
+
+    def interrupt(self) -> None:
+        """End the loads of these hosts early."""
+        for host in self.pair.loads:
+            _or_none(host, "interrupt")
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether one of the hosts does not answer any more."""
+        try:
+            for host in self.pair.hosts:
+                call(host, "clock", within_s=LOST_AFTER_S)
+        except HostLostError:
+            return True
+        return False
+
+
+class Shares:
+    """What is left to do, by pair. With `retries`, what a lost pair leaves undone is for the others."""
+
+    def __init__(self, shares: Sequence[Sequence[Step]], retries: int) -> None:
+        self._left = [deque(share) for share in shares]
+        self._retries, self._tries = retries, Counter[int]()
+        self._for_all: deque[Step] = deque()
+        self._alive, self._busy = set(range(len(shares))), set[int]()
+        self._is_over = False
+        self._changed = threading.Condition()
+
+    def take(self, pair: int) -> Step | None:
+        """The next step of a pair; None when there is none, and no other pair can leave it one any more."""
+        with self._changed:
+            self._busy.discard(pair)
+            self._changed.notify_all()
+            while not self._is_over:
+                if left := self._left[pair] or self._for_all:
+                    self._busy.add(pair)
+                    return left.popleft()
+                if not self._busy:
+                    return None
+                self._changed.wait()
+            return None
+
+    def leave(self, pair: int, step: Step) -> bool:
+        """The pair is lost in the middle of a step. Returns whether others do this and all that it had left."""
+        with self._changed:
+            self._tries[step.position] += 1
+            if self._tries[step.position] > self._retries or self._alive == {pair}:
+                return False
+            self._alive.discard(pair)
+            self._busy.discard(pair)
+            self._for_all += (step, *self._left[pair])
+            self._left[pair].clear()
+            self._changed.notify_all()
+            return True
+
+    def end(self) -> None:
+        """Nothing more is to be done."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
 
 
 @dataclass(frozen=True)
@@ -94,69 +176,74 @@ class HostsExecutor:
     pairs: tuple[PairTools, ...]
     store: RunStore
     listener: TrialListener
+    lost: list[PairTools] = field(default_factory=list)
+    """Pairs whose steps others do: they get no more."""
 
     def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
         """Run them, those of one pair in order. An interrupt ends the loads; what was not over has no recording."""
-        if len(self.pairs) == 1:
+        pairs = [pair for pair in self.pairs if pair not in self.lost]
+        if len(pairs) == 1:
             for step in steps:
-                yield self._run(self.pairs[0], step, self.listener)
+                yield self._run(pairs[0], step, self.listener)
             return
         made: queue.Queue[Made | BaseException | None] = queue.Queue()
-        over, listener = threading.Event(), _OneAtATime(self.listener)
+        shares = Shares(dealt(steps, self.plan, len(pairs)), self.plan.suite.host_retries)
+        listener = _OneAtATime(self.listener)
         threads = [
-            threading.Thread(target=self._run_share, args=(pair, share, listener, made, over), daemon=True)
-            for pair, share in zip(self.pairs, dealt(steps, self.plan, len(self.pairs)), strict=True)
+            threading.Thread(target=self._run_share, args=(pair, number, shares, listener, made), daemon=True)
+            for number, pair in enumerate(pairs)
         ]
         for thread in threads:
             thread.start()
         try:
             yield from _until_all_ended(made, len(threads))
         finally:
-            over.set()
+            shares.end()
             if any(thread.is_alive() for thread in threads):
-                self._interrupt()
+                for pair in pairs:
+                    pair.interrupt()
             for thread in threads:
                 thread.join(CALL_S)
 
     def _run_share(
         self,
         pair: PairTools,
-        share: Sequence[Step],
+        number: int,
+        shares: Shares,
         listener: "_OneAtATime",
         made: "queue.Queue[Made | BaseException | None]",
-        over: threading.Event,
     ) -> None:
-        """Run the steps of one pair, until they are over; None in the queue says that they have ended."""
+        """Run the steps of the `number`-th pair, until they are over; None in the queue says that they have ended."""
         try:
-            for step in share:
-                if over.is_set():
+            while (step := shares.take(number)) is not None:
+                found = self._run(pair, step, listener)
+                if found.failure is not None and pair.is_lost and shares.leave(number, step):
+                    self.lost.append(pair)
+                    self.store.save_lost(found, self._cells(step)[0])
+                    listener.moved(step, self._cells(step), found.failure)
                     return
-                made.put(self._run(pair, step, listener))
+                made.put(found)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             made.put(error)
         finally:
             made.put(None)
 
-    def _interrupt(self) -> None:
-        for pair in self.pairs:
-            for host in pair.pair.loads:
-                _or_none(host, "interrupt")
+    def _cells(self, step: Step) -> tuple[Cell, ...]:
+        ids = (step.cell_id,) if isinstance(step, PlannedTrial) else step.cell_ids
+        return tuple(self.plan.cells[cell_id] for cell_id in ids)
 
     def _run(self, pair: PairTools, step: Step, listener: Any) -> Made:
-        before = _readings(pair.pair)
+        facts, cells = pair.follow(), self._cells(step)
+        made: Made
         if isinstance(step, PlannedTrial):
-            cell = self.plan.cells[step.cell_id]
-            listener.trial_started(step, cell)
+            listener.trial_started(step, cells[0])
             seen: Callable[[Interval], None] = partial(listener.interval_seen, step)
-            found = run_trial(step, cell, pair.tools, self.store.log_folder(step, cell), seen)
-            return found.model_copy(update={"hosts": _facts(pair, before)})
-        cells = tuple(self.plan.cells[cell_id] for cell_id in step.cell_ids)
-        listener.duet_started(step, cells)
-        start = DuetStart(step, cells, self.store.log_folder(step, cells[0]), partial(listener.block_seen, step))
-        tools = DuetTools(
-            (pair.tools.launcher,) * len(cells), pair.processes_of, pair.driver, replace(pair.tools.placement)
-        )
-        return run_start(start, tools)
+            made = run_trial(step, cells[0], pair.tools, self.store.log_folder(step, cells[0]), seen)
+        else:
+            listener.duet_started(step, cells)
+            start = DuetStart(step, cells, self.store.log_folder(step, cells[0]), partial(listener.block_seen, step))
+            made = run_start(start, pair.duet_tools(len(cells)))
+        return made.model_copy(update={"hosts": facts()})
 
 
 def _until_all_ended(made: "queue.Queue[Made | BaseException | None]", running: int) -> Iterator[Made]:
@@ -189,7 +276,7 @@ def dealt(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ..
     """
 
     def group(step: Step) -> tuple[int, str, str]:
-        cell: Cell = plan.cells[step.cell_id if isinstance(step, PlannedTrial) else step.cell_ids[0]]
+        cell = plan.cells[step.cell_id if isinstance(step, PlannedTrial) else step.cell_ids[0]]
         return step.round, cell.scenario.name, cell.load.name
 
     numbers: dict[tuple[str, str], int] = {}
@@ -200,35 +287,54 @@ def dealt(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ..
     return tuple(tuple(sorted(share, key=lambda step: step.position)) for share in shares)
 
 
-Reading = tuple[ClockReading | None, Footprint | None]
+@dataclass(frozen=True)
+class _Reading:
+    """Of a host at one moment: what its chrony says, its clock over one that nobody sets, and what connects it."""
+
+    clock: ClockReading | None
+    ahead_ns: int | None
+    footprint: Footprint | None
 
 
-def _readings(pair: Pair) -> list[Reading]:
-    """Of each host: its clock, and what connects the hosts."""
-    return [(_or_none(host, "clock"), _or_none(host, "footprint")) for host in pair.hosts]
+def _readings(pair: Pair) -> list[_Reading]:
+    """Of each host. What a host that is lost would say is None."""
+    return [_reading(host) for host in pair.hosts]
 
 
-def _facts(pair: PairTools, before: Sequence[Reading]) -> tuple[HostFacts, ...]:
-    """The hosts of a trial that has just ended."""
+def _reading(host: Host) -> _Reading:
+    clock, ahead_ns = _or_none(host, "clock") or (None, None)
+    return _Reading(clock, ahead_ns, _or_none(host, "footprint"))
+
+
+def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
+    """The hosts of what has just ended."""
     shares = pair.driver.seen.shares
     found = []
-    for host, (clock_before, first), (clock_after, last) in zip(
-        pair.pair.hosts, before, _readings(pair.pair), strict=True
-    ):
+    for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
         report = host.report
+        used = (first.footprint, last.footprint) if first.footprint and last.footprint else None
         found.append(
             HostFacts(
                 name=report.name,
                 role=host.role,
                 address=report.address,
-                clock_before=clock_before,
-                clock_after=clock_after,
+                clock_before=first.clock,
+                clock_after=last.clock,
+                clock_step_ns=_step_ns(first, last),
                 share=shares.get(report.name) if host.role == "load" else None,
-                cluster_cpu_ns=max(0, last.cpu_ns - first.cpu_ns) if first and last else None,
-                cluster_rss_bytes=last.rss_bytes if last else None,
+                cluster_cpu_ns=max(0, used[1].cpu_ns - used[0].cpu_ns) if used else None,
+                cluster_rss_bytes=last.footprint.rss_bytes if last.footprint else None,
             )
         )
     return tuple(found)
+
+
+def _step_ns(first: _Reading, last: _Reading) -> int | None:
+    """How far a clock was set between two readings; None if one is not known."""
+    if first.ahead_ns is None or last.ahead_ns is None:
+        return None
+    moved_ns = last.ahead_ns - first.ahead_ns
+    return 0 if abs(moved_ns) < READ_WITHIN_NS else moved_ns
 
 
 def _or_none(host: Host, method: str, *arguments: Any) -> Any:

@@ -121,19 +121,22 @@ class RayHost:
 
 
 @contextmanager
-def connected(address: str, loads: int) -> Iterator[tuple[Pair, ...]]:
+def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair, ...]]:
     """As many pairs of hosts as the cluster has; their agents end with the block.
 
-    Raises UsageError when there is no such cluster, when it has too few hosts, or does not authenticate.
+    If there are `proxies`, and the cluster has hosts for them, each pair gets one. Raises UsageError when there is no
+    such cluster, when it has too few hosts, or does not authenticate.
     """
     with _cluster(address) as ray:
         groups: list[Any] = []
         try:
-            number = _number_of_pairs(ray.cluster_resources(), loads)
-            groups = [_group(ray, loads) for _ in range(number)]
-            pairs = tuple(_pair(ray, group, loads) for group in groups)
+            resources = ray.cluster_resources()
+            apart = proxies and int(resources.get("proxy", 0)) > 0
+            number = _number_of_pairs(resources, loads, apart=apart)
+            groups = [_group(ray, loads, apart=apart) for _ in range(number)]
+            pairs = [_pair(ray, group, loads, apart=apart) for group in groups]
             check([host for pair in pairs for host in pair.hosts])
-            yield pairs
+            yield tuple(sorted(pairs, key=lambda pair: pair.server.report.name))
         finally:
             for group in groups:
                 with suppress(Exception):  # the cluster may be gone
@@ -198,10 +201,10 @@ def _refuse_silent(address: str) -> None:
         raise UsageError(f"no Ray cluster could be reached at {address}: {why}", hint=_START) from error
 
 
-def _number_of_pairs(resources: dict[str, float], loads: int) -> int:
+def _number_of_pairs(resources: dict[str, float], loads: int, *, apart: bool) -> int:
     """How many pairs the cluster has hosts for. Raises UsageError for none."""
     servers, of_load = int(resources.get("server", 0)), int(resources.get("load", 0))
-    number = min(servers, of_load // loads, _MOST_PAIRS)
+    number = min(servers, of_load // loads, int(resources["proxy"]) if apart else _MOST_PAIRS)
     if number < 1:
         raise UsageError(
             f"the cluster has {servers} hosts with the role `server` and {of_load} with `load`;"
@@ -211,9 +214,9 @@ def _number_of_pairs(resources: dict[str, float], loads: int) -> int:
     return number
 
 
-def _group(ray: Any, loads: int) -> Any:
+def _group(ray: Any, loads: int, *, apart: bool) -> Any:
     """Hosts of a pair, all different. Raises UsageError when they are not free in time."""
-    bundles = [{"server": 1}, *({"load": 1} for _ in range(loads))]
+    bundles = [{"server": 1}, *({"load": 1} for _ in range(loads)), *([{"proxy": 1}] if apart else [])]
     group = ray.util.placement_group(bundles, strategy="STRICT_SPREAD")
     if not group.wait(PLACED_WITHIN_S):
         ray.util.remove_placement_group(group)
@@ -224,7 +227,7 @@ def _group(ray: Any, loads: int) -> Any:
     return group
 
 
-def _pair(ray: Any, group: Any, loads: int) -> Pair:
+def _pair(ray: Any, group: Any, loads: int, *, apart: bool) -> Pair:
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # noqa: PLC0415
 
     def agent(role: Role, bundle: int) -> RayHost:
@@ -234,7 +237,8 @@ def _pair(ray: Any, group: Any, loads: int) -> Pair:
         )
         return RayHost(kind.remote(role), role)
 
-    return Pair(agent("server", 0), tuple(agent("load", 1 + number) for number in range(loads)))
+    of_load = tuple(agent("load", 1 + number) for number in range(loads))
+    return Pair(agent("server", 0), of_load, agent("proxy", 1 + loads) if apart else None)
 
 
 def check(hosts: Sequence[Host]) -> None:

@@ -4,13 +4,14 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from redline.errors import BuildError, DriveError, LaunchError, RedlineError
 from redline.model import (
+    HOPS,
     Cell,
     DuetTraffic,
     Failure,
@@ -25,7 +26,7 @@ from redline.model import (
     Variant,
 )
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
-from redline.plugins.hosts.agent import HostReport
+from redline.plugins.hosts.agent import HostReport, RemoteStart
 from redline.plugins.hosts.engine import Ended
 from redline.plugins.hosts.parts import Part, merged, merged_intervals, parts_of
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
@@ -97,11 +98,30 @@ class RemoteServer:
 
     def death(self) -> Failure | None:
         """Why and how it died, or that its host is gone; None while it lives."""
-        try:
-            found: Failure | None = call(self.host, "death", self.number)
-        except HostLostError as error:
-            return Failure(stage="load", kind="died", message=error.problems[0].message, hint=error.hint)
-        return found
+        return _death(self.host, self.number)
+
+
+@dataclass(frozen=True)
+class RemoteRoute:
+    """A server on one host behind proxies on another: its endpoint is that of the first proxy."""
+
+    server: RemoteServer
+    proxy: Host
+    number: int
+    endpoint: Endpoint
+    facts: ServerFacts
+
+    def death(self) -> Failure | None:
+        """Why and how the server died, or a proxy, or that a host is gone; None while all live."""
+        return self.server.death() or _death(self.proxy, self.number)
+
+
+def _death(host: Host, number: int) -> Failure | None:
+    try:
+        found: Failure | None = call(host, "death", number)
+    except HostLostError as error:
+        return Failure(stage="load", kind="died", message=error.problems[0].message, hint=error.hint)
+    return found
 
 
 @dataclass(frozen=True)
@@ -143,33 +163,54 @@ class Sender:
 
 
 class RemoteLauncher:
-    """Launcher of servers on one host, of builds that were made here.
+    """Launcher of servers on one host, of builds that were made here; its proxies run there, or on one of their own.
 
-    `hosts` are all that may run them: what is built is sent to each.
+    `servers` and `proxies` are all hosts that may run either: what is built is sent to each.
     """
 
-    def __init__(self, local: Launcher, sender: Sender, hosts: Sequence[Host], host: Host) -> None:
-        self._local, self._sender, self._hosts, self._host = local, sender, hosts, host
+    def __init__(self, local: Launcher, sender: Sender, servers: Sequence[Host], proxies: Sequence[Host]) -> None:
+        self._local, self._sender, self._servers, self._proxies = local, sender, servers, proxies
+        self._host, self._proxy = servers[0], proxies[0] if proxies else None
 
-    def on(self, host: Host) -> "RemoteLauncher":
-        """The same on another one of the hosts."""
-        return RemoteLauncher(self._local, self._sender, self._hosts, host)
+    def on(self, host: Host, proxy: Host | None = None) -> "RemoteLauncher":
+        """The same for one of the servers' hosts, and maybe one of the proxies'."""
+        other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
+        other._host, other._proxy = host, proxy
+        return other
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
         """Build what the variants need here, and send it to the hosts. What one of them cannot run is a failure."""
         wanted = {variant.slug: variant for variant in variants}
         outcome = self._local.build(wanted.values(), progress, copies)
         standing = [variant for slug, variant in wanted.items() if slug in outcome.hashes]
-        if not standing:
-            return outcome
-        for name, runtimes in self._sender.provide(standing, self._hosts, progress).items():
-            for slug, here in ((variant.slug, outcome.runtimes.get(variant.slug, "")) for variant in standing):
-                there = runtimes.get(slug, "")
-                if slug in outcome.hashes and (error := _misfit(slug, name, here, there)) is not None:
-                    outcome.failures[slug] = error
-                    del outcome.hashes[slug]
-                    outcome.runtimes.pop(slug, None)
+        hops = {hop.slug: hop for variant in standing for hop in variant.hops}
+        of_servers = self._misfits(standing, self._servers, outcome, progress)
+        of_proxies = self._misfits(list(hops.values()), self._proxies, outcome, progress)
+        for variant in standing:
+            errors = (of_servers.get(variant.slug), *(of_proxies.get(hop.slug) for hop in variant.hops))
+            if (error := next(filter(None, errors), None)) is not None:
+                outcome.failures[variant.slug] = error
+                del outcome.hashes[variant.slug]
+                outcome.runtimes.pop(variant.slug, None)
         return outcome
+
+    def _misfits(
+        self,
+        variants: Sequence[Variant],
+        hosts: Sequence[Host],
+        outcome: BuildOutcome,
+        progress: Callable[[Building], None],
+    ) -> dict[str, BuildError]:
+        """By slug, why one of the hosts cannot run what was built here and sent there."""
+        found: dict[str, BuildError] = {}
+        if not variants:
+            return found
+        for name, runtimes in self._sender.provide(variants, hosts, progress).items():
+            for slug in (variant.slug for variant in variants):
+                error = _misfit(slug, name, outcome.runtimes.get(slug, ""), runtimes.get(slug, ""))
+                if error is not None:
+                    found.setdefault(slug, error)
+        return found
 
     @contextmanager
     def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
@@ -181,21 +222,39 @@ class RemoteLauncher:
         copy: int = 0,
         *,
         env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[RemoteServer]:
+    ) -> Iterator[RemoteServer | RemoteRoute]:
         """Start it on its host, and stop it whatever happens. Raises LaunchError; its output is fetched at the end."""
         del placement  # the agent knows the cores of its host
-        parts = (variant, *variant.hops)
-        within_s = BEYOND_READY_S + sum(part.catalogued.ready.within_ns for part in parts) / 1e9
-        try:
-            start = call(self._host, "start", variant, seed, copy, dict(env), within_s=within_s)
-        except HostLostError as error:
-            raise LaunchError(error.problems[0].message, hint=error.hint) from error
-        try:
-            yield RemoteServer(self._host, start.number, start.endpoint, start.facts)
-        finally:
-            stop_s = BEYOND_READY_S + sum(part.catalogued.stop.within_ns for part in parts) / 1e9
-            with contextlib.suppress(HostLostError):  # it ends by itself what runs there
-                _write_logs(log, call(self._host, "stop", start.number, within_s=stop_s))
+        apart = self._proxy if variant.hops else None
+        alone = variant.without_hops if apart else variant
+        with ExitStack() as stack:
+            started = _started(self._host, (alone, *alone.hops), log, "start", alone, seed, copy, dict(env))
+            start = stack.enter_context(started)
+            assert start.facts is not None, "a server has facts"
+            server = RemoteServer(self._host, start.number, start.endpoint, start.facts)
+            if apart is None:
+                yield server
+                return
+            in_front = _started(apart, variant.hops, log, "start_hops", variant, start.endpoint, copy)
+            hops = stack.enter_context(in_front)
+            facts = start.facts.model_copy(update={"hops": hops.hops})
+            yield RemoteRoute(server, apart, hops.number, hops.endpoint, facts)
+
+
+@contextmanager
+def _started(host: Host, parts: Sequence[Variant], log: Path, method: str, *arguments: Any) -> Iterator[RemoteStart]:
+    """What that method of the agent starts, until the block ends; its output is fetched then. Raises LaunchError."""
+    within_s = BEYOND_READY_S + sum(part.catalogued.ready.within_ns for part in parts) / 1e9
+    try:
+        start = call(host, method, *arguments, within_s=within_s)
+    except HostLostError as error:
+        raise LaunchError(error.problems[0].message, hint=error.hint) from error
+    try:
+        yield start
+    finally:
+        stop_s = BEYOND_READY_S + sum(part.catalogued.stop.within_ns for part in parts) / 1e9
+        with contextlib.suppress(HostLostError):  # it ends by itself what runs there
+            _write_logs(log, call(host, "stop", start.number, within_s=stop_s))
 
 
 def _misfit(slug: str, host: str, here: str, there: str | BuildError) -> BuildError | None:
@@ -278,7 +337,6 @@ class PartsDriver:
         self._connect(hosts, parts, entire, deadline_ns(drive) / 1e9)
         epoch_unix_ns = time.time_ns() + START_NOTICE_NS
         _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
-        drive.on_start(0)
         self._follow_warmup(hosts, drive, epoch_unix_ns)
         ended = self._finished(hosts, drive)
         traffics = [_traffic_of(host, one) for host, (one, _) in zip(hosts, ended, strict=True)]
@@ -398,24 +456,36 @@ class PartsDriver:
 
 
 class RemoteProbe:
-    """A probe on the server's host."""
+    """A probe on the server's host, and on that of its proxies if they have one of their own."""
 
     perturbs = False
     _numbers = itertools.count(1)
 
-    def __init__(self, host: Host) -> None:
-        self._host, self._watch = host, next(self._numbers)
+    def __init__(self, host: Host, proxy: Host | None = None) -> None:
+        self._host, self._proxy, self._watch = host, proxy, next(self._numbers)
+        self._apart = False
 
     def follow(self, subject: Subject, pid: int) -> None:
-        """Begin to watch a process of that host; engines are watched by theirs."""
-        if subject != "engine":
-            with contextlib.suppress(HostLostError):
-                call(self._host, "follow", self._watch, subject, pid)
+        """Begin to watch a process; engines are watched by theirs. `server` comes first."""
+        if subject == "engine":
+            return
+        host = self._proxy if subject in HOPS and self._proxy else self._host
+        self._apart |= host is self._proxy
+        with contextlib.suppress(HostLostError):
+            call(host, "follow", self._watch, subject, pid)
 
     def finish(self) -> tuple[Series, ...]:
-        """End, and give what was seen: nothing if the host is gone."""
+        """End, and give what was seen: nothing of a host that is gone. What is of the proxies' host has its name."""
+        found = list(self._seen(self._host))
+        if self._apart and self._proxy:
+            name = self._proxy.report.name
+            of_hops = self._seen(self._proxy)
+            found += [each if each.subject in HOPS else each.model_copy(update={"host": name}) for each in of_hops]
+        return tuple(found)
+
+    def _seen(self, host: Host) -> tuple[Series, ...]:
         with contextlib.suppress(HostLostError):
-            series: tuple[Series, ...] = call(self._host, "unfollow", self._watch)
+            series: tuple[Series, ...] = call(host, "unfollow", self._watch)
             return series
         return ()
 

@@ -26,22 +26,42 @@ _WITHIN_S = 5.0
 
 
 @dataclass(frozen=True)
+class RunningHops:
+    """The proxies in front of a server, the client's first."""
+
+    running: tuple[RunningServer, ...]
+    facts: tuple[HopFacts, ...]
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the first one listens."""
+        return self.running[0].endpoint
+
+    def death(self) -> Failure | None:
+        """Why and how one died, the nearest to the server if several did; None while all live."""
+        return next((death for each in reversed(self.running) if (death := each.death()) is not None), None)
+
+
+@dataclass(frozen=True)
 class RoutedServer:
     """A server behind proxies: its endpoint is that of the first."""
 
     server: RunningServer
-    hops: tuple[RunningServer, ...]
-    facts: ServerFacts | None
+    hops: RunningHops
 
     @property
     def endpoint(self) -> Endpoint:
         """Where the first proxy listens."""
-        return self.hops[0].endpoint
+        return self.hops.endpoint
+
+    @property
+    def facts(self) -> ServerFacts | None:
+        """Those of the server, and of the proxies in front of it."""
+        return self.server.facts and self.server.facts.model_copy(update={"hops": self.hops.facts})
 
     def death(self) -> Failure | None:
         """Why and how the server died, or else the proxy nearest to it that did; None while all live."""
-        deaths = (each.death() for each in (self.server, *reversed(self.hops)))
-        return next((death for death in deaths if death is not None), None)
+        return self.server.death() or self.hops.death()
 
 
 class RouteLauncher:
@@ -83,19 +103,25 @@ class RouteLauncher:
         """
         with ExitStack() as stack:
             server = stack.enter_context(self._launcher.running(variant, placement, log, seed, copy, env=env))
-            if variant.route is None or not variant.hops:
+            if not variant.hops:
                 yield server
                 return
-            behind, started = server.endpoint, list[tuple[RunningServer, HopFacts]]()
-            ready = variant.catalogued.ready
+            yield RoutedServer(server, stack.enter_context(self.hops(variant, server.endpoint, placement, log, copy)))
+
+    @contextmanager
+    def hops(
+        self, variant: Variant, server: Endpoint, placement: Placement, log: Path, copy: int = 0
+    ) -> Iterator[RunningHops]:
+        """Start the proxies of a variant, one or more, whose server listens there; stop them whatever happens."""
+        assert variant.route is not None, "a variant without a route has no proxies"
+        behind, started = server, list[tuple[RunningServer, HopFacts]]()
+        with ExitStack() as stack:
             for number in reversed(range(len(variant.hops))):
-                upstream = Upstream(behind, variant.route.legs[number + 1], ready)
+                upstream = Upstream(behind, variant.route.legs[number + 1], variant.catalogued.ready)
                 hop = _Hop(variant, number, upstream, log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}"))
                 started.insert(0, stack.enter_context(self._in_front(hop, placement, copy)))
                 behind = started[0][0].endpoint
-            hops = tuple(running for running, _ in started)
-            facts = server.facts and server.facts.model_copy(update={"hops": tuple(each for _, each in started)})
-            yield RoutedServer(server, hops, facts)
+            yield RunningHops(tuple(running for running, _ in started), tuple(facts for _, facts in started))
 
     @contextmanager
     def _in_front(self, hop: "_Hop", placement: Placement, copy: int) -> Iterator[tuple[RunningServer, HopFacts]]:

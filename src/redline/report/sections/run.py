@@ -97,7 +97,7 @@ def run_summary(report: Report) -> Iterator[Section]:
     yield from profile_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
-    yield from hosts_section(report.hosts)
+    yield from hosts_section(report.hosts, report.pairs)
     yield doubt_section(report)
     yield run_answer(report)
 
@@ -129,7 +129,7 @@ def run_comment(report: Report) -> Iterator[Section]:
     yield from overlay_sections(report)
     yield from _findings(report)
     yield from skipped_section(report.skipped)
-    yield from hosts_section(report.hosts)
+    yield from hosts_section(report.hosts, report.pairs)
     names = " · ".join(map(_built, built(report)))
     yield repeat_section(machine, run.command, f"Servers: {names}" if names else "")
 
@@ -158,7 +158,7 @@ def run_page(report: Report) -> Page:
         plots_section(report),
         *memory_page(report),
         *skipped_section(report.skipped, "These cells were selected and not run."),
-        *hosts_section(report.hosts),
+        *hosts_section(report.hosts, report.pairs),
         measured(report),
         *_built_section(report),
         repeat_page("run", run.command, {"run": run.name, "seed": str(run.seed)}, machine, run.suite_text),

@@ -51,6 +51,7 @@ PROFILES: tuple[Profile, ...] = ("cpu", "wall", "alloc", "lock", "engine")
 MOST_TRIALS = 1_000
 MOST_BUILDS = 100
 MOST_LOAD_HOSTS = 1_000
+MOST_RETRIES = 10
 DETECTION_NS = 60_000_000_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
 
@@ -210,6 +211,9 @@ class HostsSchema(Schema):
     """Hosts of a cluster that the suite takes, besides the server's own."""
 
     load: int = Field(default=1, ge=1, le=MOST_LOAD_HOSTS, description="how many load each server", examples=[2])
+    retries: int = Field(
+        default=0, ge=0, le=MOST_RETRIES, description="how often what a lost host ended is made again on others"
+    )
 
 
 class OwnScenarioSchema(ScenarioSchema):
@@ -367,6 +371,9 @@ class SuiteSchema(Schema):
         default=None,
         description="the suite is for hosts of their own for server and load: `redline run --on`",
         examples=[{"load": 2}],
+    )
+    fit: bool = Field(
+        default=False, description="loads have no more users than the hosts can hold, and the report says why"
     )
     threshold: Threshold = Field(
         default=0.02,

@@ -78,6 +78,8 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
+        fit=schema.fit,
+        host_retries=schema.hosts.retries if schema.hosts else 0,
     )
     if overrides.quick:
         suite = quickened(suite, schema.quick)

@@ -1,0 +1,203 @@
+"""Searches: created, resumed and executed, with their directories. Whoever shows them listens.
+
+What is left to search is read off the directory, so a search can be resumed from any point.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redline.analysis.search_state import SearchState, limit_report, search_state
+from redline.errors import DriveError, LaunchError, StoreError
+from redline.model import Objective, Run, Suite
+from redline.model.limits import LimitReport
+from redline.model.search import SearchPlan
+from redline.report.render import LIMIT_RENDERERS
+from redline.running.assembly import Workbench
+from redline.running.cell_search import CellSearch, SearchListener
+from redline.running.record import Tools
+from redline.running.session import (
+    Bench,
+    SessionListener,
+    Source,
+    build_all,
+    check_left,
+    leave_cores,
+    new_manifest,
+    refuse_changed,
+    refuse_other_hosts,
+)
+from redline.storage.searches import REPORT, SearchStore
+from redline.suite import make_plan
+
+_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What a search is asked: see SearchPlan. Its suite has open loads alone."""
+
+    suite: Suite
+    sets: Mapping[str, tuple[Objective, ...]]
+    start_per_s: float | None
+    by_warm_up: bool
+    probes: int
+    precision: float
+    trials: int
+    beyond: bool
+    url: str = ""
+    workers: int | None = None
+    is_kept: bool = True
+
+
+@dataclass(frozen=True)
+class SearchSession:
+    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards.
+
+    Cells take turns by starts of their servers; with `by_probe` by probes, and their servers are alive at once.
+    """
+
+    store: SearchStore
+    plan: SearchPlan
+    bench: Workbench
+    listener: SessionListener
+    is_kept: bool = True
+    by_probe: bool = False
+
+    @classmethod
+    def create(
+        cls, asked: SearchRequest, source: Source, folder: Path, bench: Workbench, listener: SessionListener
+    ) -> "SearchSession":
+        """Build the servers, and write down what was asked. Raises RedlineError."""
+        store = SearchStore(folder)
+        store.check_free()
+        built = build_all(asked.suite, bench.tools.launcher, listener)
+        plan = make_plan(asked.suite, built.unavailable)
+        check_left(plan, "search", "`redline list` says what can be built here")
+        terms = {name: value for name, value in vars(asked).items() if name not in ("suite", "is_kept")}
+        stored = SearchPlan(manifest=new_manifest(folder.resolve().name, source, plan, bench), **terms)
+        store.create(stored)
+        return cls(store, stored, bench, listener, asked.is_kept)
+
+    @classmethod
+    def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
+        """Open a stored search, and make sure that its servers and this machine are still what they were."""
+        store = SearchStore(folder)
+        plan = store.plan()
+        if plan.format == "redline.search/1":
+            raise StoreError(
+                f"{folder} holds a search of an earlier version, which kept no recordings",
+                hint=f"start a new search; what this one found is shown by: redline report {folder}",
+            )
+        bench, cells = bench_for(plan.manifest), plan.manifest.plan.cells.values()
+        planned = {cell.variant.slug for cell in cells}
+        built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)
+        recordings = tuple(made.recording for cell in cells for made in store.probes(cell))
+        refuse_changed(built, Run(manifest=plan.manifest, recordings=recordings), bench.environment)
+        refuse_other_hosts(plan.manifest.hosts, bench.hosts)
+        return cls(store, plan, bench, listener)
+
+    def execute(self) -> tuple[LimitReport, bool]:
+        """Search what is left, and write the views. Returns what is known, and whether it was interrupted."""
+        leave_cores(self.bench)
+        with self.store.locked():
+            interrupted = self._search()
+            return write_search_views(self.store), interrupted
+
+    def _search(self) -> bool:
+        """Search all cells. Returns whether that was interrupted."""
+        cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
+        states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
+        tools = self.bench.tools_of_pairs
+        # By its number a cell that was begun on a pair of hosts is resumed on it.
+        shares = [
+            [
+                (number, state)
+                for number, state in enumerate(states, 1)
+                if not state.ended and number % len(tools) == nth
+            ]
+            for nth in range(len(tools))
+        ]
+        turns = [_Turns(self, own, share, len(cells)) for own, share in zip(tools, shares, strict=True)]
+        if len(turns) == 1:
+            return turns[0].search()
+        with ThreadPoolExecutor(len(turns)) as threads:
+            searches = [threads.submit(each.search) for each in turns]
+            try:
+                wait(searches)
+            except KeyboardInterrupt:
+                for each in turns:
+                    each.is_over.set()
+                self.bench.interrupt()
+            interrupted = [each.result() for each in searches]  # what one raised is raised here
+            return any(interrupted)
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Cells that are searched in turns with the same tools; each has its number, of `cells` in all.
+
+    Whoever sets `is_over` interrupts it before its next load.
+    """
+
+    session: SearchSession
+    tools: Tools
+    share: Sequence[tuple[int, SearchState]]
+    cells: int
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def search(self) -> bool:
+        """Search them. Returns whether that was interrupted."""
+        left, searches = list(self.share), dict[int, CellSearch]()
+        listens, alone = self.session.listener, len(self.session.bench.tools_of_pairs) == 1
+        with ExitStack() as running:
+            while left:
+                for number, state in tuple(left):
+                    try:
+                        with listens.cell(state.cell, number, self.cells, alone=alone) as listener:
+                            if number not in searches:
+                                searches[number] = self._search_on(state, listener)
+                                running.callback(searches[number].stop)
+                            searches[number].listener = listener
+                            goes_on = searches[number].turn()
+                    except KeyboardInterrupt:
+                        return True
+                    except (DriveError, LaunchError) as error:
+                        listens.broken(error)
+                        goes_on = False
+                    if not goes_on:
+                        left.remove((number, state))
+        return False
+
+    def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
+        session = self.session
+        return CellSearch(
+            self.tools,
+            state,
+            session.store,
+            listener,
+            log_is_kept=session.is_kept,
+            by_probe=session.by_probe,
+            is_over=self.is_over.is_set,
+        )
+
+
+def search_report(store: SearchStore) -> LimitReport | None:
+    """What a stored search found so far; None before anything was stored of it. Raises StoreError."""
+    plan = store.plan()
+    if plan.format == "redline.search/1":
+        return store.written_report()
+    return limit_report(plan, {cell.id: store.probes(cell) for cell in plan.manifest.plan.cells.values()})
+
+
+def write_search_views(store: SearchStore) -> LimitReport:
+    """Write what can be looked at of what a search has found so far."""
+    report = search_report(store)
+    if report is None:
+        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint="resume it with --resume")
+    for name, form in _VIEWS.items():
+        store.write(name, LIMIT_RENDERERS[form].render(report))
+    return report

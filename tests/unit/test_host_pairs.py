@@ -1,0 +1,179 @@
+"""Pairs of hosts: what is dealt to them, how they compare, and what that does to intervals."""
+
+import threading
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from redline.analysis import build_report
+from redline.analysis.pairs import pair_speeds
+from redline.model import DuetRecording, FindingKind, Grade, Metric, PlannedTrial
+from redline.model.hosts import HostFacts
+from redline.plugins.hosts.calibration import reference
+from redline.plugins.hosts.executor import Shares
+from redline.stats.duets import StartRatio, over_starts
+from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired
+from redline.stats.samples import Ratios
+from tests.fakes.behaviour import GOOD
+from tests.fakes.duets import NS_PER_REQUEST, simulated_duet
+from tests.fakes.recordings import SATURATE, simulated_run
+
+
+def steps(*positions: int) -> list[PlannedTrial]:
+    return [PlannedTrial(cell_id="c", round=0, position=position, seed=1) for position in positions]
+
+
+def test_each_pair_has_its_share_and_no_more() -> None:
+    shares = Shares([steps(0, 2), steps(1)], retries=1)
+    assert [shares.take(0), shares.take(0)] == steps(0, 2)
+    assert shares.take(1) == steps(1)[0]
+    done = threading.Thread(target=shares.take, args=(0,))
+    done.start()
+    done.join(0.1)
+    assert done.is_alive(), "the other pair may still be lost"
+    assert shares.take(1) is None
+    done.join(5)
+    assert not done.is_alive()
+
+
+def test_what_a_lost_pair_leaves_is_done_by_the_others() -> None:
+    shares = Shares([steps(0, 2), steps(1)], retries=1)
+    lost = shares.take(0)
+    assert lost is not None
+    assert shares.leave(0, lost)
+    assert [shares.take(1) for _ in range(4)] == [*steps(1, 0, 2), None]
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_nothing_is_left_to_nobody(retries: int) -> None:
+    shares = Shares([steps(0), steps(1)], retries)
+    first, other = shares.take(0), shares.take(1)
+    assert first is not None
+    assert other is not None
+    assert shares.leave(0, first) == bool(retries)
+    if retries:
+        assert not shares.leave(1, other), "no other pair is alive"
+
+
+def test_a_step_is_made_again_so_many_times() -> None:
+    shares = Shares([steps(0), steps(), steps()], retries=1)
+    first = shares.take(0)
+    assert first is not None
+    assert shares.leave(0, first)
+    assert shares.take(1) == first
+    assert not shares.leave(1, first)
+
+
+def test_the_end_ends_all_that_wait() -> None:
+    shares = Shares([steps(0), steps()], retries=0)
+    shares.take(0)
+    waiting = threading.Thread(target=shares.take, args=(1,))
+    waiting.start()
+    shares.end()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    assert shares.take(0) is None
+
+
+def test_the_spread_over_hosts_is_that_of_their_means_where_they_have_as_many_trials() -> None:
+    rng = np.random.default_rng(1)
+    means = rng.normal(0, 1, 4)
+    logs = np.repeat(means, 3) + rng.normal(0, 0.1, 12)
+    found = over_hosts(logs, [host for host in "abcd" for _ in range(3)])
+    assert found is not None
+    of_hosts = logs.reshape(4, 3).mean(axis=1)
+    assert found.variance == pytest.approx(of_hosts.var(ddof=1) / 4)
+    assert found.freedom == pytest.approx(3)
+
+
+def test_hosts_that_do_not_differ_widen_nothing() -> None:
+    logs = np.tile([0.0, 1.0, 2.0], 2)
+    assert over_hosts(logs, list("aaabbb")) is None
+    assert over_hosts(logs, list("aaaaaa")) is None
+    assert over_hosts(logs, list("abcdef")) is None
+    assert over_hosts(logs, []) is None
+
+
+def test_hosts_that_differ_widen_an_estimate_and_cancel_in_a_comparison() -> None:
+    rng = np.random.default_rng(2)
+    host_names = tuple("aaabbbcccddd")
+    effect = np.repeat([0.0, 0.3, -0.3, 0.1], 3)
+    ours, theirs = (Ratios(np.exp(effect + rng.normal(0, 0.01, 12)), np.ones(12)) for _ in range(2))
+    without = estimate(ours, Metric.CPU_PER_REQUEST)
+    ours.hosts = theirs.hosts = host_names
+    widened = estimate(ours, Metric.CPU_PER_REQUEST)
+    assert widened.method == METHOD_HOSTS
+    assert widened.relative_half_width is not None
+    assert without.relative_half_width is not None
+    assert widened.relative_half_width > 1.5 * without.relative_half_width
+    contrast = paired(ours, theirs)
+    assert contrast is not None
+    assert contrast.ratio.relative_half_width is not None
+    assert contrast.ratio.relative_half_width < 0.03
+
+
+def test_a_duet_on_hosts_that_differ_has_a_wider_interval() -> None:
+    starts = [StartRatio(value, None) for value in (0.01, 0.011, 0.03, 0.031, 0.05, 0.051)]
+    alone, hosts = over_starts(starts), over_starts(starts, list("aabbcc"))
+    assert hosts.interval[0] < alone.interval[0]
+    expected = stats.t.interval(0.95, 2, 0.0305, np.std([0.0105, 0.0305, 0.0505], ddof=1) / np.sqrt(3))
+    assert hosts.interval == pytest.approx(expected)
+
+
+def on_host(name: str) -> tuple[HostFacts, ...]:
+    return (HostFacts(name=name, role="server", address="127.0.0.1"),)
+
+
+def on(host: str, recording: DuetRecording) -> DuetRecording:
+    return recording.model_copy(update={"hosts": on_host(host)})
+
+
+def test_a_pair_that_is_slower_reads_as_slower() -> None:
+    costs = {"fast": 1.0, "slow": 1.1}
+    made = [on(host, simulated_duet(start, (cost,))) for host, cost in costs.items() for start in range(3)]
+    failed = made[0].model_copy(update={"traffic": None})
+    fast, slow = pair_speeds([*made, failed])
+    assert (fast.host, fast.failed, slow.host, slow.failed) == ("fast", 1, "slow", 0)
+    for pair, expected in ((fast, 1 / 1.1), (slow, 1.1)):
+        assert pair.ratio is not None
+        assert pair.ratio.low is not None
+        assert pair.ratio.high is not None
+        assert pair.ratio.low < expected < pair.ratio.high < pair.ratio.low * 1.03
+    assert slow.cpu_per_request_ns == pytest.approx(1.1 * NS_PER_REQUEST, rel=0.01)
+
+
+def test_one_start_of_each_pair_gives_no_interval() -> None:
+    for pair in pair_speeds([on("a", simulated_duet(0, (1.0,))), on("b", simulated_duet(1, (1.0,)))]):
+        assert pair.ratio is None
+    assert pair_speeds([]) == ()
+
+
+def test_a_cell_that_ran_on_pairs_that_differ_has_a_finding() -> None:
+    run = simulated_run({"rust.hyper": GOOD}, trials=4, loads=(SATURATE,), ceiling=None)
+    recordings = tuple(
+        each.model_copy(update={"hosts": on_host("fast" if number % 2 else "slow")})
+        for number, each in enumerate(run.recordings)
+    )
+    calibration = tuple(
+        on(host, simulated_duet(start, (cost,))) for host, cost in (("fast", 1.0), ("slow", 1.2)) for start in range(3)
+    )
+    report = build_report(run.model_copy(update={"recordings": recordings, "calibration": calibration}))
+    (found,) = [each for each in report.cells[0].findings if each.kind is FindingKind.PAIRS_DIFFER]
+    assert found.grade is Grade.WARN
+    assert "more CPU time for a request on slow" in found.message
+    assert {pair.host for pair in report.pairs} == {"fast", "slow"}
+    alone = build_report(run.model_copy(update={"calibration": calibration}))
+    assert FindingKind.PAIRS_DIFFER not in {each.kind for each in alone.cells[0].findings}
+
+
+def test_the_reference_is_the_first_server_that_is_warm_at_once() -> None:
+    run = simulated_run({"jvm.slow": GOOD, "rust.hyper": GOOD}, trials=1)
+    plan, first = run.manifest.plan, next(iter(run.manifest.plan.cells.values()))
+    assert reference(plan).variant == first.variant
+    cells = {
+        cell_id: cell.model_copy(update={"warmup_detect": cell.variant == first.variant})
+        for cell_id, cell in plan.cells.items()
+    }
+    assert reference(plan.model_copy(update={"cells": cells})).variant.slug == "rust.hyper"
+    assert reference(plan).load.duration_ns == 1_000_000_000
