@@ -25,13 +25,18 @@ _CLUSTERS = itertools.count()
 
 def skip_unless_possible() -> None:
     """Skip, with the reason, where there can be no such hosts, or no Ray."""
+    skip_without_namespaces()
+    if not RAY.exists():
+        pytest.skip("Ray is not installed: uv sync --extra ray")
+
+
+def skip_without_namespaces() -> None:
+    """Skip, with the reason, where there can be no such hosts."""
     if os.geteuid() != 0:
         pytest.skip("only root can make network namespaces")
     for command in NEEDED:
         if shutil.which(command) is None:
             pytest.skip(f"{command} is not installed")
-    if not RAY.exists():
-        pytest.skip("Ray is not installed: uv sync --extra ray")
     done = _ip("netns", "add", "redline-try")
     if done.returncode != 0:
         pytest.skip(f"no network namespaces here: {done.stderr.strip()}")

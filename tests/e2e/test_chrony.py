@@ -1,0 +1,68 @@
+"""What a host says of its clock while a real chronyd runs there: one namespace follows another one's."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redline.model import ClockReading
+from tests.e2e.namespaces import NetHost, hosts, skip_without_namespaces
+
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+
+READ = """\
+from redline.plugins.hosts.clocks import read_clock
+found = read_clock()
+print(found.model_dump_json() if found else "null")
+"""
+FOLLOWS_WITHIN_S = 30.0
+NAMES = {"head": "0", "server-0": "0", "load-0": "1"}
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Iterator[dict[str, NetHost]]:
+    if shutil.which("chronyd") is None:
+        pytest.skip("chronyd is not installed")
+    skip_without_namespaces()
+    with hosts(tmp_path / "net", NAMES) as found:
+        for name, host in found.items():
+            # `-x`: it follows, and sets no clock: that is the machine's.
+            lines = [f"pidfile {host.folder}/chronyd.pid"]
+            lines += ["local stratum 8", "allow"] if name == "head" else []
+            if name == "server-0":
+                lines += [f"server {found['head'].address} iburst minpoll 0 maxpoll 0"]
+            (host.folder / "chrony.conf").write_text("\n".join([*lines, ""]))
+            # chronyc finds chronyd by a socket there, which each host needs for itself.
+            own_socket = 'mkdir -p /run/chrony && mount -t tmpfs tmpfs /run/chrony && exec "$@"'
+            chronyd = ("chronyd", "-x", "-d", "-u", "root", "-f", str(host.folder / "chrony.conf"))
+            host.start("sh", "-c", own_socket, "chrony", *chronyd)
+        yield found
+
+
+def read(host: NetHost) -> ClockReading | None:
+    command = host.command(sys.executable, "-c", READ)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return ClockReading.model_validate(found) if found else None
+
+
+def test_a_clock_that_follows_one_in_its_network_is_known_to_a_millisecond(net: dict[str, NetHost]) -> None:
+    deadline = time.monotonic() + FOLLOWS_WITHIN_S
+    while (found := read(net["server-0"])) is None or found.stratum < 9:
+        assert time.monotonic() < deadline, (found, net["server-0"].said())
+        time.sleep(0.5)
+    assert (found.reference, found.stratum) == (net["head"].address, 9)
+    assert 0 < found.bound_ns < 50_000_000  # both read the same clock of one kernel; a busy machine answers late
+    own = read(net["head"])
+    assert own is not None
+    assert (own.stratum, own.bound_ns) == (8, 0)
+
+
+def test_a_clock_that_follows_none_is_not_known(net: dict[str, NetHost]) -> None:
+    assert read(net["load-0"]) is None
