@@ -54,12 +54,16 @@ def _must(*words: str) -> None:
 
 @dataclass
 class NetHost:
-    """One host: its name, its address, its part of the cores, and what runs in it."""
+    """One host: its name, its address, its part of the cores, and what runs in it.
+
+    `before` is a command that starts what the first process is to find there, and then that process: its last words.
+    """
 
     name: str
     address: str
     cpus: str
     folder: Path
+    before: tuple[str, ...] = ()
     processes: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
@@ -96,6 +100,17 @@ class NetHost:
             time.sleep(0.05)
         return children[0]
 
+    def run_chrony(self, head: "NetHost") -> None:
+        """Let chronyd run here, beside what is started first, and follow that of the head."""
+        follows = (
+            ["local stratum 8", "allow"] if self is head else [f"server {head.address} iburst minpoll 0 maxpoll 0"]
+        )
+        file = self.folder / "chrony.conf"
+        file.write_text("\n".join([*follows, f"pidfile {self.folder}/chronyd.pid", ""]))
+        # `-x`: it sets no clock, which is the machine's. chronyc finds it by a socket in /run/chrony.
+        start = 'mkdir -p /run/chrony && mount -t tmpfs tmpfs /run/chrony && chronyd -x -u root -f "$0" && exec "$@"'
+        self.before = ("sh", "-c", start, str(file))
+
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
         """Start a command as the first process of this host; all processes of it end with it."""
         script = f'mount --bind {self.folder}/ray {FOLDER} && hostname {self.name} && exec "$@"'
@@ -104,7 +119,18 @@ class NetHost:
         isolated = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
         with log:
             process = subprocess.Popen(
-                ["nsenter", f"--net=/run/netns/{self.name}", *pinned, *isolated, "sh", "-c", script, "host", *words],
+                [
+                    "nsenter",
+                    f"--net=/run/netns/{self.name}",
+                    *pinned,
+                    *isolated,
+                    "sh",
+                    "-c",
+                    script,
+                    "host",
+                    *self.before,
+                    *words,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -31,16 +31,9 @@ def net(tmp_path: Path) -> Iterator[dict[str, NetHost]]:
     skip_without_namespaces()
     with hosts(tmp_path / "net", NAMES) as found:
         for name, host in found.items():
-            # `-x`: it follows, and sets no clock: that is the machine's.
-            lines = [f"pidfile {host.folder}/chronyd.pid"]
-            lines += ["local stratum 8", "allow"] if name == "head" else []
-            if name == "server-0":
-                lines += [f"server {found['head'].address} iburst minpoll 0 maxpoll 0"]
-            (host.folder / "chrony.conf").write_text("\n".join([*lines, ""]))
-            # chronyc finds chronyd by a socket there, which each host needs for itself.
-            own_socket = 'mkdir -p /run/chrony && mount -t tmpfs tmpfs /run/chrony && exec "$@"'
-            chronyd = ("chronyd", "-x", "-d", "-u", "root", "-f", str(host.folder / "chrony.conf"))
-            host.start("sh", "-c", own_socket, "chrony", *chronyd)
+            if name != "load-0":
+                host.run_chrony(found["head"])
+            host.start("sleep", "infinity")
         yield found
 
 

@@ -79,3 +79,12 @@ def test_a_fine_or_a_decided_comparison_raises_nothing() -> None:
 def test_what_nobody_waits_for_is_not_offered() -> None:
     (said,) = undecided(0.001, 1000.0)
     assert "--trials" not in said
+
+
+def test_rounds_that_take_more_than_a_day_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    (offered,) = undecided(1 / 1.28, 1.28)
+    assert "--trials" in offered
+    monkeypatch.setattr("redline.analysis.resolution.LONGEST_NS", 60_000_000_000)
+    (said,) = undecided(1 / 1.28, 1.28)
+    assert "--trials" not in said
+    assert "`design: duet`" in said

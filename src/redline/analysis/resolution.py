@@ -25,6 +25,8 @@ class ShownDifference(Frozen):
 WORTH_SHOWING = 0.05
 """A difference for whose sake people run a lab."""
 _MINUTE_NS = 60_000_000_000
+LONGEST_NS = 24 * 60 * _MINUTE_NS
+"""Nobody waits for rounds that take longer."""
 
 
 def resolutions(
@@ -58,7 +60,8 @@ def takes(comparisons: Sequence[Comparison], plan: Plan, rounds: int, round_ns: 
         trials = max(rounds + 1, *(each for each in needed if each is not None))
         more_ns = round_ns * (trials - rounds)
         where = shlex.quote(folder) if folder else "DIR"
-        offers.append(f"`redline run --resume {where} --trials {trials}` (about {_in_minutes(more_ns)} more)")
+        if more_ns <= LONGEST_NS:
+            offers.append(f"`redline run --resume {where} --trials {trials}` (about {_in_minutes(more_ns)} more)")
     return (
         f"for {WORTH_SHOWING:.0%} take {', or '.join(offers)}"
         if offers
