@@ -6,11 +6,14 @@ import pytest
 
 from redline.analysis import build_report
 from redline.findings import judge
+from redline.findings.machine import server_share
 from redline.model import ClockReading, Finding, FindingKind, Grade, Histogram, HostFacts, LoadShare, Recording, Role
 from redline.report.format import other_time
+from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording, simulated_run
 from tests.unit.test_handshake_and_one_way_times import CLOCK
+from tests.unit.test_routes_reported import routed
 
 CELL = simulated_cell(scenario=CLOCK)
 ONE_WAY = replace(GOOD, clock_ahead_ns=0.0)
@@ -139,3 +142,17 @@ def test_a_clock_that_is_set_during_the_trial_is_told(step_ns: int, grade: Grade
             in found[FindingKind.CLOCK_STEPPED].message
         )
         assert FindingKind.CLOCK_BOUND in found, "one-way times are off by the step"
+
+
+def test_a_proxy_on_its_own_host_is_no_work_of_the_servers_cores() -> None:
+    """Both together used more than the cores of either host."""
+    recording = routed(simulated_recording(simulated_cell(), GOOD))
+    assert recording.server is not None
+    recording = recording.model_copy(update={"server": recording.server.model_copy(update={"cpus": (0,)})})
+    apart = (host("s", "server", 10), host("l", "load", 10), host("p", "proxy", 10))
+    together, alone = (
+        server_share(Trial(recording.model_copy(update={"hosts": hosts}))) for hosts in (apart[:2], apart)
+    )
+    assert together is not None
+    assert alone is not None
+    assert 0 < alone < together

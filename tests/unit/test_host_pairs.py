@@ -8,12 +8,12 @@ from scipy import stats
 
 from redline.analysis import build_report
 from redline.analysis.pairs import pair_speeds
-from redline.model import DuetRecording, FindingKind, Grade, Metric, PlannedTrial
+from redline.model import DuetRecording, Estimate, FindingKind, Grade, Metric, PlannedTrial, ServerEntry
 from redline.model.hosts import HostFacts
 from redline.plugins.hosts.calibration import reference
-from redline.plugins.hosts.executor import Shares
+from redline.plugins.hosts.executor import Shares, dealt
 from redline.stats.duets import StartRatio, over_starts
-from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired
+from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired, scatter_of
 from redline.stats.samples import Ratios
 from tests.fakes.behaviour import GOOD
 from tests.fakes.duets import NS_PER_REQUEST, simulated_duet
@@ -51,18 +51,51 @@ def test_nothing_is_left_to_nobody(retries: int) -> None:
     first, other = shares.take(0), shares.take(1)
     assert first is not None
     assert other is not None
-    assert shares.leave(0, first) == bool(retries)
+    assert shares.leave(0, first) == (True if retries else None)
     if retries:
-        assert not shares.leave(1, other), "no other pair is alive"
+        assert shares.leave(1, other) is None, "no other pair is alive"
 
 
-def test_a_step_is_made_again_so_many_times() -> None:
-    shares = Shares([steps(0), steps(), steps()], retries=1)
-    first = shares.take(0)
+def test_a_step_is_made_again_so_many_times_and_its_pair_is_gone_all_the_same() -> None:
+    shares = Shares([steps(0), steps(1), steps()], retries=1)
+    first, other = shares.take(0), shares.take(1)
     assert first is not None
     assert shares.leave(0, first)
     assert shares.take(1) == first
-    assert not shares.leave(1, first)
+    assert shares.leave(1, first) is False
+    assert other is not None
+    assert shares.take(2) is None
+
+
+def test_a_part_of_a_round_goes_to_the_pair_that_had_the_rest() -> None:
+    run = simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, trials=2, ceiling=None)
+    plan = run.manifest.plan
+    whole = dealt(plan.trials, plan, 2)
+    pair_of = {step.position: number for number, share in enumerate(whole) for step in share}
+    assert set(pair_of.values()) == {0, 1}
+    for trial in plan.trials:
+        alone = dealt([trial], plan, 2)
+        assert [len(share) for share in alone].index(1) == pair_of[trial.position]
+
+
+def test_a_round_whose_trials_were_on_two_hosts_is_compared_by_nobody() -> None:
+    run = simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, trials=4, loads=(SATURATE,), ceiling=None)
+    where = {0: ("a", "a"), 1: ("a", "b"), 2: ("b", "b"), 3: ("b", "b")}
+    recordings = tuple(
+        each.model_copy(update={"hosts": on_host(where[each.round][each.cell_id.startswith("rust.axum")])})
+        for each in run.recordings
+    )
+    report = build_report(run.model_copy(update={"recordings": recordings}))
+    compared = [each for each in report.comparisons if each.primary and each.ratio]
+    assert compared
+    assert {each.ratio.n for each in compared if each.ratio} == {3}
+    assert {each.rounds for each in compared} == {4}
+
+
+def test_further_rounds_are_not_said_to_narrow_what_hosts_differ_by() -> None:
+    known = {"value": 1.0, "low": 0.9, "high": 1.1, "unit": "ratio", "n": 6}
+    assert scatter_of(Estimate(**known, method="t interval"))
+    assert scatter_of(Estimate(**known, method=METHOD_HOSTS)) is None
 
 
 def test_the_end_ends_all_that_wait() -> None:
@@ -133,8 +166,9 @@ def test_a_pair_that_is_slower_reads_as_slower() -> None:
     costs = {"fast": 1.0, "slow": 1.1}
     made = [on(host, simulated_duet(start, (cost,))) for host, cost in costs.items() for start in range(3)]
     failed = made[0].model_copy(update={"traffic": None})
-    fast, slow = pair_speeds([*made, failed])
+    fast, slow, lost = pair_speeds([*made, failed, on("lost", failed)])
     assert (fast.host, fast.failed, slow.host, slow.failed) == ("fast", 1, "slow", 0)
+    assert (lost.host, lost.failed, lost.cpu_per_request_ns, lost.ratio) == ("lost", 1, None, None)
     for pair, expected in ((fast, 1 / 1.1), (slow, 1.1)):
         assert pair.ratio is not None
         assert pair.ratio.low is not None
@@ -170,10 +204,19 @@ def test_a_cell_that_ran_on_pairs_that_differ_has_a_finding() -> None:
 def test_the_reference_is_the_first_server_that_is_warm_at_once() -> None:
     run = simulated_run({"jvm.slow": GOOD, "rust.hyper": GOOD}, trials=1)
     plan, first = run.manifest.plan, next(iter(run.manifest.plan.cells.values()))
-    assert reference(plan).variant == first.variant
+    found = reference(plan)
+    assert found is not None
+    assert found.variant == first.variant
+    assert found.load.duration_ns == 1_000_000_000
+    assert isinstance(first.variant.entry, ServerEntry)
+    jvm = first.variant.model_copy(update={"entry": first.variant.entry.model_copy(update={"runtime": "jvm"})})
     cells = {
-        cell_id: cell.model_copy(update={"warmup_detect": cell.variant == first.variant})
+        cell_id: cell.model_copy(update={"variant": jvm, "warmup_detect": True})
+        if cell.variant == first.variant
+        else cell
         for cell_id, cell in plan.cells.items()
     }
-    assert reference(plan.model_copy(update={"cells": cells})).variant.slug == "rust.hyper"
-    assert reference(plan).load.duration_ns == 1_000_000_000
+    found = reference(plan.model_copy(update={"cells": cells}))
+    assert found is not None
+    assert found.variant.slug == "rust.hyper"
+    assert reference(plan.model_copy(update={"cells": {}})) is None

@@ -91,5 +91,6 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         threshold=suite.threshold,
         suite_text=manifest.suite_text,
         trials_repeated=len(run.repeated),
+        trials_moved=run.lost,
         precision=precision(run, judged),
     )

@@ -132,9 +132,12 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
 def same_rounds(
     ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]
 ) -> tuple[list[TrialNumbers], list[TrialNumbers]]:
-    """The trials of the rounds in which both cells have one, in the same order."""
-    by_round = {trial.round: trial for trial in theirs}
-    pairs = [(trial, by_round[trial.round]) for trial in ours if trial.round in by_round]
+    """The trials of the rounds in which both cells have one, on the same host, in the same order.
+
+    A round whose trials were parted, as when a host was lost in the middle of it, would compare hosts.
+    """
+    by_round = {(trial.round, trial.host): trial for trial in theirs}
+    pairs = [(trial, by_round[place]) for trial in ours if (place := (trial.round, trial.host)) in by_round]
     return [one for one, _ in pairs], [two for _, two in pairs]
 
 

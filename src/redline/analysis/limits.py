@@ -21,6 +21,7 @@ class Subject:
     load: str
     build: str = ""
     runtime_version: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def cell_limit(
         load=subject.load,
         build=subject.build,
         runtime_version=subject.runtime_version,
+        host=subject.host,
         ended=ending.ended,
         reason=ending.reason,
         confirmed=ending.confirmed,

@@ -118,6 +118,7 @@ class SearchState:
     _curve_wanted: tuple[float, ...] | None = None
     _calm_ns: int | None = None
     _build: tuple[str, str] = ("", "")
+    _host: str = ""
 
     def __post_init__(self) -> None:
         self.search = Search(self.plan.sets, self.settings)
@@ -145,6 +146,7 @@ class SearchState:
         recording = made.recording
         self.loads, self.next_start = max(self.loads, recording.position + 1), max(self.next_start, made.start + 1)
         self.retries += made.again
+        self._host = recording.host or self._host
         if recording.server is not None:
             self._build = recording.server.build, recording.server.runtime_version
         if made.phase == "overload":
@@ -242,7 +244,7 @@ class SearchState:
             url = self.plan.url if len(self.plan.manifest.plan.cells) == 1 else self.cell.slug
             return Subject(url, url, asked, load_text(self.cell))
         slug, scenario = self.cell.variant.slug, self.cell.scenario.name
-        return Subject(self.cell.slug, slug, scenario, load_text(self.cell), build, runtime)
+        return Subject(self.cell.slug, slug, scenario, load_text(self.cell), build, runtime, self._host)
 
     def _take(self, made: ProbeRecording, evidence: Evidence) -> None:
         if made.phase == "curve":
@@ -390,6 +392,7 @@ def limit_report(plan: SearchPlan, made: Mapping[str, Iterable[ProbeRecording]])
         seed=suite.seed,
         precision=plan.precision,
         environment=manifest.environment,
+        hosts=manifest.hosts,
         cells=tuple(found[cell_id] for cell_id in manifest.plan.cells if cell_id in found),
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,

@@ -12,7 +12,7 @@ from redline.errors import UsageError
 from redline.model import Manifest, Suite
 from redline.plugins.hosts.executor import Pair, check_for_hosts
 from redline.running.assembly import Workbench, on_hosts, workbench
-from redline.suite import fitted
+from redline.suite.fitting import Hosts, fitted
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,11 @@ class Cluster:
     def prepare(self, file: Path, suite: Suite, console: Console) -> tuple[Workbench, Suite]:
         """What a new session is made with, and its suite as the hosts can hold it. Raises as `bench`."""
         bench = self.bench(file, suite)
-        servers = [pair.pair.server.report.environment for pair in bench.pairs] or [bench.environment]
-        loads = [host.report.environment for host in bench.pairs[0].pair.loads] if bench.pairs else []
-        suite, reasons = fitted(suite, servers, loads)
+        pairs = [
+            Hosts(pair.pair.server.report.environment, tuple(host.report.environment for host in pair.pair.loads))
+            for pair in bench.pairs
+        ]
+        suite, reasons = fitted(suite, pairs or [Hosts(bench.environment)])
         for reason in reasons:
             console.print(reason, style="yellow", highlight=False, markup=False)
         return bench, suite
@@ -40,6 +42,8 @@ class Cluster:
     def bench_for(self, manifest: Manifest) -> Workbench:
         """What a stored session is resumed with. Raises as `bench`."""
         suite, file = manifest.plan.suite, Path(manifest.suite_file)
+        if self.address and not manifest.suite_file:
+            raise UsageError("what runs behind a URL was searched from here", hint="resume it without --on")
         return self.bench(file, suite) if self.address or suite.load_hosts > 1 else bench_for(manifest)
 
     def _pairs(self, suite: Suite) -> tuple[Pair, ...]:

@@ -38,10 +38,16 @@ def server_share(trial: Trial) -> float | None:
     server, traffic = trial.recording.server, trial.traffic
     if server is None or traffic is None or not server.cpus:
         return None
-    cpu, alone = trial.increase("cpu_ns", "server"), bool(trial.recording.hosts)  # on several hosts nothing is shared
+    cpu, alone = _on_servers_host_ns(trial), bool(trial.recording.hosts)  # on several hosts nothing is shared
     if cpu is None or not (alone or (traffic.engine.cpus and not set(server.cpus) & set(traffic.engine.cpus))):
         return None
     return (cpu + interrupts_ns(trial, "server")) / (len(server.cpus) * traffic.seconds * 1e9)
+
+
+def _on_servers_host_ns(trial: Trial) -> float | None:
+    """CPU time of the server, and of its proxies unless these have a host of their own."""
+    apart = any(host.role == "proxy" for host in trial.recording.hosts)
+    return trial.recording.sampled_increase("cpu_ns", "server") if apart else trial.increase("cpu_ns", "server")
 
 
 def interrupts_ns(trial: Trial, subject: Subject) -> float:
@@ -83,7 +89,7 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether other work competed with server and engine."""
     waiting = trial.increase("cpu_pressure_ns", "machine")
     busy = trial.increase("busy_ns", "machine")
-    server = trial.increase("cpu_ns", "server")
+    server = _on_servers_host_ns(trial)
     if waiting is None or busy is None or server is None or busy <= 0:
         return ()
     interrupts = trial.increase("interrupts_ns", "machine") or 0.0

@@ -456,8 +456,8 @@ _TABLE = (
         FindingKind.PAIRS_DIFFER,
         note=0.02,
         warn=0.10,
-        reason="A cell's trials are dealt to all pairs. Where these differ, its mean is one of two machines, and its "
-        "interval is as wide as they are apart. Comparisons stay on one pair in each round, where that cancels.",
+        reason="A cell's trials are dealt to all pairs. Where these differ, its mean is one of different machines, and "
+        "its interval is as wide as they are apart. Comparisons stay on one pair in each round, where that cancels.",
         advice="Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.",
         scatters=True,
     ),

@@ -96,7 +96,7 @@ from redline.model.report import (
     TooFew,
     TrialReport,
 )
-from redline.model.run import Enough, Manifest, Run, StoredProfiles, StoredRecordings
+from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
 from redline.model.subject import HOPS, Subject
 from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic

@@ -8,6 +8,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
+from redline.model.hosts import UsedHost
 from redline.model.plan import Skipped
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
@@ -181,6 +182,7 @@ class CellLimit(Frozen):
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
+    host: str = omitted_if_default("", description="on which its server ran, if that was not this machine")
     ended: SearchEnd = Field(
         description="exhausted: no probes left while a side was unknown; broken: a probe could not be made"
     )
@@ -218,6 +220,7 @@ class LimitReport(Frozen):
     seed: int
     precision: float = Field(description="the requested half width, relative to the middle of an interval")
     environment: Environment
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), description="where servers ran, if not on this machine")
     cells: tuple[CellLimit, ...]
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""

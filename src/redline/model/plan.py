@@ -308,10 +308,11 @@ class PlannedDuet(Frozen):
     """A start of several servers that are loaded in short slices: a baseline, and what is compared with it.
 
     The cells differ in their variants alone; the baseline's is the first. It runs a second time, as a control, which
-    has no cell of its own. `round`, `position` and `seed` are those of a PlannedTrial.
+    has no cell of its own; with nothing else, they say how a machine is. `round`, `position` and `seed` are those of a
+    PlannedTrial.
     """
 
-    cell_ids: tuple[str, ...] = Field(min_length=2)
+    cell_ids: tuple[str, ...] = Field(min_length=1)
     round: int
     position: int
     seed: int

@@ -58,7 +58,7 @@ class Series(Frozen):
     kind: Literal["counter", "gauge"]
     times_unix_ns: tuple[int, ...] = Field(min_length=1)
     values: tuple[float, ...] = Field(min_length=1)
-    host: str = omitted_if_default("", description="the load host that it was sampled on, if there are several hosts")
+    host: str = omitted_if_default("", description="where it was sampled, if not on the server's host")
 
     @model_validator(mode="after")
     def _aligned(self) -> "Series":

@@ -187,6 +187,7 @@ class RunReport(Frozen):
     trials_repeated: int = omitted_if_default(
         0, description="trials made again, since the host had taken CPU time from them or from their partner"
     )
+    trials_moved: int = omitted_if_default(0, description="trials made again on other hosts, since one was lost")
     precision: Precision | None = omitted_if_default(
         None, description="only if the suite leaves the number of trials open"
     )
@@ -276,7 +277,7 @@ class PairSpeed(Frozen):
     """
 
     host: str
-    cpu_per_request_ns: float
+    cpu_per_request_ns: float | None = Field(description="null if all starts failed")
     ratio: Estimate | None = Field(description="null if too few starts succeeded")
     failed: int = omitted_if_default(0, description="starts that failed")
 

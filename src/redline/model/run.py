@@ -39,6 +39,13 @@ class Enough(Frozen):
     why: Literal["precision", "budget", "no valid trial"]
 
 
+class Calibration(Frozen):
+    """`calibration.json`: how pairs of hosts compared before a run, by duets of one server with itself."""
+
+    format: Literal["redline.calibration/1"] = "redline.calibration/1"
+    duets: tuple[DuetRecording, ...]
+
+
 class StoredRecordings(Sequence[Recording]):
     """Recordings that are read, by `read` and from their positions in the plan, each time that they are looked at."""
 
@@ -94,6 +101,7 @@ class Run(Frozen):
     repeated: tuple[int, ...] = omitted_if_default(
         (), description="positions of trials that were made again, as often as they were"
     )
+    lost: int = omitted_if_default(0, description="trials and duets that a lost host ended, and others made again")
     calibration: tuple[DuetRecording, ...] = omitted_if_default((), description="of each pair of hosts, if several")
 
     @property

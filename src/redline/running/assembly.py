@@ -8,7 +8,7 @@ from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.executors import LocalExecutor
 from redline.plugins.hosts.calibration import calibrate
 from redline.plugins.hosts.executor import HostsExecutor, Pair, PairTools
-from redline.plugins.hosts.remote import RemoteLauncher, Sender
+from redline.plugins.hosts.launcher import RemoteLauncher, Sender
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
@@ -38,11 +38,6 @@ class Workbench:
         if self.pairs:
             return HostsExecutor(plan, self.pairs, store, listener)
         return LocalExecutor(plan, self.tools, store, listener)
-
-    @property
-    def tools_of_pairs(self) -> tuple[Tools, ...]:
-        """Those of each pair of hosts, or of this machine."""
-        return tuple(pair.tools for pair in self.pairs) or (self.tools,)
 
     def calibration(self, plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
         """How pairs of hosts compare, by duets of one server of the plan with itself."""

@@ -154,7 +154,7 @@ class Prober:
             recording = record_load(cell, planned, self.server, self.tools, options)
         recording = recording.model_copy(update={"hosts": hosts()})
         traffic = recording.traffic
-        if heard or (traffic is not None and traffic.ended == "interrupted" and not abort.done):
+        if heard or self.is_over() or (traffic is not None and traffic.ended == "interrupted" and not abort.done):
             raise KeyboardInterrupt
         workers = self.tools.workers(cell.load, self.workers)
         return ProbeRecording(

@@ -4,15 +4,16 @@ What is left to search is read off the directory, so a search can be resumed fro
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from redline.analysis.search_state import SearchState, limit_report, search_state
 from redline.errors import DriveError, LaunchError, StoreError
-from redline.model import Objective, Run, Suite
+from redline.model import Cell, Objective, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchPlan
 from redline.report.render import LIMIT_RENDERERS
@@ -93,11 +94,11 @@ class SearchSession:
                 hint=f"start a new search; what this one found is shown by: redline report {folder}",
             )
         bench, cells = bench_for(plan.manifest), plan.manifest.plan.cells.values()
+        refuse_other_hosts(plan.manifest.hosts, bench.hosts)
         planned = {cell.variant.slug for cell in cells}
         built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)
         recordings = tuple(made.recording for cell in cells for made in store.probes(cell))
         refuse_changed(built, Run(manifest=plan.manifest, recordings=recordings), bench.environment)
-        refuse_other_hosts(plan.manifest.hosts, bench.hosts)
         return cls(store, plan, bench, listener)
 
     def execute(self) -> tuple[LimitReport, bool]:
@@ -111,17 +112,8 @@ class SearchSession:
         """Search all cells. Returns whether that was interrupted."""
         cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
         states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
-        tools = self.bench.tools_of_pairs
-        # By its number a cell that was begun on a pair of hosts is resumed on it.
-        shares = [
-            [
-                (number, state)
-                for number, state in enumerate(states, 1)
-                if not state.ended and number % len(tools) == nth
-            ]
-            for nth in range(len(tools))
-        ]
-        turns = [_Turns(self, own, share, len(cells)) for own, share in zip(tools, shares, strict=True)]
+        left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
+        turns = [_Turns(self, own, share, len(cells)) for own, share in self._dealt(left)]
         if len(turns) == 1:
             return turns[0].search()
         with ThreadPoolExecutor(len(turns)) as threads:
@@ -131,9 +123,37 @@ class SearchSession:
             except KeyboardInterrupt:
                 for each in turns:
                     each.is_over.set()
-                self.bench.interrupt()
+                while wait(searches, 1.0).not_done:
+                    self.bench.interrupt()
             interrupted = [each.result() for each in searches]  # what one raised is raised here
             return any(interrupted)
+
+    def _dealt(self, left: Sequence[tuple[int, SearchState]]) -> list[tuple["Place", list[tuple[int, SearchState]]]]:
+        """What each pair of hosts searches: servers that are read side by side, of a scenario and load, on one pair.
+
+        By the plan's order, so that what was begun on a pair is resumed there.
+        """
+        cells = self.plan.manifest.plan.cells
+        names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in self.plan.order)
+        numbers = {name: number for number, name in enumerate(names)}
+        places = [Place(pair.tools, partial(getattr, pair, "is_lost")) for pair in self.bench.pairs]
+        places = places or [Place(self.bench.tools)]
+        shares: list[list[tuple[int, SearchState]]] = [[] for _ in places]
+        for number, state in left:
+            shares[numbers[_side_by_side(state.cell)] % len(places)].append((number, state))
+        return list(zip(places, shares, strict=True))
+
+
+def _side_by_side(cell: Cell) -> tuple[str, str]:
+    return cell.scenario.name, cell.load.name
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where cells are searched: with which tools, and whether a host of it is lost."""
+
+    tools: Tools
+    is_lost: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
@@ -144,7 +164,7 @@ class _Turns:
     """
 
     session: SearchSession
-    tools: Tools
+    place: Place
     share: Sequence[tuple[int, SearchState]]
     cells: int
     is_over: threading.Event = field(default_factory=threading.Event)
@@ -152,7 +172,7 @@ class _Turns:
     def search(self) -> bool:
         """Search them. Returns whether that was interrupted."""
         left, searches = list(self.share), dict[int, CellSearch]()
-        listens, alone = self.session.listener, len(self.session.bench.tools_of_pairs) == 1
+        listens, alone = self.session.listener, len(self.session.bench.pairs) < 2
         with ExitStack() as running:
             while left:
                 for number, state in tuple(left):
@@ -168,6 +188,8 @@ class _Turns:
                     except (DriveError, LaunchError) as error:
                         listens.broken(error)
                         goes_on = False
+                        if self.place.is_lost():
+                            return False  # the others of its share can be resumed when it is back
                     if not goes_on:
                         left.remove((number, state))
         return False
@@ -175,14 +197,18 @@ class _Turns:
     def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
         session = self.session
         return CellSearch(
-            self.tools,
+            self.place.tools,
             state,
             session.store,
             listener,
             log_is_kept=session.is_kept,
             by_probe=session.by_probe,
+            pause=self._pause,
             is_over=self.is_over.is_set,
         )
+
+    def _pause(self, seconds: float) -> None:
+        self.is_over.wait(seconds)
 
 
 def search_report(store: SearchStore) -> LimitReport | None:

@@ -143,12 +143,12 @@ class RunSession:
         runs = [one.run() for one in (capacity_store(folder), store) if one.exists]
         manifest = runs[0].manifest if runs else store.manifest()
         bench = bench_for(manifest)
+        refuse_other_hosts(manifest.hosts, bench.hosts)
         planned = {cell.variant.slug for run in runs for cell in run.manifest.plan.cells.values()}
         only = planned if store.exists else None  # what is still to be planned may need the others too
         built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
         for run in runs:
             refuse_changed(built, run, bench.environment)
-            refuse_other_hosts(run.manifest.hosts, bench.hosts)
         if trials is not None:
             extend(store, trials)
         return cls(store, bench, built.unavailable, listener)
@@ -186,7 +186,7 @@ class RunSession:
 
     def _calibrate(self, store: RunStore, plan: Plan) -> None:
         """Compare pairs of hosts, if there are several and they were not compared before."""
-        if len(self.bench.pairs) > 1 and not store.calibration():
+        if len(self.bench.pairs) > 1 and not store.positions() and not store.calibration():
             self.listener.calibrating(len(self.bench.pairs))
             store.save_calibration(self.bench.calibration(plan, store.folder / "logs" / "calibration"))
 

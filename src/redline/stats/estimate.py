@@ -292,8 +292,13 @@ def middle_shift(ours: Floats, theirs: Floats) -> float:
 
 
 def scatter_of(ratio: Estimate) -> float | None:
-    """By how much rounds differ, as a standard deviation of the log ratio, if its interval is that of `n` of them."""
+    """By how much rounds differ, as a standard deviation of the log ratio, if its interval is that of `n` of them.
+
+    None where hosts differ by more: rounds narrow that no further.
+    """
     if ratio.low is None or ratio.high is None or ratio.low <= 0 or ratio.n < 2:
+        return None
+    if ratio.method.startswith(METHOD_HOSTS):
         return None
     half = math.log(ratio.high / ratio.low) / 2
     return half * math.sqrt(ratio.n) / _t(ratio.n)

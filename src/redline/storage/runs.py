@@ -8,7 +8,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     repeated/0007-SLUG.1.json    a trial that was made again, since the host took CPU time; it counts for nothing
     lost/0007-SLUG.1.json        one that ended with its host, and was made again on others; it counts for nothing
     duets/0008-SLUG.json         one a start of a duet, named by its position and its baseline's cell
-    calibration/0000-HOST.json   one a start of the duets that compared pairs of hosts
+    calibration.json             the duets that compared pairs of hosts before the run, if there were several
     profiles/0009-SLUG.json      one a trial with a profiler, named by its position; never compared
     profiles/0009-SLUG.cpu/      what its profiler left
     logs/0007-SLUG/              what server and engine printed
@@ -22,7 +22,7 @@ import fcntl
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -30,6 +30,7 @@ from pydantic import ValidationError
 
 from redline.errors import StoreError
 from redline.model import (
+    Calibration,
     Cell,
     DuetRecording,
     Enough,
@@ -203,6 +204,7 @@ class RunStore(Store):
             enough=self.enough(),
             repeated=self.repeated(),
             calibration=self.calibration(),
+            lost=len(self._files("lost")),
         )
 
     def profiled(self) -> tuple[Recording, ...]:
@@ -225,14 +227,13 @@ class RunStore(Store):
         self.write("enough.json", stored_json(enough))
 
     def calibration(self) -> tuple[DuetRecording, ...]:
-        """Those by which pairs of hosts were compared, by position. Raises StoreError as `recordings`."""
-        return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("calibration").items()))
+        """The duets by which pairs of hosts were compared. Raises StoreError when they cannot be read."""
+        file = self.folder / "calibration.json"
+        return read_stored(file, Calibration).duets if file.is_file() else ()
 
-    def save_calibration(self, recordings: Sequence[DuetRecording]) -> None:
-        """Keep those by which pairs of hosts were compared."""
-        self.create_folder("calibration")
-        for each in recordings:
-            self.write(f"calibration/{_stem(each.position, each.host or 'lost')}.json", stored_json(each))
+    def save_calibration(self, duets: tuple[DuetRecording, ...]) -> None:
+        """Keep the duets by which pairs of hosts were compared."""
+        self.write("calibration.json", stored_json(Calibration(duets=duets)))
 
     def log_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
         """Where server and engine may write during this trial, or duet; made when it is not there."""

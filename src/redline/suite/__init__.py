@@ -1,7 +1,6 @@
 """YAML -> validated Suite -> Plan, and the catalogue that a suite is resolved against."""
 
 from redline.suite.catalogue import Catalogue
-from redline.suite.fitting import fitted
 from redline.suite.loading import (
     load_catalogue,
     load_libraries,

@@ -1,7 +1,9 @@
 """What hosts can hold: the users of a suite that asks for it are as many as fit, with the reason. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from redline.errors import UsageError
 from redline.model import Closed, Environment, Load, Suite
 from redline.quantities import percent
 
@@ -15,14 +17,24 @@ PORTS_SHARE = 0.9
 """Of the ports of an address: the last ones are slow to find."""
 
 
-def fitted(suite: Suite, servers: Sequence[Environment], loads: Sequence[Environment]) -> tuple[Suite, tuple[str, ...]]:
-    """The suite with no more users than its hosts hold, if it asks for that, and why each load has fewer.
+@dataclass(frozen=True)
+class Hosts:
+    """A server's host and those that load it; none where the server's own does, whose loopback has ports for all."""
 
-    `loads` are the hosts that load one server; empty if that is the server's own, whose loopback has ports for all.
+    server: Environment
+    loads: tuple[Environment, ...] = ()
+
+
+def fitted(suite: Suite, pairs: Sequence[Hosts]) -> tuple[Suite, tuple[str, ...]]:
+    """The suite with no more users than any of the pairs holds, if it asks for that, and why each load has fewer.
+
+    Raises UsageError for a suite with proxies: what these can hold is not known.
     """
     if not suite.fit:
         return suite, ()
-    most, why = min((_most(host, loads) for host in servers), key=lambda found: found[0])
+    if any(variant.hops for variant in suite.variants):
+        raise UsageError("`fit` does not know how many users a proxy can hold", hint="leave out `fit`, or the proxies")
+    most, why = min(map(_most, pairs))
     cut = {load.name: _cut(load, most) for load in suite.loads}
     reasons = tuple(
         f"{load.name} has {cut[load.name].connections:,} of {load.connections:,} users: {why}"
@@ -30,27 +42,20 @@ def fitted(suite: Suite, servers: Sequence[Environment], loads: Sequence[Environ
         if cut[load.name] != load
     )
     about = "; ".join((suite.about, *reasons)) if suite.about else "; ".join(reasons)
-    fits = {"loads": tuple(cut.values()), "about": about, "fit": False}
+    by = suite.warmup_by and _cut(suite.warmup_by, most)
+    fits = {"loads": tuple(cut.values()), "warmup_by": by, "about": about, "fit": False}
     return suite.model_copy(update=fits), reasons
 
 
-def _most(server: Environment, loads: Sequence[Environment]) -> tuple[int, str]:
+def _most(hosts: Hosts) -> tuple[int, str]:
     """How many connections fit, and what the limit is."""
-    kernel_bytes = KERNEL_BYTES if loads else 2 * KERNEL_BYTES
-    found = [
-        (
-            server.open_files_hard - SPARE_FILES,
-            f"a server on {server.hostname} may open {server.open_files_hard:,} files",
-        ),
-        _of_memory(server, kernel_bytes),
-    ]
+    server, loads = hosts.server, hosts.loads
+    files = f"a server on {server.hostname} may open {server.open_files_hard:,} files"
+    found = [(server.open_files_hard - SPARE_FILES, files)]
+    found.append(_of_memory(server, KERNEL_BYTES if loads else 2 * KERNEL_BYTES))
     if loads:
-        found.append(
-            (
-                sum(int(PORTS_SHARE * _ports(host)) for host in loads),
-                f"{len(loads)} load hosts have {sum(map(_ports, loads)):,} ports to connect from",
-            )
-        )
+        ports = sum(int(PORTS_SHARE * _ports(host)) for host in loads)
+        found.append((ports, f"{len(loads)} load hosts have {sum(map(_ports, loads)):,} ports to connect from"))
         most, why = min(_of_memory(host, KERNEL_BYTES) for host in loads)
         found.append((most * len(loads), why))
     return min(found)

@@ -23,15 +23,14 @@ from redline.model import (
     Suite,
 )
 from redline.plugins.hosts.agent import Footprint
+from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
 from redline.plugins.hosts.remote import (
     CALL_S,
     Host,
     HostLostError,
     LoadHostsProbe,
     PartsDriver,
-    RemoteLauncher,
     RemoteProbe,
-    RemoteServer,
     call,
 )
 from redline.ports import Placement, RunningServer
@@ -79,7 +78,7 @@ class PairTools:
     def of(cls, pair: Pair, launcher: RemoteLauncher) -> "PairTools":
         """Those of a pair."""
         server, proxy = pair.server, pair.proxy
-        driver = PartsDriver(pair.loads, server)
+        driver = PartsDriver(pair.loads, server, proxy)
         engines, cores = pair.loads[0].report.environment, server.report.environment
         tools = Tools(
             launcher=launcher.on(server, proxy),
@@ -92,7 +91,9 @@ class PairTools:
         return replace(own, tools=replace(tools, hosts=own.follow, processes=own.processes_of))
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
-        """The processes of a server and its proxies; none of one whose proxies are on another host."""
+        """The processes of a server, and of its proxies if they are on its host."""
+        if isinstance(server, RemoteRoute):
+            server = server.server
         if not isinstance(server, RemoteServer):
             return ()
         return tuple(each for pid in server.facts.pids for each in _or_none(self.pair.server, "processes", pid) or ())
@@ -117,7 +118,7 @@ class PairTools:
         """Whether one of the hosts does not answer any more."""
         try:
             for host in self.pair.hosts:
-                call(host, "clock", within_s=LOST_AFTER_S)
+                call(host, "lacking", (), within_s=LOST_AFTER_S)
         except HostLostError:
             return True
         return False
@@ -148,18 +149,22 @@ class Shares:
                 self._changed.wait()
             return None
 
-    def leave(self, pair: int, step: Step) -> bool:
-        """The pair is lost in the middle of a step. Returns whether others do this and all that it had left."""
+    def leave(self, pair: int, step: Step) -> bool | None:
+        """The pair is lost in the middle of a step: others do all that it had left, and the step if it may be retried.
+
+        Returns whether they do the step; None where there are no others, so that the pair goes on.
+        """
         with self._changed:
+            if self._alive == {pair} or not self._retries:
+                return None
             self._tries[step.position] += 1
-            if self._tries[step.position] > self._retries or self._alive == {pair}:
-                return False
+            again = self._tries[step.position] <= self._retries
             self._alive.discard(pair)
             self._busy.discard(pair)
-            self._for_all += (step, *self._left[pair])
+            self._for_all += (*((step,) if again else ()), *self._left[pair])
             self._left[pair].clear()
             self._changed.notify_all()
-            return True
+            return again
 
     def end(self) -> None:
         """Nothing more is to be done."""
@@ -217,12 +222,15 @@ class HostsExecutor:
         try:
             while (step := shares.take(number)) is not None:
                 found = self._run(pair, step, listener)
-                if found.failure is not None and pair.is_lost and shares.leave(number, step):
-                    self.lost.append(pair)
+                again = shares.leave(number, step) if found.failure is not None and pair.is_lost else None
+                if again and found.failure is not None:
                     self.store.save_lost(found, self._cells(step)[0])
                     listener.moved(step, self._cells(step), found.failure)
+                else:
+                    made.put(found)
+                if again is not None:
+                    self.lost.append(pair)
                     return
-                made.put(found)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             made.put(error)
         finally:
@@ -279,11 +287,11 @@ def dealt(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ..
         cell = plan.cells[step.cell_id if isinstance(step, PlannedTrial) else step.cell_ids[0]]
         return step.round, cell.scenario.name, cell.load.name
 
-    numbers: dict[tuple[str, str], int] = {}
+    names = dict.fromkeys((cell.scenario.name, cell.load.name) for cell in plan.cells.values())
+    numbers = {name: number for number, name in enumerate(names)}  # those of the plan: a round may be done in part
     shares: list[list[Step]] = [[] for _ in range(pairs)]
-    for (round_, *names), together in itertools.groupby(sorted(steps, key=group), key=group):
-        number = numbers.setdefault((names[0], names[1]), len(numbers))
-        shares[(number + round_) % pairs] += sorted(together, key=lambda step: step.position)
+    for (round_, scenario, load), together in itertools.groupby(sorted(steps, key=group), key=group):
+        shares[(numbers[scenario, load] + round_) % pairs] += together
     return tuple(tuple(sorted(share, key=lambda step: step.position)) for share in shares)
 
 

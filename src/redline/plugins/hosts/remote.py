@@ -1,52 +1,40 @@
-"""The lab's side of its agents: a launcher, a driver and a probe whose work is done on other hosts."""
+"""The lab's side of its agents: a driver and probes whose work is done on other hosts."""
 
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from redline.errors import BuildError, DriveError, LaunchError, RedlineError
+from redline.errors import DriveError, RedlineError
 from redline.model import (
     HOPS,
     Cell,
     DuetTraffic,
-    Failure,
     Interval,
     LoadShare,
     Role,
     RuntimeFacts,
     Series,
-    ServerFacts,
     Subject,
     Traffic,
-    Variant,
 )
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
-from redline.plugins.hosts.agent import HostReport, RemoteStart
+from redline.plugins.hosts.agent import HostReport
 from redline.plugins.hosts.engine import Ended
 from redline.plugins.hosts.parts import Part, merged, merged_intervals, parts_of
-from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
-from redline.plugins.launchers.builds import StandingBuild
 from redline.ports import (
-    NOTHING_MORE,
-    Building,
-    BuildOutcome,
     Drive,
     DuetDrive,
     Endpoint,
-    Launcher,
     NoResultError,
-    Placement,
 )
-from redline.storage.runs import as_store_error
 
 CALL_S = 30.0
 """How long a host may take for what takes it a moment."""
-BEYOND_READY_S = 60.0
 START_NOTICE_NS = 1_000_000_000
 """How far ahead the start of a load is set, so that every host has the command in time."""
 MEASURE_NOTICE_NS = 1_500_000_000
@@ -87,195 +75,6 @@ def call(host: Host, method: str, *arguments: Any, within_s: float = CALL_S) -> 
     return host.submit(method, *arguments).result(within_s)
 
 
-@dataclass(frozen=True)
-class RemoteServer:
-    """A server on another host."""
-
-    host: Host
-    number: int
-    endpoint: Endpoint
-    facts: ServerFacts
-
-    def death(self) -> Failure | None:
-        """Why and how it died, or that its host is gone; None while it lives."""
-        return _death(self.host, self.number)
-
-
-@dataclass(frozen=True)
-class RemoteRoute:
-    """A server on one host behind proxies on another: its endpoint is that of the first proxy."""
-
-    server: RemoteServer
-    proxy: Host
-    number: int
-    endpoint: Endpoint
-    facts: ServerFacts
-
-    def death(self) -> Failure | None:
-        """Why and how the server died, or a proxy, or that a host is gone; None while all live."""
-        return self.server.death() or _death(self.proxy, self.number)
-
-
-def _death(host: Host, number: int) -> Failure | None:
-    try:
-        found: Failure | None = call(host, "death", number)
-    except HostLostError as error:
-        return Failure(stage="load", kind="died", message=error.problems[0].message, hint=error.hint)
-    return found
-
-
-@dataclass(frozen=True)
-class Sender:
-    """Sends builds to hosts, each once. `find` gives the build of an entry, which stands."""
-
-    find: Callable[[Any], StandingBuild]
-    project: Path
-
-    def provide(
-        self, variants: Sequence[Variant], hosts: Sequence[Host], progress: Callable[[Building], None]
-    ) -> dict[str, dict[str, str | BuildError]]:
-        """By host and slug, what runs each variant there, or why that host cannot run it."""
-        entries = {each.catalogued.name: each.catalogued for one in variants for each in (one, *one.hops)}
-        builds = {name: self.find(entry) for name, entry in entries.items()}
-        parcels = {name: parcel_of(build, self.project) for name, build in builds.items()}
-        found: dict[str, dict[str, str | BuildError]] = {}
-        for host in hosts:
-            self._send(host, parcels, builds, progress)
-            progress(Building(tuple(entries), f"preparing {host.report.name}"))
-            wanted = call(host, "provide", tuple(parcels.values()), tuple(variants), within_s=600.0)
-            found[host.report.name] = wanted
-        return found
-
-    def _send(
-        self,
-        host: Host,
-        parcels: Mapping[str, Parcel],
-        builds: Mapping[str, StandingBuild],
-        progress: Callable[[Building], None],
-    ) -> None:
-        by_key = {parcel.key: name for name, parcel in parcels.items()}
-        for key in call(host, "lacking", tuple(by_key)):
-            name = by_key[key]
-            progress(Building((name,), f"sending it to {host.report.name}"))
-            chunks = itertools.chain(packed(builds[name], self.project), (None,))
-            for chunk, following in itertools.pairwise(chunks):
-                call(host, "take", key, chunk, following is None)
-
-
-class RemoteLauncher:
-    """Launcher of servers on one host, of builds that were made here; its proxies run there, or on one of their own.
-
-    `servers` and `proxies` are all hosts that may run either: what is built is sent to each.
-    """
-
-    def __init__(self, local: Launcher, sender: Sender, servers: Sequence[Host], proxies: Sequence[Host]) -> None:
-        self._local, self._sender, self._servers, self._proxies = local, sender, servers, proxies
-        self._host, self._proxy = servers[0], proxies[0] if proxies else None
-
-    def on(self, host: Host, proxy: Host | None = None) -> "RemoteLauncher":
-        """The same for one of the servers' hosts, and maybe one of the proxies'."""
-        other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
-        other._host, other._proxy = host, proxy
-        return other
-
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
-        """Build what the variants need here, and send it to the hosts. What one of them cannot run is a failure."""
-        wanted = {variant.slug: variant for variant in variants}
-        outcome = self._local.build(wanted.values(), progress, copies)
-        standing = [variant for slug, variant in wanted.items() if slug in outcome.hashes]
-        hops = {hop.slug: hop for variant in standing for hop in variant.hops}
-        of_servers = self._misfits(standing, self._servers, outcome, progress)
-        of_proxies = self._misfits(list(hops.values()), self._proxies, outcome, progress)
-        for variant in standing:
-            errors = (of_servers.get(variant.slug), *(of_proxies.get(hop.slug) for hop in variant.hops))
-            if (error := next(filter(None, errors), None)) is not None:
-                outcome.failures[variant.slug] = error
-                del outcome.hashes[variant.slug]
-                outcome.runtimes.pop(variant.slug, None)
-        return outcome
-
-    def _misfits(
-        self,
-        variants: Sequence[Variant],
-        hosts: Sequence[Host],
-        outcome: BuildOutcome,
-        progress: Callable[[Building], None],
-    ) -> dict[str, BuildError]:
-        """By slug, why one of the hosts cannot run what was built here and sent there."""
-        found: dict[str, BuildError] = {}
-        if not variants:
-            return found
-        for name, runtimes in self._sender.provide(variants, hosts, progress).items():
-            for slug in (variant.slug for variant in variants):
-                error = _misfit(slug, name, outcome.runtimes.get(slug, ""), runtimes.get(slug, ""))
-                if error is not None:
-                    found.setdefault(slug, error)
-        return found
-
-    @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[RemoteServer | RemoteRoute]:
-        """Start it on its host, and stop it whatever happens. Raises LaunchError; its output is fetched at the end."""
-        del placement  # the agent knows the cores of its host
-        apart = self._proxy if variant.hops else None
-        alone = variant.without_hops if apart else variant
-        with ExitStack() as stack:
-            started = _started(self._host, (alone, *alone.hops), log, "start", alone, seed, copy, dict(env))
-            start = stack.enter_context(started)
-            assert start.facts is not None, "a server has facts"
-            server = RemoteServer(self._host, start.number, start.endpoint, start.facts)
-            if apart is None:
-                yield server
-                return
-            in_front = _started(apart, variant.hops, log, "start_hops", variant, start.endpoint, copy)
-            hops = stack.enter_context(in_front)
-            facts = start.facts.model_copy(update={"hops": hops.hops})
-            yield RemoteRoute(server, apart, hops.number, hops.endpoint, facts)
-
-
-@contextmanager
-def _started(host: Host, parts: Sequence[Variant], log: Path, method: str, *arguments: Any) -> Iterator[RemoteStart]:
-    """What that method of the agent starts, until the block ends; its output is fetched then. Raises LaunchError."""
-    within_s = BEYOND_READY_S + sum(part.catalogued.ready.within_ns for part in parts) / 1e9
-    try:
-        start = call(host, method, *arguments, within_s=within_s)
-    except HostLostError as error:
-        raise LaunchError(error.problems[0].message, hint=error.hint) from error
-    try:
-        yield start
-    finally:
-        stop_s = BEYOND_READY_S + sum(part.catalogued.stop.within_ns for part in parts) / 1e9
-        with contextlib.suppress(HostLostError):  # it ends by itself what runs there
-            _write_logs(log, call(host, "stop", start.number, within_s=stop_s))
-
-
-def _misfit(slug: str, host: str, here: str, there: str | BuildError) -> BuildError | None:
-    """Why a host cannot run what was built here, if it cannot."""
-    if isinstance(there, BuildError):
-        return BuildError(f"{host}: {there.problems[0].message}", hint=there.hint)
-    if here == there:
-        return None
-    return BuildError(
-        f"{slug} would run on {there or 'nothing known'} on {host}, and on {here or 'nothing known'} here",
-        hint="install the same runtime on all hosts",
-    )
-
-
-def _write_logs(log: Path, texts: Mapping[str, bytes]) -> None:
-    with as_store_error(log):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        for end, text in texts.items():
-            (log.parent / f"{log.stem}{end}").write_bytes(text)
-
-
 @dataclass
 class Seen:
     """What load hosts saw of the last load, besides the traffic: by host its share, and series of engine and host."""
@@ -287,8 +86,8 @@ class Seen:
 class PartsDriver:
     """Drives one load from several hosts: each does its part, and what they saw is merged here."""
 
-    def __init__(self, hosts: Sequence[Host], server: Host | None) -> None:
-        self._hosts, self._server = tuple(hosts), server
+    def __init__(self, hosts: Sequence[Host], server: Host | None, proxy: Host | None = None) -> None:
+        self._hosts, self._server, self._proxy = tuple(hosts), server, proxy
         self.seen = Seen()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
@@ -331,7 +130,11 @@ class PartsDriver:
         load = drive.cell.load
         parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
         hosts = self._hosts[: len(parts)]
-        entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **self._clocks((drive.pids,))}
+        self._let_stay(drive)
+        # The clocks of a server and of its proxies are read together, on one host.
+        together = self._proxy is None or not drive.cell.variant.hops
+        clocks = self._clocks((drive.pids,)) if together else {}
+        entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
         for key in ("pids", "cpus"):
             entire.pop(key, None)
         self._connect(hosts, parts, entire, deadline_ns(drive) / 1e9)
@@ -409,6 +212,7 @@ class PartsDriver:
 
     def _duet(self, duet: DuetDrive) -> DuetTraffic:
         host, drive = self._hosts[0], duet.drive
+        self._let_stay(drive)
         wanted = duet_job(duet) | self._clocks(duet.pids)
         wanted["duet"] = {**wanted["duet"], "pids": []}
         wanted.pop("cpus", None)
@@ -436,6 +240,12 @@ class PartsDriver:
                 if seen is not None and drive.is_warm is not None and drive.is_warm(seen):
                     call(host, "order", {"command": "measure"})
                     return
+
+    def _let_stay(self, drive: Drive) -> None:
+        """Nobody speaks to the server's host during the load, nor to that of its proxies: they must not mind."""
+        for host in (self._server, self._proxy):
+            if host is not None:
+                call(host, "stay", deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S)
 
     def _clocks(self, pids: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
         """The key of a job that says where the clocks of the servers' processes are read."""

@@ -141,6 +141,8 @@ def _left_out(report: Report) -> str:
     if repeated := report.run.trials_repeated:
         # With the trial that it is compared with, and without a look at what either had measured.
         parts.append(f"{fmt.count(repeated, 'trial')} made again, because the host took CPU time from one of a pair")
+    if moved := report.run.trials_moved:
+        parts.append(f"{fmt.count(moved, 'trial')} made again on other hosts, because one was lost")
     if missing := report.run.trials_planned - report.run.trials_done:
         parts.append(f"{fmt.count(missing, 'trial')} not made")
     return "; ".join(parts) or f"nothing: all of {fmt.count(len(trials), 'trial')} count"

@@ -32,7 +32,14 @@ from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
 from redline.report.sections.doubt import limit_doubt
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
-from redline.report.sections.parts import machine_line, page_facts, repeat_page, repeat_section, skipped_section
+from redline.report.sections.parts import (
+    hosts_section,
+    machine_line,
+    page_facts,
+    repeat_page,
+    repeat_section,
+    skipped_section,
+)
 
 _PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
 
@@ -72,6 +79,7 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
         limit_doubt(report),
         Section("Around the limit", tuple(filled(*around))),
         *skipped_section(report.skipped),
+        *hosts_section(report.hosts),
         repeat_section(report.environment, report.command),
     )
     return tuple(section for section in sections if section.blocks)
@@ -161,6 +169,7 @@ def limit_page(report: LimitReport) -> Page:
             limit_doubt(report),
             _curves(report),
             *skipped_section(report.skipped),
+            *hosts_section(report.hosts),
             repeat_page("search", report.command, {"seed": str(report.seed)}, machine, report.suite_text),
         ),
         footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
@@ -300,6 +309,7 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
         ("search", confirmation(cell)),
         ("warm-up", starts_text(cell)),
         ("client", client_text(cell)),
+        ("host", cell.host),
         *(("finding", text) for text in finding_texts(cell)),
         ("knee", knee_text(cell)),
         *(("overload test", text) for text in overload_texts(cell)),

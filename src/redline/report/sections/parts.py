@@ -33,7 +33,7 @@ def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
         yield name.removesuffix("_bytes").replace("_", " "), text
 
 
-def hosts_section(hosts: Sequence[UsedHost], pairs: Sequence[PairSpeed]) -> Iterator[Section]:
+def hosts_section(hosts: Sequence[UsedHost], pairs: Sequence[PairSpeed] = ()) -> Iterator[Section]:
     """Each host on which trials ran, and how pairs compared before; nothing where that was this machine."""
     compared = {pair.host: _speed_line(pair) for pair in pairs}
     items = (
@@ -52,6 +52,8 @@ def hosts_section(hosts: Sequence[UsedHost], pairs: Sequence[PairSpeed]) -> Iter
 
 def _speed_line(pair: PairSpeed) -> str:
     """`before the run 37.1 µs of CPU time for a request, 1.02 [1.00, 1.04] times that of the other hosts`."""
+    if pair.cpu_per_request_ns is None:
+        return f"before the run all {fmt.count(pair.failed, 'start')} failed"
     text = f"before the run {fmt.duration(pair.cpu_per_request_ns)} of CPU time for a request"
     if pair.ratio is not None and pair.ratio.low is not None and pair.ratio.high is not None:
         ends = f"[{pair.ratio.low:.2f}, {pair.ratio.high:.2f}]"
