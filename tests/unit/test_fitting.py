@@ -1,5 +1,6 @@
 """Users are cut to what the hosts hold, and nobody claims to have had more."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 GIB = 1 << 30
 
 
+@cache
 def suite() -> Suite:
     file = ROOT / "suites" / "users-250k.yaml"
     return read_suite(file.read_text(), str(file), load_catalogue(ROOT / "catalogue"), Overrides())

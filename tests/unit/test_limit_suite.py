@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.cli import session_view
+from redline.cli import cluster, session_view
 from redline.cli.command_line import app
-from redline.cli.commands import limit as under_test
 from redline.cli.contracts import SearchJudgeResult
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
@@ -49,7 +48,7 @@ class Bench:
         launcher = FakeLauncher(self.driver.events, self.server)
         tools = Tools(launcher, self.driver, lambda: (), Placement())
         made = Workbench(tools, simulated_environment())
-        for module in (under_test, session_view):
+        for module in (cluster, session_view):
             monkeypatch.setattr(module, "workbench", lambda _catalogue, _cache: made)
 
     def __call__(self, *flags: str | Path) -> Result:
