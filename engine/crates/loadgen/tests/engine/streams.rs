@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::http2::{
-    Act, Asked, GOAWAY, Http2Server, MAX_CONCURRENT_STREAMS, RST_STREAM, frame, go_away, greet, next_stream, ok,
-    read_frame, settings,
+    Act, Asked, GOAWAY, HEADERS, Http2Server, MAX_CONCURRENT_STREAMS, RST_STREAM, SETTINGS, frame, go_away, greet,
+    next_stream, ok, read_frame, settings,
 };
 use crate::support::server::{HELLO, HELLO_SHA256, Peer, Server};
 use crate::support::{Engine, Outcome, complete, job, run, with};
@@ -225,9 +225,15 @@ fn a_server_that_allows_four_streams_gets_four() {
 /// SETTINGS that allow no stream, and what was sent before they came is refused.
 fn allow_none(peer: &mut Peer) -> std::io::Result<()> {
     peer.bytes(24)?;
-    // SETTINGS that came before the first request would hold it back.
-    let stream = next_stream(peer)?;
+    // SETTINGS that came before the first request would hold it back. They are the first frame all the same.
+    let stream = loop {
+        let frame = read_frame(peer)?;
+        if frame.kind == HEADERS {
+            break frame.stream;
+        }
+    };
     peer.say_bytes(&settings(&[(MAX_CONCURRENT_STREAMS, 0)]))?;
+    peer.say_bytes(&frame(SETTINGS, 1, 0, &[]))?;
     peer.say_bytes(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))
 }
 

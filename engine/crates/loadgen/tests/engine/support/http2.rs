@@ -148,7 +148,7 @@ async fn answer(
 
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
+pub const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
 const PREFACE_BYTES: usize = 24;
 
