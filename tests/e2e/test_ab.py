@@ -122,7 +122,8 @@ def test_an_interrupt_of_two_searches_prints_what_is_known(redline: Redline, ora
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert running.returncode == 130, seen + err
-    assert "The ratio of the limits within p99 < 100ms is not known. A: met up to" in " ".join(out.split())
+    # Whether the engine kept up with the first probe, so that it tells something, depends on the machine.
+    assert "The ratio of the limits within p99 < 100ms is not known. A: met " in " ".join(out.split())
     assert out.rstrip().endswith("interrupted")
     assert not left_of(redline)
 

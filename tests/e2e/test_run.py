@@ -59,7 +59,9 @@ def test_a_suite_becomes_a_report(redline: Redline, lab: Lab) -> None:
     assert [comparison.metric for comparison in report.comparisons] == list(COMPARED)
     primary = [comparison for comparison in report.comparisons if comparison.primary]
     assert [comparison.metric for comparison in primary] == [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST]
-    assert all((comparison.verdict in set(Verdict)) != bool(comparison.refused) for comparison in primary)
+    for comparison in primary:
+        few = comparison.ratio is not None and comparison.ratio.n < 3  # a trial that the machine disturbed is not used
+        assert (comparison.verdict in set(Verdict)) != (bool(comparison.refused) or few), comparison
     for cell in report.cells:
         used = sum(trial.used for trial in cell.trials)
         assert cell.counts.outcomes.total == cell.counts.due == cell.response.count
