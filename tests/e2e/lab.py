@@ -17,6 +17,18 @@ timeout: 500ms
 trials: {trials}
 """
 
+ON_HOSTS = """\
+servers: [good.one]
+scenarios: [SimpleGet]
+loads:
+  saturate: {closed: {users: 8}, for: 500ms}
+  steady: {open: {rate: 1000, arrivals: poisson, connections: 9}, for: 500ms}
+warmup: 100ms
+trials: 2
+hosts: {load: 2}
+"""
+"""A suite for a server's host and two load hosts."""
+
 SCENARIOS = """\
 scenarios:
   SimpleGet: {get: /path0, expect: {status: 200, body: path0}}

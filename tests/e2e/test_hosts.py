@@ -22,22 +22,11 @@ from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.storage.searches import SearchStore
 from redline.suite import Overrides, load_catalogue, read_suite, to_search
-from tests.e2e.lab import Lab
+from tests.e2e.lab import ON_HOSTS, Lab
 from tests.e2e.test_routes import FRONT
 from tests.fakes.hosts import NearHost, end, near_pair
 
 pytestmark = pytest.mark.e2e
-
-SUITE = """\
-servers: [good.one]
-scenarios: [SimpleGet]
-loads:
-  saturate: {closed: {users: 8}, for: 500ms}
-  steady: {open: {rate: 1000, arrivals: poisson, connections: 9}, for: 500ms}
-warmup: 100ms
-trials: 2
-hosts: {load: 2}
-"""
 
 
 @pytest.fixture
@@ -75,7 +64,7 @@ def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
 
 
 def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
-    recordings = run(SUITE, lab, pair)
+    recordings = run(ON_HOSTS, lab, pair)
     assert len(recordings) == 4
     for recording in recordings:
         assert recording.failure is None, recording.failure
@@ -101,7 +90,7 @@ def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
 
 
 def test_hosts_are_left_alone_while_they_measure(lab: Lab, pair: Pair) -> None:
-    run(SUITE.replace("trials: 2", "trials: 1"), lab, pair)
+    run(ON_HOSTS.replace("trials: 2", "trials: 1"), lab, pair)
     load = pair.loads[0]
     assert isinstance(load, NearHost)
     after_start = "".join(f"{name} " for name in load.calls).split("order ")[1:]
@@ -110,7 +99,7 @@ def test_hosts_are_left_alone_while_they_measure(lab: Lab, pair: Pair) -> None:
 
 
 def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pair, tmp_path: Path) -> None:
-    text = SUITE.replace("arrivals: poisson", "arrivals: uniform").replace("trials: 2", "trials: 1")
+    text = ON_HOSTS.replace("arrivals: poisson", "arrivals: uniform").replace("trials: 2", "trials: 1")
     both = {each.cell_id: each for each in run(text, lab, pair)}
     alone = near_pair(tmp_path / "alone")
     try:
@@ -129,7 +118,7 @@ def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
     (lab.folder / "catalogue/front/server.yaml").write_text(FRONT)
     servers = "routes: {relay: [h1, front.relay, h1]}\nservers: [{use: good.one, route: [direct, relay]}]"
     text = (
-        SUITE.replace("servers: [good.one]", servers)
+        ON_HOSTS.replace("servers: [good.one]", servers)
         .replace("{load: 2}", "{load: 1}")
         .replace("trials: 2", "trials: 1")
     )
@@ -165,7 +154,7 @@ def test_a_load_host_that_is_lost_fails_the_trial_and_nothing_else(lab: Lab, pai
     assert isinstance(lost, NearHost)
     assert lost.report.name == "load-1"
     lost.is_lost = True
-    for recording in run(SUITE, lab, pair):
+    for recording in run(ON_HOSTS, lab, pair):
         assert recording.traffic is None
         assert recording.failure is not None
         assert "load-1 is lost" in recording.failure.message
@@ -175,7 +164,7 @@ def test_a_load_host_that_is_lost_fails_the_trial_and_nothing_else(lab: Lab, pai
 
 
 def test_a_server_that_cannot_be_reached_is_a_failure_of_its_trial(lab: Lab, pair: Pair) -> None:
-    text = SUITE.replace("good.one", "bad.exits")
+    text = ON_HOSTS.replace("good.one", "bad.exits")
     for recording in run(text, lab, pair):
         assert recording.failure is not None
         assert recording.failure.stage == "launch"
@@ -183,7 +172,7 @@ def test_a_server_that_cannot_be_reached_is_a_failure_of_its_trial(lab: Lab, pai
 
 def test_a_run_of_two_pairs_gives_each_round_of_a_load_another_pair(lab: Lab, tmp_path: Path) -> None:
     with two_pairs(tmp_path) as pairs:
-        recordings = run(SUITE.replace("hosts: {load: 2}", ""), lab, *pairs)
+        recordings = run(ON_HOSTS.replace("hosts: {load: 2}", ""), lab, *pairs)
     where = {(each.cell_id, each.round): each.host for each in recordings}
     assert len(where) == 4
     for cell_id in {cell_id for cell_id, _ in where}:
@@ -205,7 +194,7 @@ def test_what_a_lost_host_ends_is_made_again_on_another_pair(lab: Lab, tmp_path:
         assert isinstance(lost, NearHost)
         assert lost.report.name == "load-0-of-1"
         lost.is_lost = True
-        recordings = run(SUITE.replace("{load: 2}", "{load: 1, retries: 1}"), lab, *pairs)
+        recordings = run(ON_HOSTS.replace("{load: 2}", "{load: 1, retries: 1}"), lab, *pairs)
     assert [each.failure for each in recordings] == [None] * 4
     assert {each.host for each in recordings} == {"server-0"}
     (kept,) = [json.loads(file.read_text()) for file in (lab.folder / "run/lost").iterdir()]
@@ -222,7 +211,7 @@ def test_a_clock_that_is_set_in_the_middle_makes_the_trial_invalid(lab: Lab, tmp
     read = iter(range(100))
     load.agent.clock = lambda: (None, 60_000_000_000 * next(read))  # type: ignore[method-assign]
     try:
-        (recording,) = run(SUITE.replace("trials: 2", "trials: 1").replace("{load: 2}", "{load: 1}"), lab, pair)[:1]
+        (recording,) = run(ON_HOSTS.replace("trials: 2", "trials: 1").replace("{load: 2}", "{load: 1}"), lab, pair)[:1]
     finally:
         end(pair)
     assert [host.clock_step_ns for host in recording.hosts] == [0, 60_000_000_000]
@@ -310,7 +299,7 @@ def test_a_search_that_is_interrupted_on_pairs_is_resumed_there(
 
 
 def test_what_hosts_saw_is_stored(lab: Lab, pair: Pair) -> None:
-    run(SUITE.replace("trials: 2", "trials: 1"), lab, pair)
+    run(ON_HOSTS.replace("trials: 2", "trials: 1"), lab, pair)
     manifest = json.loads((lab.folder / "run/run.json").read_text())
     assert [(host["name"], host["role"]) for host in manifest["hosts"]] == [
         ("server-0", "server"),
@@ -322,7 +311,7 @@ def test_what_hosts_saw_is_stored(lab: Lab, pair: Pair) -> None:
 
 
 def test_a_duet_reads_the_clocks_of_both_servers_on_their_host(lab: Lab, tmp_path: Path) -> None:
-    text = SUITE.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
+    text = ON_HOSTS.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
     pair = near_pair(tmp_path / "hosts")
     try:
         run(f"{text}design: duet\n".replace("trials: 2", "trials: 1"), lab, pair)

@@ -8,21 +8,11 @@ import pytest
 
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import REDLINE, Done
-from tests.e2e.lab import Lab
+from tests.e2e.lab import ON_HOSTS, Lab
 from tests.e2e.namespaces import NetHost, cluster, skip_unless_possible
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
-SUITE = """\
-servers: [good.one]
-scenarios: [SimpleGet]
-loads:
-  saturate: {closed: {users: 8}, for: 500ms}
-  steady: {open: {rate: 1000, arrivals: poisson, connections: 9}, for: 500ms}
-warmup: 100ms
-trials: 2
-hosts: {load: 2}
-"""
 LIMIT_S = 300
 
 
@@ -51,7 +41,7 @@ def redline(net: dict[str, NetHost], folder: Path, *words: str) -> Done:
 @pytest.fixture
 def lab(tmp_path: Path, oracle: Path) -> Lab:
     made = Lab(tmp_path / "lab", oracle)
-    (made.folder / "hosts.yaml").write_text(SUITE)
+    (made.folder / "hosts.yaml").write_text(ON_HOSTS)
     return made
 
 
@@ -77,7 +67,7 @@ def test_a_cluster_that_is_not_there_is_named(net: dict[str, NetHost], lab: Lab)
 
 
 def test_too_few_hosts_are_counted(net: dict[str, NetHost], lab: Lab) -> None:
-    (lab.folder / "hosts.yaml").write_text(SUITE.replace("load: 2", "load: 3"))
+    (lab.folder / "hosts.yaml").write_text(ON_HOSTS.replace("load: 2", "load: 3"))
     done = redline(net, lab.folder, "run", "hosts.yaml", "--on", "auto", "-o", "run")
     done.refused(2, "2 with `load`", "3 are needed")
 
@@ -100,7 +90,7 @@ def test_the_doctor_examines_each_host(net: dict[str, NetHost], lab: Lab) -> Non
 
 
 def test_a_duet_on_hosts_reads_the_clock_of_each_server(net: dict[str, NetHost], lab: Lab) -> None:
-    suite = SUITE.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
+    suite = ON_HOSTS.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
     (lab.folder / "hosts.yaml").write_text(f"{suite}design: duet\n".replace("trials: 2", "trials: 3"))
     done = redline(net, lab.folder, "run", "hosts.yaml", "-l", "saturate", "--on", "auto", "-o", "run")
     assert done.code == 0, done.err
