@@ -69,7 +69,7 @@ def test_servers_are_built_once_by_one_command(redline: Redline, family: Path) -
     assert runs(family) == ["first second"]
 
 
-def test_what_fails_is_told_with_its_reason_and_the_rest_is_built(redline: Redline, family: Path) -> None:
+def test_what_fails_is_reported_with_its_reason_and_the_rest_is_built(redline: Redline, family: Path) -> None:
     done = redline("build", "--json")
     assert done.code == 1
     jsonschema.validate(done.json, json.loads((CHECKOUT / "docs/reference/cli.schema.json").read_text()))

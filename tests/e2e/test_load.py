@@ -50,7 +50,7 @@ def test_the_backend_can_be_said_and_workers_may_poll(redline: Redline) -> None:
     assert result.counts.outcomes.ok > 0
 
 
-def test_http_2_over_tls_is_told(redline: Redline, tmp_path: Path) -> None:
+def test_http_2_over_tls_is_reported(redline: Redline, tmp_path: Path) -> None:
     certificate = Certificate(tmp_path)
     with targets.target(targets.speaks_http2, certificate.context("h2")) as url:
         done = redline("load", url, *SHORT, "--json", "--http2", "--insecure")
@@ -94,7 +94,7 @@ def test_a_body_is_sent(redline: Redline) -> None:
     assert load(redline, targets.healthy, "--body", "@body", "-H", "X-One: 1").counts.outcomes.ok > 0
 
 
-def test_a_target_that_refuses_is_told(redline: Redline) -> None:
+def test_a_target_that_refuses_is_reported(redline: Redline) -> None:
     url = f"http://127.0.0.1:{targets.unused_port()}/"
     redline("load", url, *SHORT).refused(1, "refused")
 
@@ -119,11 +119,11 @@ def test_a_target_that_refuses_is_told(redline: Redline) -> None:
         (("http:///path",), "no host"),
     ],
 )
-def test_wrong_input_is_told(redline: Redline, args: tuple[str, ...], word: str) -> None:
+def test_wrong_input_is_reported(redline: Redline, args: tuple[str, ...], word: str) -> None:
     redline("load", *args).refused(2, word)
 
 
-def test_more_connections_than_descriptors_is_told_before_it_starts(redline: Redline) -> None:
+def test_more_connections_than_descriptors_is_reported_before_it_starts(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
         redline("load", url, "-c", "5000000", "-d", "1s").refused(2, "5000000")
 

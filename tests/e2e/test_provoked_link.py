@@ -88,7 +88,7 @@ def over_a_link(redline: Redline, oracle: Path, *flags: str) -> set[FindingKind]
     return {finding.kind for finding in LoadResult.model_validate_json(done.stdout).findings}
 
 
-def test_a_full_link_is_told(redline: Redline, oracle: Path) -> None:
+def test_a_full_link_is_reported(redline: Redline, oracle: Path) -> None:
     assert FindingKind.NETWORK_LIMITED in over_a_link(redline, oracle, "-c", "8")
 
 

@@ -64,7 +64,7 @@ def kinds(told: str) -> set[FindingKind]:
     ],
     ids=["resets", "fails", "overloaded", "good"],
 )
-def test_what_is_wrong_with_answers_is_told(
+def test_what_is_wrong_with_answers_is_reported(
     redline: Redline, habit: targets.Habit, flags: str, expected: set[FindingKind]
 ) -> None:
     with targets.target(habit) as url:
@@ -74,19 +74,19 @@ def test_what_is_wrong_with_answers_is_told(
     assert expected or not found & FAULTS
 
 
-def test_a_short_load_of_a_server_that_nobody_vouches_for_is_told(redline: Redline, tmp_path: Path) -> None:
+def test_a_short_load_of_a_server_that_nobody_vouches_for_is_reported(redline: Redline, tmp_path: Path) -> None:
     with targets.target(targets.speaks_http2, Certificate(tmp_path).context("h2")) as url:
         done = redline("load", url, "--http2", "--insecure", "-c", "2", "-d", "200ms", "--warmup", "50ms", "--json")
     assert {FindingKind.TLS_INSECURE, FindingKind.STEADINESS_UNKNOWN} <= kinds(done.out)
 
 
 @pytest.mark.parametrize(("habit", "lacks"), [("crowded", True), ("healthy", False)])
-def test_ports_that_others_hold_are_told(redline: Redline, habit: str, lacks: bool) -> None:
+def test_ports_that_others_hold_are_reported(redline: Redline, habit: str, lacks: bool) -> None:
     flags = ("-c", "8", "-d", "600ms", "--warmup", "50ms")
     assert (FindingKind.EXHAUSTED in alone(redline, habit, *flags, ports="40000 40015")) is lacks
 
 
-def test_a_measurement_that_is_cut_is_told(redline: Redline) -> None:
+def test_a_measurement_that_is_cut_is_reported(redline: Redline) -> None:
     asked: list[float] = []
 
     def dawdles_and_tells(connection: socket.socket) -> None:
@@ -110,7 +110,7 @@ def test_a_measurement_that_is_cut_is_told(redline: Redline) -> None:
     assert FindingKind.CUT_SHORT in kinds(out)
 
 
-def test_a_server_as_fast_as_the_ceiling_is_told_and_that_one_short_trial_is_little(
+def test_a_server_as_fast_as_the_ceiling_is_reported_and_that_one_short_trial_is_little(
     redline: Redline, oracle: Path
 ) -> None:
     lab = Lab(redline.folder, oracle)
@@ -127,7 +127,7 @@ def test_a_server_as_fast_as_the_ceiling_is_told_and_that_one_short_trial_is_lit
     assert FindingKind.NEAR_CEILING not in {one.kind for one in cells["waiting.two"].findings}
 
 
-def test_others_on_all_cores_are_told(redline: Redline, oracle: Path) -> None:
+def test_others_on_all_cores_are_reported(redline: Redline, oracle: Path) -> None:
     if not Path("/proc/pressure/cpu").exists():
         pytest.skip("this kernel does not tell how long tasks waited for a core (/proc/pressure/cpu)")
     if os.sched_getscheduler(0) == os.SCHED_IDLE:

@@ -65,17 +65,17 @@ def test_a_clean_network_is_left_alone(redline: Redline) -> None:
     assert not alone(redline, "healthy", "-c", "8", "-d", "800ms", "--warmup", "100ms") & NETWORK
 
 
-def test_a_listener_with_a_full_queue_is_told(redline: Redline) -> None:
+def test_a_listener_with_a_full_queue_is_reported(redline: Redline) -> None:
     found = alone(redline, "turns_away", "-c", "16", "-d", "2500ms", "--warmup", "0s", "--timeout", "2s")
     assert {FindingKind.LISTEN_OVERFLOW, FindingKind.RETRANSMITS} <= found  # what was turned away was sent again
 
 
-def test_ports_that_rest_are_told(redline: Redline) -> None:
+def test_ports_that_rest_are_reported(redline: Redline) -> None:
     found = alone(redline, "dials", "-c", "4", "-d", "2s", "--warmup", "100ms", ports="40000 40063")
     assert FindingKind.PORT_PRESSURE in found
 
 
-def test_a_server_that_has_used_up_its_quota_is_told(redline: Redline, oracle: Path) -> None:
+def test_a_server_that_has_used_up_its_quota_is_reported(redline: Redline, oracle: Path) -> None:
     lab = Lab(redline.folder, oracle)
     with group_with_a_quota(0.02) as group:
         family = lab.folder / "catalogue" / "limited"
@@ -85,7 +85,7 @@ def test_a_server_that_has_used_up_its_quota_is_told(redline: Redline, oracle: P
     assert FindingKind.THROTTLED in found
 
 
-def test_a_neighbour_on_the_servers_core_is_told(redline: Redline, oracle: Path) -> None:
+def test_a_neighbour_on_the_servers_core_is_reported(redline: Redline, oracle: Path) -> None:
     # Not on the engine's: where cores are few the lab is there too, and would be held up with it.
     server_cpus = plan_placement().server_cpus
     if not server_cpus or os.sched_getscheduler(0) == os.SCHED_IDLE:

@@ -91,12 +91,12 @@ def _once(redline: Redline, servers: list[str], asked: dict[str, str]) -> Kinds:
     return {cell.server.removeprefix("changing."): {one.kind for one in cell.findings} for cell in report.cells}
 
 
-def test_starts_that_age_or_draw_one_of_two_speeds_are_told_apart(redline: Redline) -> None:
+def test_starts_that_age_differ_from_those_that_draw_one_of_two_speeds(redline: Redline) -> None:
     expected = {"ageing": {FindingKind.RUN_DRIFT}, "twofold": {FindingKind.BIMODAL}}
     found(redline, expected, OF_ROUNDS, **BY_ROUND, trials="8")
 
 
-def test_starts_like_the_one_before_are_told_and_those_that_differ_by_chance_are_not(redline: Redline) -> None:
+def test_starts_like_the_one_before_are_reported_and_those_that_differ_by_chance_are_not(redline: Redline) -> None:
     expected = {"wandering": {FindingKind.AUTOCORRELATION}, "differing": set[FindingKind]()}
     found(redline, expected, OF_ROUNDS, **BY_ROUND, trials="12")
 

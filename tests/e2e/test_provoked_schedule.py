@@ -56,11 +56,11 @@ def kinds(told: str) -> set[FindingKind]:
     ("fault", "arrivals"),
     [("slower", "uniform"), ("even", "poisson"), ("clumped", "poisson")],
 )
-def test_an_engine_that_does_not_keep_its_schedule_is_told(redline: Redline, fault: str, arrivals: str) -> None:
+def test_an_engine_that_does_not_keep_its_schedule_is_reported(redline: Redline, fault: str, arrivals: str) -> None:
     assert FindingKind.ARRIVALS in with_fault(redline, fault, *OPEN, "--arrivals", arrivals)
 
 
-def test_an_engine_that_loses_users_is_told(redline: Redline) -> None:
+def test_an_engine_that_loses_users_is_reported(redline: Redline) -> None:
     assert FindingKind.LITTLES_LAW in with_fault(redline, "lonelier", *CLOSED)
 
 
@@ -115,7 +115,7 @@ def is_over(pid: int) -> bool:
         return True
 
 
-def test_sends_in_bunches_are_told_and_are_no_fault_of_the_schedule(redline: Redline) -> None:
+def test_sends_in_bunches_are_reported_and_are_no_fault_of_the_schedule(redline: Redline) -> None:
     found = stopped_now_and_then(redline, 1000, stopped_s=0.08, running_s=0.04)
     assert {FindingKind.BUNCHED_SENDS, FindingKind.SEND_LATENESS} <= found
     assert FindingKind.ARRIVALS not in found

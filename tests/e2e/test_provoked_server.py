@@ -83,7 +83,7 @@ def all_pinned(redline: Redline) -> bool:
     return all(server is not None and server.cpus for server in servers)
 
 
-def test_habits_of_servers_are_told_by_name(redline: Redline, oracle: Path) -> None:
+def test_habits_of_servers_are_reported_by_name(redline: Redline, oracle: Path) -> None:
     lab(redline.folder, oracle)
     kinds = found(redline, list(HABITS), f"saturate: {{closed: {{users: {8 * min(CORES, MOST_CORES)}}}, for: 800ms}}")
     for habit, kind in HABITS.items():
@@ -101,7 +101,7 @@ def test_habits_of_servers_are_told_by_name(redline: Redline, oracle: Path) -> N
         ("heavy", "Checked", FindingKind.CLIENT_SATURATED, FindingKind.SERVER_LIMITED),
     ],
 )
-def test_whose_cores_are_full_is_told(
+def test_whose_cores_are_full_is_reported(
     redline: Redline, oracle: Path, server: str, scenario: str, kind: FindingKind, other: FindingKind
 ) -> None:
     lab(redline.folder, oracle)
@@ -113,7 +113,7 @@ def test_whose_cores_are_full_is_told(
     assert kind in kinds
 
 
-def test_a_host_that_takes_cpu_time_is_told(redline: Redline, oracle: Path) -> None:
+def test_a_host_that_takes_cpu_time_is_reported(redline: Redline, oracle: Path) -> None:
     lab(redline.folder, oracle)
     suite = redline.folder / "suite.yaml"
     load = "steady: {open: {rate: 500, connections: 16}, for: 500ms}"

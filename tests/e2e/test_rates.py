@@ -187,7 +187,7 @@ def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -
     assert not (redline.folder / "runs").exists()
 
 
-def test_a_share_of_nothing_is_told_by_line(redline: Redline, lab: Lab) -> None:
+def test_a_share_of_nothing_is_reported_by_line(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one", 1)
     suite.write_text(suite.read_text().replace("of saturate", "of saturat"))
     redline("check", suite).refused(2, "suite.yaml:6:23", "loads.half.open.rate", "did you mean `saturate`?")

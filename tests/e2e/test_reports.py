@@ -72,7 +72,7 @@ def test_two_runs_are_compared_cell_by_cell(redline: Redline) -> None:
     assert slower == {"rust.axum.SimpleGet.saturate"}
 
 
-def test_what_only_one_run_has_is_told(redline: Redline) -> None:
+def test_what_only_one_run_has_is_reported(redline: Redline) -> None:
     before = stored(redline, "before", simulated_run(ALIKE))
     after = stored(redline, "after", simulated_run({"rust.hyper": GOOD}, loads=(SATURATE,)))
     done = redline("compare", before, after)
@@ -86,16 +86,16 @@ def test_runs_without_a_common_cell_are_not_compared(redline: Redline) -> None:
     redline("compare", one, other).refused(2, "no cell in common")
 
 
-def test_a_run_without_a_baseline_is_told(redline: Redline) -> None:
+def test_a_run_without_a_baseline_is_reported(redline: Redline) -> None:
     redline("compare", stored(redline, "run", simulated_run(baseline=None))).refused(2, "no baseline")
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])
-def test_no_run_is_told(redline: Redline, command: str) -> None:
+def test_no_run_is_reported(redline: Redline, command: str) -> None:
     redline(command, "nowhere").refused(1, "holds no run")
 
 
-def test_a_damaged_run_is_told_by_file(redline: Redline) -> None:
+def test_a_damaged_run_is_reported_by_file(redline: Redline) -> None:
     name = stored(redline, "run", simulated_run())
     damaged = min((redline.folder / name / "recordings").iterdir())
     damaged.write_text("{")

@@ -145,7 +145,7 @@ def test_a_flood_of_output_does_not_fill_the_disk(redline: Redline, lab: Lab) ->
     assert logs < 40 * 1024 * 1024
 
 
-def test_nothing_to_run_is_told(redline: Redline, lab: Lab) -> None:
+def test_nothing_to_run_is_reported(redline: Redline, lab: Lab) -> None:
     redline("run", lab.suite("good.unbuildable")).refused(1, "nothing is left to run")
 
 
@@ -167,7 +167,9 @@ def test_a_missed_objective_is_exit_code_3(redline: Redline, lab: Lab) -> None:
         (("good.one", "{use: good.one, with: {colour: red}}"), ["suite.yaml:1", "colour"]),
     ],
 )
-def test_a_wrong_suite_is_told_by_line(redline: Redline, lab: Lab, change: tuple[str, str], words: list[str]) -> None:
+def test_a_wrong_suite_is_reported_by_line(
+    redline: Redline, lab: Lab, change: tuple[str, str], words: list[str]
+) -> None:
     suite = lab.suite("good.one")
     suite.write_text(suite.read_text().replace(*change))
     for command in ("check", "run"):
@@ -175,19 +177,19 @@ def test_a_wrong_suite_is_told_by_line(redline: Redline, lab: Lab, change: tuple
     assert not (redline.folder / "runs").exists()
 
 
-def test_every_problem_is_told_at_once(redline: Redline, lab: Lab) -> None:
+def test_every_problem_is_reported_at_once(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one, good.none", scenario="Missing")
     done = redline("check", suite)
     done.refused(2, "good.none", "Missing")
     assert done.err.count("hint:") == 2
 
 
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_built(redline: Redline, lab: Lab) -> None:
+def test_a_place_that_cannot_be_written_is_reported_before_anything_is_built(redline: Redline, lab: Lab) -> None:
     (redline.folder / "file").write_text("")
     redline("run", lab.suite("good.one"), "-o", "file/run").refused(1, "file", "-o DIR")
 
 
-def test_a_read_only_place_is_told(redline: Redline, lab: Lab) -> None:
+def test_a_read_only_place_is_reported(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one")
     place = redline.folder / "sealed"
     place.mkdir()

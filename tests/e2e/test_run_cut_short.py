@@ -99,7 +99,7 @@ def test_resume_takes_nothing_beside_it(redline: Redline, lab: Lab) -> None:
     redline("run", lab.suite("good.one"), "--resume", "out").refused(2, "--resume")
 
 
-def test_resume_of_nothing_is_told(redline: Redline, lab: Lab) -> None:
+def test_resume_of_nothing_is_reported(redline: Redline, lab: Lab) -> None:
     redline("run", "--resume", "nowhere").refused(1, "holds no run")
 
 

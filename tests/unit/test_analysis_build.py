@@ -107,7 +107,7 @@ def test_a_build_that_changed_within_the_run_shows() -> None:
     assert report.cells[0].build == "0123456789abcdef, fedcba"
 
 
-def test_a_server_near_the_ceiling_is_told_but_not_the_ceiling() -> None:
+def test_a_server_near_the_ceiling_is_reported_but_not_the_ceiling() -> None:
     report = build_report(simulated_run({"rust.hyper": replace(GOOD, rate_per_s=52_000.0)}))
     near = [cell.slug for cell in report.cells if FindingKind.NEAR_CEILING in {f.kind for f in cell.findings}]
     assert near == ["rust.hyper.SimpleGet.saturate"]

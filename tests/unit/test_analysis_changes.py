@@ -49,7 +49,7 @@ def test_one_step_has_one_direction_and_its_size() -> None:
     assert (up.at, up.verdict) == (10, Verdict.SLOWER), "more CPU per request is worse"
 
 
-def test_the_last_run_alone_is_told_when_it_is_far_off() -> None:
+def test_the_last_run_alone_is_reported_when_it_is_far_off() -> None:
     assert (29, Verdict.SLOWER) in found([*FLAT[:29], 850.0], 1)
     assert found([*FLAT[:29], 990.0], 1) == []
 

@@ -18,7 +18,7 @@ def test_the_timeline_has_no_trial_that_is_left_out() -> None:
     assert {moment.position for moment in cell.timeline} == {1, 2, 3, 4}
 
 
-def test_a_broken_trial_is_left_out_and_told() -> None:
+def test_a_broken_trial_is_left_out_and_reported() -> None:
     run = simulated_run(loads=(SATURATE,), ceiling=None)
     broken = with_trials(run, {3: replace(GOOD, outcomes={"malformed": 5}, rate_per_s=90_000.0)})
     cell = next(c for c in build_report(broken).cells if c.cell_id == run.recordings[3].cell_id)

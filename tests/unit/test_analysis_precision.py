@@ -100,7 +100,7 @@ def test_without_a_baseline_each_server_counts_for_itself() -> None:
     assert enough(run) == Enough(rounds=5, why="precision")
 
 
-def test_what_has_no_interval_keeps_nobody_waiting_but_is_told() -> None:
+def test_what_has_no_interval_keeps_nobody_waiting_but_is_reported() -> None:
     broken = {"rust.hyper": GOOD, "rust.axum": GOOD, "rust.broken": replace(GOOD, failure=REFUSED)}
     made = simulated_run(broken, trials=5, loads=(SATURATE,), trial_effect=0.002)
     found = precision(deciding(made, AutoTrials(precision=0.02, at_least=5)))

@@ -51,7 +51,7 @@ def test_a_few_requests_at_the_ends_of_a_short_window_forbid_nothing() -> None:
 
 
 @pytest.mark.parametrize("load", [SATURATE, THINKING], ids=["at once", "thinking"])
-def test_where_users_wait_the_ratio_of_latencies_is_told_to_follow_from_the_rates(load: Load) -> None:
+def test_where_users_wait_the_ratio_of_latencies_is_reported_to_follow_from_the_rates(load: Load) -> None:
     slower, alike = (found(run_of(replace(GOOD, rate_per_s=rate), load)) for rate in (16_000.0, 20_020.0))
     for metric, comparison in slower.items():
         assert comparison.refused == ""

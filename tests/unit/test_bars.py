@@ -103,7 +103,7 @@ def test_values_are_bars_from_zero() -> None:
     assert value_scale([estimate.model_copy(update={"value": 0, "low": None, "high": None})]).at(0) == 0
 
 
-def test_changes_are_told_in_percent_with_a_sign() -> None:
+def test_changes_are_shown_in_percent_with_a_sign() -> None:
     def told(ratio: float) -> str:
         found = compared(ratio, ratio * 0.99, ratio * 1.01).ratio
         assert found is not None

@@ -52,7 +52,7 @@ def test_a_glob_that_matches_nothing_is_refused(glob: str, hint: str) -> None:
     assert [problem.hint for problem in caught.value.problems] == [hint]
 
 
-def test_every_glob_that_matches_nothing_is_told() -> None:
+def test_every_glob_that_matches_nothing_is_reported() -> None:
     with pytest.raises(UsageError) as caught:
         matching(SERVERS, ("xyz", "http4s.*", "zyx"))
     assert len(caught.value.problems) == 2
@@ -88,7 +88,7 @@ def shown(*buildings: Building, terminal: bool) -> str:
     return file.getvalue()
 
 
-def test_without_a_terminal_each_command_is_told_in_a_line() -> None:
+def test_without_a_terminal_each_command_is_reported_in_a_line() -> None:
     told = shown(
         Building(NAMES[:2]),
         Building(NAMES[:2], "compiling"),

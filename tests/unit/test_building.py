@@ -61,7 +61,7 @@ def test_another_build_of_a_proxy_is_refused() -> None:
         refuse_changed(built(RUN), routed, RUN.manifest.environment)
 
 
-def test_why_it_cannot_be_built_is_told_before_that_it_is_not_what_it_was() -> None:
+def test_why_it_cannot_be_built_is_reported_before_that_it_is_not_what_it_was() -> None:
     lost = next(iter(SAME))
     with pytest.raises(RedlineError, match="there is no JDK 17"):
         refuse_changed(

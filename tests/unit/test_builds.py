@@ -143,7 +143,7 @@ def test_a_build_that_changes_during_a_run_is_not_measured(family: Family) -> No
         builds.find(family.entry())
 
 
-def test_a_line_that_does_not_end_is_told_in_parts(family: Family) -> None:
+def test_a_line_that_does_not_end_is_reported_in_parts(family: Family) -> None:
     told: list[Building] = []
     script = "head -c 200000 /dev/zero | tr '\\0' x; touch out"
     family.builds().build([family.entry(script)], told.append)

@@ -40,7 +40,7 @@ def test_a_stamp_that_cannot_be_written(family: Family, monkeypatch: pytest.Monk
     assert "the disk is full" in caught.value.hint
 
 
-def test_a_disk_that_is_full_of_the_builds_output_is_not_told_as_a_missing_command(family: Family) -> None:
+def test_a_disk_that_is_full_of_the_builds_output_is_not_called_a_missing_command(family: Family) -> None:
     logs = family.root / "cache/builds/logs"
     logs.mkdir(parents=True)
     (logs / "fake.one.log").symlink_to("/dev/full")

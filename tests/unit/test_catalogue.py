@@ -117,7 +117,7 @@ def test_what_is_wrong_with_a_family(tmp_path: Path, old: str, new: str, says: s
     assert all(problem.place and problem.place.line for problem in problems)
 
 
-def test_a_server_that_is_not_told_its_port(tmp_path: Path) -> None:
+def test_a_server_that_does_not_get_its_port(tmp_path: Path) -> None:
     problems = problems_of(tmp_path, fam=FAMILY.replace('"{port}"', '"8080"'))
     assert {problem.message for problem in problems} == {"the server does not get its port"}
     assert [problem.place.field for problem in problems if problem.place] == [

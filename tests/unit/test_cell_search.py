@@ -170,7 +170,7 @@ def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: 
         bench.run()
 
 
-def test_what_was_done_to_a_probe_is_told_by_its_place(bench: Bench) -> None:
+def test_what_was_done_to_a_probe_is_reported_by_its_place(bench: Bench) -> None:
     bench.driver.late = 5
     bench.run()
     (found,) = bench.state.findings

@@ -53,7 +53,7 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-def test_a_machine_that_has_all_is_told_nothing(machine: Machine) -> None:
+def test_a_machine_that_has_all_gets_no_message(machine: Machine) -> None:
     done = machine.check()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert machine.check("--python").stdout == "python3\n"
@@ -67,7 +67,7 @@ def test_an_old_python_is_passed_over_for_a_newer_one_beside_it(machine: Machine
     assert (done.returncode, done.stdout, done.stderr) == (0, "python3.11\n", "")
 
 
-def test_an_old_python_alone_is_told_with_its_version(machine: Machine) -> None:
+def test_an_old_python_alone_is_reported_with_its_version(machine: Machine) -> None:
     machine.has_python("python3", "3.10.12")
     done = machine.check("--python")
     assert done.returncode == 1
@@ -76,7 +76,7 @@ def test_an_old_python_alone_is_told_with_its_version(machine: Machine) -> None:
     assert "python3.11-venv" in done.stderr
 
 
-def test_a_python_without_venv_is_told_by_its_name(machine: Machine) -> None:
+def test_a_python_without_venv_is_reported_by_its_name(machine: Machine) -> None:
     machine.has_python("python3", "3.10.12")
     machine.has_python("python3.12", "3.12.0", venv=False)
     done = machine.check()
@@ -116,7 +116,7 @@ def test_a_rustup_without_a_toolchain(machine: Machine) -> None:
     assert "rustup default stable" in done.stderr
 
 
-def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_missing_is_reported_at_once(tmp_path: Path) -> None:
     done = Machine(tmp_path).check()
     assert done.returncode == 1
     assert done.stderr.count("missing:") == 3

@@ -118,7 +118,7 @@ def test_an_image_of_the_user_gets_the_build_and_keeps_its_own_path() -> None:
     assert {word for name, word in pairs(words) if name == "--env"} == {"A=one"}
 
 
-def test_a_quota_bounds_how_many_cores_a_server_is_told_of() -> None:
+def test_a_quota_bounds_how_many_cores_a_server_hears_of() -> None:
     assert [cores_of(wanted, 4) for wanted in (None, Container(), Container(cpus=0.5), Container(cpus=2.5))] == [
         4,
         4,

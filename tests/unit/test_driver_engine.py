@@ -55,13 +55,13 @@ def drive(log: Path) -> Drive:
     return Drive(cell=CELL, endpoint=Endpoint("127.0.0.1", 1), seed=1, cpus=(), workers=1, log=log)
 
 
-def test_an_engine_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_an_engine_that_is_gone_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DriveError, match="cannot be started: No such file") as caught:
         EngineDriver(tmp_path / "no-engine").drive(drive(tmp_path / "engine.log"))
     assert "make build" in caught.value.hint
 
 
-def test_a_machine_without_room_for_a_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_room_for_a_process_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: object, **_kwargs: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
@@ -102,14 +102,14 @@ def test_an_engine_without_a_result_leaves_what_it_reported_where_that_is_wanted
     assert traffic is None or len(traffic.intervals) == 1
 
 
-def test_an_engine_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_engine_log_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"engine\.log") as caught:
         EngineDriver(Path("/bin/true")).drive(drive(tmp_path / "file" / "engine.log"))
     assert "-o DIR" in caught.value.hint
 
 
-def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_args: object, **_kwargs: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -172,7 +172,7 @@ def test_an_answer_that_breaks_off_is_wrong_whatever_is_expected() -> None:
         assert "100 bytes" in wrong or "95 more" in wrong, wrong
 
 
-def test_a_reset_and_a_refused_connection_are_told() -> None:
+def test_a_reset_and_a_refused_connection_are_reported() -> None:
     wrong = verified(targets.resets)
     assert wrong is not None
     assert "reset" in wrong

@@ -117,7 +117,7 @@ def test_counts_that_the_format_does_not_have_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bad_job", "connect", "limit", "internal"])
-def test_an_error_is_told_with_its_hint(kind: str) -> None:
+def test_an_error_is_reported_with_its_hint(kind: str) -> None:
     message = "65000 descriptors are allowed, 250003 connections are asked for"
     with pytest.raises(DriveError, match="65000") as caught:
         read({"event": "error", "kind": kind, "message": message, "hint": "ulimit -Hn"})

@@ -150,7 +150,7 @@ def test_only_text_with_placeholders_goes_as_text() -> None:
     assert base64.b64decode(told) == made.content()
 
 
-def test_picks_and_headers_are_told() -> None:
+def test_picks_and_headers_are_reported() -> None:
     made = job_of(request=Request(path="/{pick:ids.txt}", headers={"A": ("1", "{seq}"), "B": "{x}"}))
     assert made["picks"] == {"ids.txt": ["1", "2"]}
     assert made["requests"][0]["headers"] == [["A", "1"], ["A", "{seq}"], ["B", "{{x}}"]]
@@ -169,7 +169,7 @@ def test_what_is_checked_under_load(expect: Expected, told: dict[str, Any]) -> N
     assert job_of(request=Request(expect=expect))["requests"][0]["expect"] == told
 
 
-def test_how_the_engine_waits_is_told_only_when_said() -> None:
+def test_how_the_engine_waits_is_passed_on_only_when_given() -> None:
     assert {"backend", "spin"}.isdisjoint(job_of())
     cell = simulated_cell().model_copy(update={"engine": EngineMode(backend="epoll", spin=True)})
     made = job(drive_of(cell))

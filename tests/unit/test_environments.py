@@ -140,7 +140,7 @@ def test_they_are_anyway_where_that_is_asked(compared: Callable[..., Result]) ->
     assert "note: hostname: simulated -> other\n" in done.stderr
 
 
-def test_lesser_differences_are_told(compared: Callable[..., Result]) -> None:
+def test_lesser_differences_are_reported(compared: Callable[..., Result]) -> None:
     done = compared({"kernel": "6.1.9"})
     assert done.exit_code == 0, done.output
     assert "note: kernel: 6.1.0 -> 6.1.9\n" in done.stderr

@@ -158,7 +158,7 @@ def test_a_server_on_its_way_to_in_flight_requests_is_only_blamed_when_it_had_it
     assert raised(CLOSED, replace(GOOD, outcomes={"in_flight": 64})) == {FindingKind.ERRORS: Grade.WARN}
 
 
-def test_users_who_wait_for_what_was_due_before_are_told_and_break_no_law() -> None:
+def test_users_who_wait_for_what_was_due_before_are_reported_and_break_no_law() -> None:
     """Their requests are in no histogram: of 64 users, 16 are on hold for most of the measurement."""
     recording = simulated_recording(CLOSED, replace(GOOD, littles_law=0.8))
     assert [each.kind for each in judge(CLOSED, recording)] == [FindingKind.LITTLES_LAW]
@@ -228,7 +228,7 @@ def test_intervals_of_an_open_load_with_too_few_requests_do_not_count() -> None:
     assert raised(sparse, GOOD) == {FindingKind.STEADINESS_UNKNOWN: Grade.NOTE}
 
 
-def test_a_trial_cut_short_is_not_told_that_it_is_short() -> None:
+def test_a_trial_cut_short_is_not_called_short() -> None:
     assert raised(CLOSED, replace(GOOD, ended="interrupted", measured=0.6)) == {FindingKind.CUT_SHORT: Grade.WARN}
 
 

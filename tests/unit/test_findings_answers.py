@@ -36,7 +36,7 @@ def raised(cell: Cell, behaviour: Behaviour = GOOD, seed: int = 1) -> Raised:
 @pytest.mark.parametrize(
     ("shrinks", "grade"), [(0.0, None), (0.005, None), (0.03, Grade.NOTE), (0.5, Grade.WARN), (-0.5, Grade.WARN)]
 )
-def test_answers_that_change_their_length_are_told(shrinks: float, grade: Grade | None) -> None:
+def test_answers_that_change_their_length_are_reported(shrinks: float, grade: Grade | None) -> None:
     found = raised(STATUS_ONLY, replace(GOOD, shrinks=shrinks))
     assert found == ({FindingKind.SHRINKING_ANSWERS: grade} if grade else {})
 
@@ -87,7 +87,7 @@ def test_where_the_length_is_compared_or_answers_were_wrong_it_has_another_name(
     assert shed == {FindingKind.WRONG_ANSWERS: Grade.WARN}
 
 
-def test_answers_that_are_shorter_in_some_trials_are_told_of_the_cell() -> None:
+def test_answers_that_are_shorter_in_some_trials_are_a_finding_of_the_cell() -> None:
     trials = [Trial(simulated_recording(STATUS_ONLY, position=i, seed=i)) for i in range(6)]
     assert FindingKind.SHRINKING_ANSWERS not in {one.kind for one in judge_cell(STATUS_ONLY, trials, planned=6)}
     for index in (1, 4):

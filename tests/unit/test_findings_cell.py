@@ -64,7 +64,7 @@ def test_independent_trials_raise_nothing(n: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("change", "grade"), [(0.01, None), (0.05, Grade.NOTE), (-0.3, Grade.WARN)])
-def test_a_drift_over_the_run_is_told_by_its_size(change: float, grade: Grade | None) -> None:
+def test_a_drift_over_the_run_is_reported_by_its_size(change: float, grade: Grade | None) -> None:
     drifting = [one * (1 + change * i / 11) for i, one in enumerate(noise(12, sigma=0.0005))]
     assert raised(drifting) == ({FindingKind.RUN_DRIFT: grade} if grade else {})
 
@@ -114,7 +114,7 @@ def test_an_interval_is_never_called_too_wide_and_few_trials_tell_nothing(values
 LOTTERY = [1.0, 1.2, 1.2, 1.0, 1.0, 1.2, 1.0, 1.2, 1.0]
 
 
-def test_two_modes_are_told_with_both() -> None:
+def test_two_modes_are_reported_with_both() -> None:
     speeds = [one * mode for one, mode in zip(noise(9, sigma=0.003), LOTTERY, strict=True)]
     made = trials(speeds)
     (found,) = (one for one in judged(CLOSED, made) if one.kind is FindingKind.BIMODAL)

@@ -66,7 +66,7 @@ def test_clocks_that_agree_are_left_alone() -> None:
         ((10, None), Grade.WARN),
     ],
 )
-def test_clocks_that_disagree_are_told(bounds: tuple[int | None, int | None], grade: Grade) -> None:
+def test_clocks_that_disagree_are_reported(bounds: tuple[int | None, int | None], grade: Grade) -> None:
     found = raised(host("server", "server", bounds[0]), host("load", "load", bounds[1]))
     assert found.keys() == {FindingKind.CLOCK_BOUND}
     assert found[FindingKind.CLOCK_BOUND].grade is grade
@@ -77,7 +77,7 @@ def test_without_timestamps_clocks_do_not_matter() -> None:
     assert FindingKind.CLOCK_BOUND not in {finding.kind for finding in judge(CELL, recording)}
 
 
-def test_a_server_whose_clock_is_ahead_by_more_than_the_way_takes_is_told() -> None:
+def test_a_server_whose_clock_is_ahead_by_more_than_the_way_takes_is_reported() -> None:
     ahead = simulated_recording(CELL, replace(GOOD, clock_ahead_ns=5e6))
     hosts = (host("server", "server", 10), host("load", "load", 10))
     found = [each for each in judge(CELL, ahead.model_copy(update={"hosts": hosts})) if each.kind == "clock-bound"]
@@ -93,7 +93,7 @@ def test_a_server_whose_clock_is_ahead_by_more_than_the_way_takes_is_told() -> N
         ((1.0, 1.4), Grade.WARN),
     ],
 )
-def test_load_hosts_that_saw_another_server_are_told(shares: tuple[float, float], grade: Grade | None) -> None:
+def test_load_hosts_that_saw_another_server_are_reported(shares: tuple[float, float], grade: Grade | None) -> None:
     loads = [host(f"load-{n}", "load", 5_000, share(ms)) for n, ms in enumerate(shares)]
     found = raised(host("server", "server", 5_000), *loads)
     assert {kind: each.grade for kind, each in found.items()} == (
@@ -105,7 +105,7 @@ def test_load_hosts_that_saw_another_server_are_told(shares: tuple[float, float]
         assert "ways to the server may differ" in message
 
 
-def test_a_host_whose_engine_was_late_is_told_so() -> None:
+def test_a_host_whose_engine_was_late_is_named() -> None:
     loads = [host("a", "load", 5_000, share(1.0)), host("b", "load", 5_000, share(2.0, late_ms=5.0))]
     assert "its engine was later" in raised(host("s", "server", 5_000), *loads)[FindingKind.LOAD_HOSTS_DIFFER].message
 
@@ -131,7 +131,7 @@ def test_one_way_times_are_shown_with_their_error_or_not_at_all(bound_ns: int | 
 @pytest.mark.parametrize(
     ("step_ns", "grade"), [(0, None), (100_000, None), (3_000_000, Grade.WARN), (-3_000_000_000, Grade.INVALID)]
 )
-def test_a_clock_that_is_set_during_the_trial_is_told(step_ns: int, grade: Grade | None) -> None:
+def test_a_clock_that_is_set_during_the_trial_is_reported(step_ns: int, grade: Grade | None) -> None:
     stepped = host("load-1", "load", 100).model_copy(update={"clock_step_ns": step_ns})
     found = raised(host("server", "server", 100), stepped)
     assert (found.get(FindingKind.CLOCK_STEPPED) and found[FindingKind.CLOCK_STEPPED].grade) == grade

@@ -41,7 +41,7 @@ def test_a_quiet_machine_is_left_alone(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("share", "grade"), [(0.04, None), (0.07, Grade.NOTE), (0.2, Grade.WARN)])
-def test_a_neighbour_of_the_engine_is_told(share: float, grade: Grade | None) -> None:
+def test_a_neighbour_of_the_engine_is_reported(share: float, grade: Grade | None) -> None:
     told = on_cores(replace(GOOD, run_delay=share), preempted=300)
     assert raised(told) == ({NOISY: grade} if grade else {})
     if grade:
@@ -65,7 +65,7 @@ def test_what_an_older_recording_does_not_tell_is_not_said_to_be_none() -> None:
         (0.06, 0.06, None),  # a core's busy time is known to a tick at either end
     ],
 )
-def test_a_neighbour_of_the_server_is_told(others: float, waited: float, grade: Grade | None) -> None:
+def test_a_neighbour_of_the_server_is_reported(others: float, waited: float, grade: Grade | None) -> None:
     told = on_cores(replace(GOOD, server_busy=0.5), others=others, waited=waited)
     assert raised(told) == ({NOISY: grade} if grade else {})
 
@@ -116,7 +116,7 @@ def quota(recording: Recording, subject: str, throttled_per_s: float) -> Recordi
     ("throttled_per_s", "grade"), [(0.0, None), (0.05, Grade.NOTE), (0.2, Grade.WARN), (10.0, Grade.WARN)]
 )
 @pytest.mark.parametrize("subject", ["server", "engine"])
-def test_a_quota_that_ran_out_is_told(subject: str, throttled_per_s: float, grade: Grade | None) -> None:
+def test_a_quota_that_ran_out_is_reported(subject: str, throttled_per_s: float, grade: Grade | None) -> None:
     told = quota(simulated_recording(CELL), subject, throttled_per_s)
     assert raised(told) == ({THROTTLED: grade} if grade else {})
 
@@ -128,7 +128,7 @@ def test_who_waits_for_its_quota_has_no_neighbour(lost_ms: float, *, neighbour: 
     assert raised(told) == {THROTTLED: Grade.WARN} | ({NOISY: Grade.WARN} if neighbour else {})
 
 
-def test_of_two_quotas_the_one_that_ran_out_more_often_is_told() -> None:
+def test_of_two_quotas_the_one_that_ran_out_more_often_is_reported() -> None:
     both = quota(quota(simulated_recording(CELL), "server", 1.0), "engine", 5.0)
     assert message(both, THROTTLED).startswith("The engine had used up its CPU quota in 50% of")
     assert "250 ms" in message(both, THROTTLED)
@@ -164,7 +164,7 @@ def test_a_reading_long_after_the_window_is_not_used(late_s: float) -> None:
     assert late.increase("cpu_ns", "server") == sampled().increase("cpu_ns", "server")
 
 
-def test_processes_that_began_or_ended_during_the_load_are_told() -> None:
+def test_processes_that_began_or_ended_during_the_load_are_reported() -> None:
     changed = with_clocks(None)
     assert changed.increase("cpu_ns", "server") == sampled().increase("cpu_ns", "server")
     (told,) = [one for one in judge(CELL, changed) if one.kind is CPU_SAMPLED]

@@ -76,7 +76,7 @@ def test_each_doubt_is_raised_by_its_cause_alone(per_s: dict[str, float], expect
         (8_000, 31_000, Grade.NOTE),
     ],
 )
-def test_ports_that_this_trial_used_up_are_told(at_first: int, at_last: int, grade: Grade | None) -> None:
+def test_ports_that_this_trial_used_up_are_reported(at_first: int, at_last: int, grade: Grade | None) -> None:
     told = showing(network(simulated_recording(CLOSED)), "machine", time_wait=(at_first, at_last))
     assert raised(told) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
 

@@ -109,7 +109,7 @@ def test_where_single_cores_are_known_theirs_counts(busy: float, grade: Grade | 
         (simulated_cell("oracle.null", ceiling=True), GOOD, False),
     ],
 )
-def test_a_server_that_fills_its_cores_is_told_once_a_cell(cell: Cell, behaviour: Behaviour, said: bool) -> None:
+def test_a_server_that_fills_its_cores_is_reported_once_a_cell(cell: Cell, behaviour: Behaviour, said: bool) -> None:
     trials = [simulated_recording(cell, behaviour, position=i, seed=i) for i in range(5)]
     found = [
         one
@@ -146,13 +146,13 @@ def test_an_older_recording_does_not_tell_of_logs_and_processes() -> None:
     assert Recording.model_validate_json(recording.model_dump_json()) == recording
 
 
-def test_processes_that_are_replaced_are_told() -> None:
+def test_processes_that_are_replaced_are_reported() -> None:
     (found,) = judge(CLOSED, simulated_recording(CLOSED, replace(GOOD, replaced=2)))
     assert (found.kind, found.grade) == (FindingKind.SERVER_RESTARTED, Grade.WARN)
     assert "2 of the server's processes ended during the load and others took their place" in found.message
 
 
-def test_processes_of_a_proxy_that_are_replaced_are_told_too() -> None:
+def test_processes_of_a_proxy_that_are_replaced_are_reported_too() -> None:
     recording = simulated_recording(CLOSED, replace(GOOD, replaced=2))
     assert recording.server is not None
     names = ("processes_started", "processes_ended", "processes_replaced")
@@ -166,7 +166,7 @@ def test_processes_of_a_proxy_that_are_replaced_are_told_too() -> None:
     assert "2 of the processes of the proxy proxy.front ended during the load" in found.message
 
 
-def test_a_quota_of_a_proxy_that_runs_out_is_told_too() -> None:
+def test_a_quota_of_a_proxy_that_runs_out_is_reported_too() -> None:
     recording = simulated_recording(CLOSED)
     assert recording.server is not None
     cpu = recording.find("cpu_ns", "server")

@@ -61,20 +61,20 @@ def test_a_cell_is_valid_when_half_of_its_trials_and_two_are_usable(made: int, u
     ("used", "grade"),
     [(0, Grade.INVALID), (1, Grade.WARN), (2, Grade.WARN), (3, Grade.NOTE), (4, Grade.NOTE), (5, None), (9, None)],
 )
-def test_few_trials_are_told(used: int, grade: Grade | None) -> None:
+def test_few_trials_are_reported(used: int, grade: Grade | None) -> None:
     found = doubts_about(CLOSED, trials(*[GOOD] * used), planned=9)
     assert {f.kind: f.grade for f in found} == ({FindingKind.TOO_FEW_TRIALS: grade} if grade else {})
     assert all(f.position is None and "9 planned" in f.message for f in found)
 
 
 @pytest.mark.parametrize(("planned", "says"), [(4, "--trials 5"), (5, "left out"), (9, "left out")])
-def test_nobody_is_told_to_ask_for_trials_that_were_asked_for(planned: int, says: str) -> None:
+def test_nobody_is_advised_to_ask_for_trials_that_were_asked_for(planned: int, says: str) -> None:
     (found,) = doubts_about(CLOSED, trials(*[GOOD] * 4), planned=planned)
     assert says in found.advice
     assert ("--trials" in found.advice) is (planned < 5)
 
 
-def test_few_requests_are_told() -> None:
+def test_few_requests_are_reported() -> None:
     found = judge_cell(SLOW_OPEN, wrapped(trials(*[GOOD] * 5, cell=SLOW_OPEN)), planned=5)
     assert {f.kind: f.grade for f in found} == {FindingKind.TOO_FEW_SAMPLES: Grade.NOTE}
     assert "1,000 requests" in found[0].message
@@ -83,7 +83,7 @@ def test_few_requests_are_told() -> None:
 
 
 @pytest.mark.parametrize(("ceiling", "grade"), [(60_000, None), (24_000, Grade.NOTE), (20_500, Grade.WARN)])
-def test_a_throughput_near_the_ceiling_is_told(ceiling: float, grade: Grade | None) -> None:
+def test_a_throughput_near_the_ceiling_is_reported(ceiling: float, grade: Grade | None) -> None:
     found = doubts_about(CLOSED, trials(*[GOOD] * 5), planned=5, ceiling_per_s=ceiling)
     assert {f.kind: f.grade for f in found} == ({FindingKind.NEAR_CEILING: grade} if grade else {})
 

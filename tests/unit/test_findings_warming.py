@@ -202,7 +202,7 @@ KINDS: list[tuple[Load, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("load", "change", "kind"), KINDS)
-def test_a_trial_is_told_by_its_whole_course(load: Load, change: dict[str, object], kind: str) -> None:
+def test_a_trial_is_judged_by_its_whole_course(load: Load, change: dict[str, object], kind: str) -> None:
     cell = detected(load)
     recording = simulated_recording(cell, replace(GOOD, **change))  # type: ignore[arg-type]
     seen = warm_up(cell, Trial(recording))
@@ -219,7 +219,7 @@ def test_a_trial_is_told_by_its_whole_course(load: Load, change: dict[str, objec
         assert "33% slower" in found[FindingKind.SLOWING_DOWN].message
 
 
-def test_that_the_budget_was_used_in_vain_is_told_from_a_late_change() -> None:
+def test_that_the_budget_was_used_in_vain_is_reported_from_a_late_change() -> None:
     late = replace(GOOD, cold_s=12.0, cold_share=0.5)
     whole = detected(CLOSED)
     assert "taken all of 10.0 s" in message(whole, late)
@@ -237,7 +237,7 @@ def message(cell: Cell, behaviour: Behaviour) -> str:
     return found.message
 
 
-def test_a_fixed_warm_up_is_told_of_and_not_judged() -> None:
+def test_a_fixed_warm_up_is_reported_and_not_judged() -> None:
     cell = detected(CLOSED).model_copy(update={"warmup_detect": False})
     recording = simulated_recording(cell, replace(GOOD, cold_s=3.0, cold_share=1.5))
     seen = warm_up(cell, Trial(recording))
@@ -247,6 +247,6 @@ def test_a_fixed_warm_up_is_told_of_and_not_judged() -> None:
 
 
 @pytest.mark.parametrize("change", [{"ended": "interrupted", "measured": 0.7}, {}], ids=["cut", "short"])
-def test_of_what_was_cut_or_is_short_nothing_is_told(change: dict[str, object]) -> None:
+def test_of_what_was_cut_or_is_short_nothing_is_reported(change: dict[str, object]) -> None:
     cell = detected(CLOSED) if change else simulated_cell()
     assert warm_up(cell, Trial(simulated_recording(cell, replace(GOOD, **change)))) is None  # type: ignore[arg-type]

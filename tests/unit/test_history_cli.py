@@ -38,7 +38,7 @@ def redline(*args: str | Path) -> Result:
     return CliRunner().invoke(app, ["history", *map(str, args)])
 
 
-def test_a_regression_fails_and_is_told(nights: Path) -> None:
+def test_a_regression_fails_and_is_reported(nights: Path) -> None:
     done = redline(nights, "--fail-on", "regression")
     assert done.exit_code == 3, done.output
     assert "2 metrics followed: 2 changed for the worse, 0 for the better, 0 did not change" in done.stdout
@@ -95,7 +95,7 @@ def test_an_empty_directory_says_so_and_is_no_pass(tmp_path: Path) -> None:
     assert (done.exception.exit_code, "nothing could be judged" in str(done.exception)) == (1, True)
 
 
-def test_no_directory_is_told(tmp_path: Path) -> None:
+def test_no_directory_is_reported(tmp_path: Path) -> None:
     done = redline(tmp_path / "nowhere")
     assert isinstance(done.exception, StoreError)
     assert done.exception.exit_code == 1

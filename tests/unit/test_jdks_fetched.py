@@ -105,7 +105,9 @@ def test_a_fetch_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_on_linux")
-def test_an_installer_that_fails_is_told_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installer_that_fails_is_reported_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "uv"
     words = ("Resolving", "error: no answer", "  cause: timed out", "hint: try --offline")
     script.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in words) + "exit 2\n")
@@ -139,7 +141,7 @@ def test_a_lab_without_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (17, "aarch64", "none that the lab can fetch for aarch64"),
     ],
 )
-def test_what_cannot_be_fetched_is_told_with_what_to_do(
+def test_what_cannot_be_fetched_is_reported_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, feature: int, machine: str, told: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
@@ -150,7 +152,7 @@ def test_what_cannot_be_fetched_is_told_with_what_to_do(
 
 
 @pytest.mark.usefixtures("_on_linux")
-def test_a_full_or_forbidden_cache_is_told(tmp_path: Path) -> None:
+def test_a_full_or_forbidden_cache_is_reported(tmp_path: Path) -> None:
     (tmp_path / "jdks").write_text("in the way")
     with pytest.raises(BuildError, match="JDK 21 could not be put into") as caught:
         provision(21, tmp_path / "jdks", print, installing()[1])

@@ -96,7 +96,7 @@ def test_the_cells_of_a_server_that_does_not_take_a_value_are_skipped_with_the_r
         ("{gc: []}", "an axis needs at least one value", "remove the option to take its default"),
     ],
 )
-def test_what_none_takes_is_told(tmp_path: Path, said: str, message: str, hint: str) -> None:
+def test_what_none_takes_is_reported(tmp_path: Path, said: str, message: str, hint: str) -> None:
     found = problems(tmp_path, SUITE.replace("{jdk: [17, 21], gc: Parallel}", said))
     assert len(found) == 1
     assert message in found[0].message
@@ -106,19 +106,19 @@ def test_what_none_takes_is_told(tmp_path: Path, said: str, message: str, hint: 
     assert str(found[0].place.field).startswith("jvm.")
 
 
-def test_a_jvm_for_no_server_is_told(tmp_path: Path) -> None:
+def test_a_jvm_for_no_server_is_reported(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, SUITE.replace("two.plain, two.virtual, ", ""))
     assert found.message == "`jvm` is for no server of this suite"
     assert found.hint == "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"
 
 
-def test_a_jvm_that_every_server_overrides_is_told(tmp_path: Path) -> None:
+def test_a_jvm_that_every_server_overrides_is_reported(tmp_path: Path) -> None:
     own = SUITE.replace("two.plain,", "{use: two.plain, with: {gc: G1}},")
     (found,) = problems(tmp_path, own)
     assert found.message == "`gc` is for no server of this suite: each that has it says it in `with`"
 
 
-def test_with_a_wrong_server_only_that_is_told(tmp_path: Path) -> None:
+def test_with_a_wrong_server_only_that_is_reported(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, SUITE.replace("two.plain, two.virtual", "two.plane"))
     assert "there is no server `two.plane`" in found.message
 
@@ -140,7 +140,7 @@ def test_a_jdk_may_be_a_home_or_that_of_the_path(tmp_path: Path) -> None:
     assert make_plan(suite).skipped == ()
 
 
-def test_one_home_written_twice_is_told(tmp_path: Path) -> None:
+def test_one_home_written_twice_is_reported(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, SUITE.replace("jdk: [17, 21]", "jdk: [/opt/jdk, /opt/jdk/]"))
     assert found.message == "`/opt/jdk/` is given twice"
 

@@ -63,7 +63,7 @@ def test_the_same_rules_find_the_same(store: RunStore) -> None:
     assert "! warn  cpu-steal in 3 trials: " in done.stdout
 
 
-def test_other_rules_are_told(store: RunStore) -> None:
+def test_other_rules_are_reported(store: RunStore) -> None:
     otherwise(store)
     done = redline(store, "--json")
     told = json.loads(done.stdout)
@@ -105,7 +105,7 @@ def test_old_runs_are_judged_though_nothing_says_how_they_were(name: str) -> Non
     assert "not compared with how it was judged: it has no results.json" in redline(FOLDER / name).stdout
 
 
-def test_results_that_cannot_be_read_are_told(store: RunStore) -> None:
+def test_results_that_cannot_be_read_are_reported(store: RunStore) -> None:
     store.write("results.json", b'{"format": "redline.report/99"}')
     told = JudgeResult.model_validate_json(redline(store, "--json").stdout)
     assert told.not_compared.endswith("results.json is damaged or of a later version")

@@ -40,7 +40,7 @@ def launcher(tmp_path: Path, jdks: Jdks) -> ProcessLauncher:
     return ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache", jdks)
 
 
-def test_it_is_fetched_with_the_build_and_told_in_the_recording(tmp_path: Path) -> None:
+def test_it_is_fetched_with_the_build_and_named_in_the_recording(tmp_path: Path) -> None:
     fetched: list[int] = []
 
     def fetch(feature: int, folder: Path, progress: object) -> Jdk:

@@ -63,7 +63,7 @@ def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLau
         pass
 
 
-def test_a_slow_start_is_waited_for_and_told(launcher: ProcessLauncher, log: Path) -> None:
+def test_a_slow_start_is_waited_for_and_reported(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("slow")
     launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:
@@ -102,7 +102,9 @@ def test_the_size_of_the_environment_is_drawn_from_the_seed(launcher: ProcessLau
     assert sizes[2:] == [sizes[0], 0]
 
 
-def test_a_server_that_exits_at_once_is_told_with_its_code_and_last_words(launcher: ProcessLauncher, log: Path) -> None:
+def test_a_server_that_exits_at_once_is_reported_with_its_code_and_last_words(
+    launcher: ProcessLauncher, log: Path
+) -> None:
     error = refused(launcher, server("exits"), log)
     assert error.kind == "start"
     assert "exited with code 1" in str(error)
@@ -111,7 +113,7 @@ def test_a_server_that_exits_at_once_is_told_with_its_code_and_last_words(launch
     assert str(log) in error.hint
 
 
-def test_a_server_that_crashes_is_told_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
+def test_a_server_that_crashes_is_reported_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
     error = refused(launcher, server("crashes"), log)
     assert "SIGSEGV" in str(error)
     assert "it wrote nothing" in str(error)
@@ -134,7 +136,7 @@ def test_a_server_that_listens_elsewhere_is_said_to(launcher: ProcessLauncher, l
     assert f"nothing listened; it listens on port {port} instead" in str(error)
 
 
-def test_a_wrong_status_is_told_with_the_right_one(launcher: ProcessLauncher, log: Path) -> None:
+def test_a_wrong_status_is_reported_with_the_right_one(launcher: ProcessLauncher, log: Path) -> None:
     error = refused(launcher, server("wrong", within_ms=900), log)
     assert error.kind == "not_ready"
     assert "status 404 instead of 200" in str(error)
@@ -145,7 +147,7 @@ def test_a_command_that_does_not_exist(launcher: ProcessLauncher, log: Path) -> 
     assert "no-such-program cannot be executed (No such file or directory)" in str(error)
 
 
-def test_a_missing_tool_is_told_with_its_hint(launcher: ProcessLauncher, tmp_path: Path, log: Path) -> None:
+def test_a_missing_tool_is_reported_with_its_hint(launcher: ProcessLauncher, tmp_path: Path, log: Path) -> None:
     tool = tmp_path / "bin" / "redline-test-tool"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\n")
@@ -273,7 +275,7 @@ def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> 
     assert death.log_tail == "out of patience"
 
 
-def test_a_server_that_is_killed_is_told_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
+def test_a_server_that_is_killed_is_reported_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
     variant = server()
     launcher.build([variant], lambda _building: None)
     with launcher.running(variant, FREE, log) as running:

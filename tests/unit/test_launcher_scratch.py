@@ -30,9 +30,7 @@ def folders(parent: Path) -> list[Path]:
     return [path for path in parent.iterdir() if path.is_dir()]
 
 
-def test_a_server_is_told_an_empty_folder_of_its_own_that_goes_with_it(
-    launcher: ProcessLauncher, tmp_path: Path
-) -> None:
+def test_a_server_gets_an_empty_folder_of_its_own_that_goes_with_it(launcher: ProcessLauncher, tmp_path: Path) -> None:
     plain = server()
     variant = server(command=(*plain.catalogued.start.command, "{scratch}"))
     launcher.build([variant], lambda _line: None)
@@ -59,7 +57,7 @@ def test_it_goes_whatever_happens(launcher: ProcessLauncher, tmp_path: Path) -> 
     assert folders(tmp_path / "cache/scratch") == []
 
 
-def test_a_cache_that_cannot_be_written_is_told(launcher: ProcessLauncher, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(launcher: ProcessLauncher, tmp_path: Path) -> None:
     variant = server()
     launcher.build([variant], lambda _line: None)
     (tmp_path / "cache/scratch").write_text("in the way")

@@ -127,7 +127,7 @@ def test_a_lab_that_gives_no_order_leaves_no_warden() -> None:
     assert done.returncode == 0
 
 
-def test_what_cannot_be_executed_is_told_with_its_number(tmp_path: Path) -> None:
+def test_what_cannot_be_executed_is_reported_with_its_number(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a program")
     guard = Guard(order(tmp_path / "log", str(tmp_path / "text")))
     try:

@@ -122,7 +122,7 @@ def test_a_running_server_is_warmed_up_once_and_until_it_is_steady_when_asked(re
     assert starts[2] == ()
 
 
-def test_ctrl_c_before_the_first_probe_is_told_as_that(redline: Callable[..., Result]) -> None:
+def test_ctrl_c_before_the_first_probe_is_reported(redline: Callable[..., Result]) -> None:
     done = redline(Server(after={1: interrupt}), "--json")
     assert done.exit_code == 130
     (result,) = LimitReport.model_validate_json(done.stdout).cells

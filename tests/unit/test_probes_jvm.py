@@ -88,7 +88,7 @@ def test_counters_are_those_of_jstat_in_nanoseconds(tmp_path: Path, release: str
     }
 
 
-def test_threads_of_compilers_and_collectors_are_told_by_their_names(tmp_path: Path) -> None:
+def test_threads_of_compilers_and_collectors_are_reported_by_their_names(tmp_path: Path) -> None:
     a_jvm(tmp_path)
     for thread, name in enumerate(("C2 CompilerThre", "C1 CompilerThre", "GC Thread#0", "G1 Main Marker"), 100):
         a_thread(tmp_path, thread, name, cpu_ns=thread, wait_ns=1)

@@ -162,7 +162,7 @@ def test_a_link_has_the_speed_and_the_bytes_of_its_device(told: Path) -> None:
 
 
 @pytest.mark.parametrize("speed", ["-1", "0", ""])
-def test_a_speed_that_is_not_told_is_none(told: Path, speed: str) -> None:
+def test_a_speed_that_is_unknown_is_none(told: Path, speed: str) -> None:
     (told / "sys/class/net/eth9/speed").write_text(speed)
     assert link("eth9", told) is None
 
@@ -249,7 +249,7 @@ def test_the_time_of_the_cores_that_a_process_began_on() -> None:
     assert MachineShare((7,), ()).sample(stat) == {}
 
 
-def test_interrupts_are_told_where_the_kernel_keeps_them_apart(tmp_path: Path) -> None:
+def test_interrupts_are_read_where_the_kernel_keeps_them_apart(tmp_path: Path) -> None:
     told = "cpu  40 0 0 60 0 {irq} 9 0\ncpu0 10 0 0 5 0 0 2 1\ncpu1 20 0 0 5 0 {irq} 7 0\n"
     surroundings = Surroundings(Host(tmp_path), Namespace(7, tmp_path))
     tick = 10**9 // os.sysconf("SC_CLK_TCK")

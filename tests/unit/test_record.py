@@ -129,7 +129,9 @@ def findings(made: Recording) -> list[Finding]:
     ("behaviour", "kind"),
     [({"steal": 0.4}, FindingKind.CPU_STEAL), ({"lateness_ns": 150_000.0}, FindingKind.SEND_LATENESS)],
 )
-def test_what_engine_and_machine_did_to_a_probe_is_told_of_it(behaviour: dict[str, float], kind: FindingKind) -> None:
+def test_what_engine_and_machine_did_to_a_probe_is_reported(
+    behaviour: dict[str, float], kind: FindingKind
+) -> None:
     (found,) = findings(recorded(replayed(**behaviour)))
     assert (found.kind, found.cell_id, found.position) == (kind, CELL.id, 0)
 
@@ -153,7 +155,7 @@ def doubted(*grades: Grade) -> CellLimit:
     return limits.by_hand().cells[0].model_copy(update={"findings": tuple(found)})
 
 
-def test_the_gravest_of_a_kind_is_told_once_and_notes_are_not() -> None:
+def test_the_gravest_of_a_kind_is_reported_once_and_notes_are_not() -> None:
     assert words.finding_texts(doubted()) == words.finding_texts(doubted(Grade.NOTE)) == ()
     probes = len(doubted().probes)
     (told,) = words.finding_texts(doubted(Grade.WARN, Grade.INVALID, Grade.NOTE))

@@ -40,7 +40,7 @@ def test_options_that_only_one_side_has_stay_in_its_name() -> None:
     assert {line.setting for line in lines.values()} == {""}
 
 
-def test_options_that_all_share_are_not_told() -> None:
+def test_options_that_all_share_are_not_shown() -> None:
     pairs = [("a.x+heap=2g+http2", "a.y+heap=2g+http2"), ("a.z+heap=2g+http2", "a.y+heap=2g+http2")]
     assert list(Naming({}).named(pairs).values()) == [ServerPair("a.x", "a.y", ""), ServerPair("a.z", "a.y", "")]
 
@@ -51,7 +51,7 @@ def test_a_default_that_is_not_known_leaves_its_setting_without_a_name() -> None
     assert cost_boards(report)[0].settings == ("", "interceptor=server-log")
 
 
-def test_defaults_are_told_by_effects_on_either_side() -> None:
+def test_defaults_are_marked_by_effects_on_either_side() -> None:
     report = studies.small()
     names = ("http4s.vanilla", "http4s.tapir", "vertx.vanilla", "vertx.tapir-future")
     told = {(name, "interceptor"): "off" for name in names}
@@ -153,7 +153,7 @@ def test_a_column_is_named_by_what_tells_it_from_the_others() -> None:
     assert board.under("steady").title_of(board.columns[0]) == "SimpleGet"
 
 
-def test_refusals_are_told_once_with_their_places() -> None:
+def test_refusals_are_reported_once_with_their_places() -> None:
     (one,) = refusals(cost_boards(reports.doubtful())[1])
     assert one == (
         1,
@@ -225,7 +225,7 @@ def test_shared_ranks_are_marked_and_names_leave_out_the_setting() -> None:
     ]
 
 
-def test_who_is_in_no_ranking_is_told() -> None:
+def test_who_is_in_no_ranking_is_reported() -> None:
     report = studies.small()
     assert unranked(report, "users128") == ()
     first = report.rankings[0]

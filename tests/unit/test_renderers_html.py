@@ -210,7 +210,7 @@ def test_the_plot_library_is_the_one_that_its_readme_names() -> None:
     assert b"</script" not in library.lower()
 
 
-def test_times_that_are_the_same_are_told_once() -> None:
+def test_times_that_are_the_same_are_reported_once() -> None:
     groups = data(page(reports.healthy()))["groups"]
     assert ["service" in curve for curve in groups[0]["curves"]] == [False] * 3
     assert ["service" in curve for curve in groups[1]["curves"]] == [True] * 3

@@ -36,7 +36,7 @@ def test_a_layer_is_called_by_what_it_adds(server: str, against: str, name: str)
     assert name_of(Layer(server=server, against=against)) == name
 
 
-def test_differences_are_told_in_microseconds_to_two_digits_of_their_interval() -> None:
+def test_differences_are_shown_in_microseconds_to_two_digits_of_their_interval() -> None:
     first = layered().layers[0]
     assert [line.cpu.in_full for line in waterfall_lines(first).lines] == [
         "+1.24 µs ▼ [+1.06, +1.42]",

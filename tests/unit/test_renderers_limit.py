@@ -172,7 +172,7 @@ def test_the_words_of_warm_ups() -> None:
     )
 
 
-def test_a_client_that_was_the_limit_is_told() -> None:
+def test_a_client_that_was_the_limit_is_reported() -> None:
     cell = limits.busy().model_copy(update={"probes": (limits.client_limited(),)})
     assert words.client_text(cell) == (
         "the server was not the limit at 64.0 k/s: all 256 connections were busy: give -c more"

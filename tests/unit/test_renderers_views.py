@@ -89,7 +89,7 @@ def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
     assert weighed_findings(cell.model_copy(update={"valid": False})) == (told,)
 
 
-def test_what_is_good_to_know_is_told_last_and_marks_no_number() -> None:
+def test_what_is_good_to_know_is_reported_last_and_marks_no_number() -> None:
     report = reports.doubtful()
     note = next(f for cell in report.cells for f in cell.findings if f.kind is FindingKind.CPU_STEAL)
     good = note.model_copy(update={"kind": FindingKind.SERVER_LIMITED, "grade": Grade.NOTE})

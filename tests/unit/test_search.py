@@ -65,7 +65,7 @@ def test_what_even_the_lowest_rate_fails_is_doomed() -> None:
     assert tried == [4, 2, 1]
 
 
-def test_a_load_generator_at_its_end_is_told_and_what_passed_before_is_kept() -> None:
+def test_a_load_generator_at_its_end_is_reported_and_what_passed_before_is_kept() -> None:
     def server(rate: float) -> Evidence:
         if rate < 3000:
             return probe(rate)

@@ -124,7 +124,7 @@ def test_what_the_client_limited_is_not_in_it() -> None:
     assert curve([one.model_copy(update={"client": "all 1 connections were busy"})]) == ()
 
 
-def test_a_percentile_that_few_lie_beyond_is_not_told() -> None:
+def test_a_percentile_that_few_lie_beyond_is_not_shown() -> None:
     assert quantile_known(Histogram.of(range(1, 1001)), 0.99) is not None
     assert quantile_known(Histogram.of(range(1, 1000)), 0.99) is None
 

@@ -67,7 +67,7 @@ def test_what_was_asked_and_recorded_reads_back(tmp_path: Path) -> None:
         store.create(asked)
 
 
-def test_what_is_no_search_or_damaged_is_told(tmp_path: Path) -> None:
+def test_what_is_no_search_or_damaged_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no search"):
         SearchStore(tmp_path).plan()
     (tmp_path / "search.json").write_text('{"format": "redline.search/2"')

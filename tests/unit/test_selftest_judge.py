@@ -148,7 +148,7 @@ def test_what_the_law_holds_is_not_what_the_machine_spoils() -> None:
     assert not Machine(lost_share=0.0049, held_share=0.05).spoils(0.99)
 
 
-def test_a_busy_machine_is_told_by_its_pressure() -> None:
+def test_a_busy_machine_is_reported_by_its_pressure() -> None:
     assert judged(9 * MS, Machine(pressure_share=0.2)).judgement == "too noisy to say"
     assert judged(9 * MS, Machine(pressure_share=0.19)).judgement == "off"
     assert judged(1 * MS, Machine(pressure_share=1.0)).judgement == "off"

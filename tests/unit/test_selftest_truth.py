@@ -55,7 +55,7 @@ def test_a_deterministic_queue_waits_half_as_long() -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_service_is_drawn_as_it_is_told(service: Service) -> None:
+def test_a_service_is_drawn_as_it_is_reported(service: Service) -> None:
     draws = service.draw(np.random.default_rng(3), (200_000,))
     for t in (0.0004, 0.0007, 0.0012, 0.003, 0.006):
         share = float(service.share_within(np.asarray([t]))[0])

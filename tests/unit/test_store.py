@@ -50,7 +50,7 @@ def test_checking_a_free_place_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError) as caught:
         RunStore(tmp_path / "file" / "run").check_free()
@@ -140,7 +140,7 @@ def test_scratch_files_of_a_killed_lab_are_no_recordings(store: RunStore) -> Non
     assert store.positions() == frozenset()
 
 
-def test_a_directory_without_a_run_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_a_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no run"):
         RunStore(tmp_path).manifest()
     with pytest.raises(StoreError, match="holds no run"):

@@ -275,7 +275,7 @@ def test_what_is_spoken_differently_is_no_partner(tmp_path: Path) -> None:
     assert "name one of: fam.plain+http2" in problem.hint
 
 
-def test_a_problem_of_servers_is_not_told_again_as_one_of_baselines(tmp_path: Path) -> None:
+def test_a_problem_of_servers_is_not_reported_again_as_one_of_baselines(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, text_of("{fam.layered: fam.plain}", "[fam.plian, fam.layered]"))
     assert "no server `fam.plian` in the catalogue" in problem.message
 

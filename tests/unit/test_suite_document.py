@@ -78,7 +78,7 @@ def test_what_is_wrong_is_said_with_its_place(text: str, place: str, says: str) 
     assert says in problem
 
 
-def test_all_duplicate_keys_are_told_at_once() -> None:
+def test_all_duplicate_keys_are_reported_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         parse_document("a: 1\na: 2\nb: {c: 1, c: 2}\n", "f.yaml")
     assert [problem.place and problem.place.field for problem in caught.value.problems] == ["a", "b.c"]

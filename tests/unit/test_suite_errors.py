@@ -149,7 +149,7 @@ def test_a_single_mistake_gives_a_single_problem(tmp_path: Path, text: str, says
         assert len(problems) == 1
 
 
-def test_a_baseline_with_several_variants_has_to_be_told_apart(tmp_path: Path) -> None:
+def test_a_baseline_with_several_variants_has_to_be_named_exactly(tmp_path: Path) -> None:
     servers = "[{use: fam.layered, with: {routes: 1, log: [off, server-log]}}]"
     (problem,) = problems_of(tmp_path, changed(SERVERS, servers) + "baseline: fam.layered\n")
     assert problem.hint.startswith("choose one of: fam.layered+routes=1, fam.layered+log=server-log+routes=1; or say")

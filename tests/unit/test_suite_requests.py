@@ -181,7 +181,7 @@ def test_what_cannot_be_asked_of_a_server(tmp_path: Path, server: str, says: str
     assert hint in problem.hint
 
 
-def test_a_scenario_may_be_told_against_another(tmp_path: Path) -> None:
+def test_a_scenario_may_be_compared_with_another(tmp_path: Path) -> None:
     text = SUITE.replace(
         "[Get]",
         "[Get, {name: Sum, get: /sum, against: Get}, {name: Big, get: /big, against: Later}, {name: Later, get: /}]",
@@ -197,7 +197,7 @@ def test_a_scenario_may_be_told_against_another(tmp_path: Path) -> None:
         ("5", "must be text", "quote it"),
     ],
 )
-def test_a_scenario_is_told_against_another_that_is_known(tmp_path: Path, against: str, says: str, hint: str) -> None:
+def test_a_scenario_is_compared_with_another_that_is_known(tmp_path: Path, against: str, says: str, hint: str) -> None:
     text = SUITE.replace("[Get]", f"[{{name: Mine, get: /a, against: {against}}}]")
     (problem,) = problems_of(tmp_path, text)
     assert says in problem.message
@@ -206,7 +206,7 @@ def test_a_scenario_is_told_against_another_that_is_known(tmp_path: Path, agains
     assert problem.place.field == "scenarios[0].against"
 
 
-def test_the_catalogue_knows_what_its_scenarios_are_told_against(tmp_path: Path) -> None:
+def test_the_catalogue_knows_what_its_scenarios_are_compared_with(tmp_path: Path) -> None:
     folder = write_catalogue(tmp_path / "catalogue", scenarios=SCENARIOS.replace("{post:", "{against: Gett, post:"))
     with pytest.raises(UsageError) as caught:
         load_catalogue(folder)

@@ -70,7 +70,7 @@ def test_a_share_is_read(suite: Suite) -> None:
         ("2000% of saturate", "`2000% of saturate` is more than 1000%", "write at most 1000%"),
     ],
 )
-def test_what_is_no_share_is_told_with_its_place(tmp_path: Path, rate: str, message: str, hint: str) -> None:
+def test_what_is_no_share_is_reported_with_its_place(tmp_path: Path, rate: str, message: str, hint: str) -> None:
     (problem,) = problems_of(tmp_path, TEXT.replace("rate: 50% of saturate", f"rate: {rate}"))
     assert problem.message == message
     assert hint in problem.hint
@@ -104,7 +104,7 @@ def test_without_a_closed_load_the_hint_says_to_add_one(tmp_path: Path) -> None:
     assert "add a load with `closed" in problem.hint
 
 
-def test_a_wrong_capacity_load_is_told_once(tmp_path: Path) -> None:
+def test_a_wrong_capacity_load_is_reported_once(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, TEXT.replace("users: 64", "users: -1"))
     assert problem.place is not None
     assert problem.place.field == "loads.saturate.closed.users"

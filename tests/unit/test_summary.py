@@ -164,7 +164,7 @@ def test_what_is_compared_with_a_baseline_of_its_own_says_with_which() -> None:
     assert not any(line.startswith("vs ") for line in map(str.strip, shown(reports.healthy()).splitlines()))
 
 
-def test_loads_that_are_not_the_same_for_all_are_told_by_row() -> None:
+def test_loads_that_are_not_the_same_for_all_are_reported_by_row() -> None:
     report = reports.healthy()
     first = report.cells[0].model_copy(update={"load_text": "open, 12000/s poisson, 1s"})
     text = shown(report.model_copy(update={"cells": (first, *report.cells[1:])}), 120)

@@ -157,7 +157,7 @@ def test_over_tls_it_is_checked_who_answers(certificate: Certificate) -> None:
     assert said(Tls(ca_pem="junk")) is not None
 
 
-def test_a_server_without_tls_is_told() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     assert "TLS failed" in str(asked(targets.garbage, cell_of(Request(), tls=Tls(insecure=True))))
 
 
@@ -205,7 +205,7 @@ def test_over_http_2_the_engine_says_why_it_could_not_connect() -> None:
     assert wrong == "GET /a: the TLS handshake failed: the server's certificate is not for localhost"
 
 
-def test_an_engine_that_cannot_ask_is_told(tmp_path: Path) -> None:
+def test_an_engine_that_cannot_ask_is_reported(tmp_path: Path) -> None:
     wrong = EngineDriver(tmp_path / "none").verify(cell_of(Request(), http="2"), Endpoint("127.0.0.1", 1))
     assert wrong is not None
     assert "cannot be started" in wrong

@@ -47,7 +47,7 @@ def test_servers_that_are_alike_share_a_line() -> None:
     assert warm_ups([one, unknown, other]) == [("rust.hyper, rust.axum", "flat; measured from 5.00 s")]
 
 
-def test_a_trial_is_told_by_itself() -> None:
+def test_a_trial_is_judged_by_itself() -> None:
     assert trial_text(LATER) == "warmed up after 4.20 s, measured from 9.50 s"
     assert trial_text(NEVER) == "never steady, measured from 1 min"
     assert trial_text(None) == ""
