@@ -81,6 +81,7 @@ class NetHost:
             "RAY_health_check_period_ms": "1000",
             "RAY_health_check_timeout_ms": "1000",
             "RAY_health_check_failure_threshold": "3",
+            "RAY_gcs_rpc_server_reconnect_timeout_s": "20",
             "NO_COLOR": "1",
             "COLUMNS": "120",
         }

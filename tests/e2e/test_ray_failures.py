@@ -1,4 +1,7 @@
-"""What becomes of a run when a host of it, its network, or the lab itself goes away."""
+"""What becomes of a run when a host of it, its network, or the lab itself goes away.
+
+With `-s`, each prints how long that took: docs/guide/many-machines.md has the figures.
+"""
 
 import os
 import signal
@@ -75,6 +78,13 @@ def until(true: Callable[[], bool], within_s: float, what: str) -> None:
         time.sleep(0.1)
 
 
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    begin_s = time.monotonic()
+    yield
+    print(f"\n{what} after {time.monotonic() - begin_s:.1f} s")
+
+
 def ours(host: NetHost) -> list[str]:
     """The engines and servers that run on a host."""
     return host.running("redline-engine", "redline-oracle")
@@ -104,26 +114,27 @@ def test_a_host_that_dies_fails_its_trial_and_leaves_nothing(net: Net, lab: Lab,
     with running(net, lab, "run", "hosts.yaml", "--on", "auto", "-o", "run") as process:
         until(lambda: loaded(net), WITHIN_S, "no load")
         net[name].end()
-        done = ended(process)
+        with timed(f"{name} died: the run ended"):
+            done = ended(process)
     assert "Traceback" not in done.err, done.err
     assert done.code == 1, done.err
     assert failure(lab)
     left = [other for other in CPUS if other != name]
-    until(lambda: not any(ours(net[other]) for other in left), GONE_WITHIN_S, "something is left")
+    with timed("and nothing was left"):
+        until(lambda: not any(ours(net[other]) for other in left), GONE_WITHIN_S, "something is left")
 
 
 def test_a_host_that_is_cut_off_ends_by_itself(net: Net, lab: Lab) -> None:
     with running(net, lab, "run", "hosts.yaml", "--on", "auto", "-o", "run") as process:
         until(lambda: loaded(net), WITHIN_S, "no load")
-        cut_s = time.monotonic()
         net["load-1"].cut()
-        done = ended(process)
-        noticed_s = time.monotonic() - cut_s
-    print(f"noticed after {noticed_s:.1f} s")
+        with timed("load-1 was cut off: the run ended"):
+            done = ended(process)
     assert "Traceback" not in done.err, done.err
     assert done.code == 1, done.err
     assert "load-1" in failure(lab)
-    until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
+    with timed("and nothing was left"):
+        until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
     net["load-1"].mend()
 
 
@@ -132,7 +143,8 @@ def test_a_lab_that_is_killed_leaves_nothing_and_its_run_is_resumed(net: Net, la
         until(lambda: loaded(net), WITHIN_S, "no load")
         for pid in net["head"].running("bin/redline run"):
             os.kill(int(pid), signal.SIGKILL)
-    until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
+    with timed("the lab was killed: nothing was left"):
+        until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
     assert RunStore(lab.folder / "run").recordings() == ()
     with running(net, lab, "run", "--resume", "run", "--on", "auto") as process:
         done = ended(process)
@@ -147,8 +159,10 @@ def test_a_head_that_restarts_ends_the_run_which_is_resumed(net: Net, lab: Lab) 
         until(lambda: loaded(net), WITHIN_S, "no load")
         for pid in net["head"].running("gcs_server"):
             os.kill(int(pid), signal.SIGKILL)
-        process.wait(WITHIN_S)
-    until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
+        with timed("the head was killed: the run ended"):
+            process.wait(WITHIN_S)
+    with timed("and nothing was left"):
+        until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
     for host in net.values():
         host.end()
     start_cluster(net)
@@ -167,10 +181,12 @@ def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(net: Net, lab: L
         until(lambda: loaded(net), WITHIN_S, "no load")
         for pid in net["head"].running("bin/redline run"):
             os.kill(int(pid), signal.SIGINT)
-        done = ended(process)
+        with timed("an interrupt: the run ended"):
+            done = ended(process)
     assert done.code == 130, (done.code, done.err)
     assert "Traceback" not in done.err, done.err
-    until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
+    with timed("and nothing was left"):
+        until(lambda: not any(ours(net[name]) for name in CPUS), GONE_WITHIN_S, "something is left")
 
 
 def test_a_host_with_a_slow_way_is_found(net: Net, lab: Lab) -> None:
