@@ -33,7 +33,9 @@ def main(folder: Path, suite: Path, words: list[str]) -> int:
             (cache / "jdks").symlink_to(jdks)
         start_cluster(found)
         command = found["head"].command(str(REDLINE), "run", str(suite), "--on", "auto", "-o", str(folder / "run"))
-        done = subprocess.run([*command, *words], cwd=CHECKOUT, env=found["head"].environment, check=False)
+        tools = {"RUSTUP_HOME": str(Path.home() / ".rustup"), "CARGO_HOME": str(Path.home() / ".cargo")}
+        environment = {**found["head"].environment, **tools}
+        done = subprocess.run([*command, *words], cwd=CHECKOUT, env=environment, check=False)
     return done.returncode
 
 
