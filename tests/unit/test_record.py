@@ -129,9 +129,7 @@ def findings(made: Recording) -> list[Finding]:
     ("behaviour", "kind"),
     [({"steal": 0.4}, FindingKind.CPU_STEAL), ({"lateness_ns": 150_000.0}, FindingKind.SEND_LATENESS)],
 )
-def test_what_engine_and_machine_did_to_a_probe_is_reported(
-    behaviour: dict[str, float], kind: FindingKind
-) -> None:
+def test_what_engine_and_machine_did_to_a_probe_is_reported(behaviour: dict[str, float], kind: FindingKind) -> None:
     (found,) = findings(recorded(replayed(**behaviour)))
     assert (found.kind, found.cell_id, found.position) == (kind, CELL.id, 0)
 
