@@ -210,3 +210,6 @@ def test_async_profiler_finds_the_share_of_a_method_on_every_jdk(
     assert facts.samples > 0
     assert weight(stacks, "often") == 0
     assert weight(stacks, "allocated") > 0.5 * stacks.total
+    native = {one.purpose: one.committed_bytes for one in facts.native}
+    assert 1 << 20 < native["Java Heap"] <= 128 << 20
+    assert {"Thread", "Code", "GC"} <= native.keys()

@@ -2,7 +2,9 @@
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from redline.model import Slice, Stack, Stacks, Thread
 from redline.plugins.profilers.texts import (
     MOST_SLICES,
     in_slices,
+    native_memory,
     perf_stacks,
     py_spy_stacks,
     slices_of,
@@ -17,6 +20,7 @@ from redline.plugins.profilers.texts import (
     unreadable,
 )
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
 FIRST, SECOND = Slice(10_000 * MS, 10_100 * MS), Slice(10_100 * MS, 10_200 * MS)
 
@@ -76,6 +80,17 @@ def test_stacks_that_could_not_be_walked_are_counted() -> None:
         unreadable(in_slices([(None, "[main tid=1];[unknown_Java] 2\n[main tid=1];[not_walkable_Java];a 3\na 9\n")]))
         == 5
     )
+
+
+@pytest.mark.parametrize("release", [11, 17, 21, 25])
+def test_what_a_jvm_counts_is_read_by_purpose(release: int) -> None:
+    summary = (GOLDEN / "native-memory" / f"jdk{release}.txt").read_text()
+    found = {one.purpose: one.committed_bytes >> 10 for one in native_memory(summary)}
+    assert {"Java Heap", "Class", "Thread", "Code", "GC", "Symbol", "Other"} <= found.keys()
+    total = int(summary.partition("Total: reserved=")[2].partition("committed=")[2].partition("KB")[0])
+    assert abs(sum(found.values()) - total) <= len(found)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert native_memory("Native memory tracking is not enabled\n") == ()
 
 
 @given(st.integers(0, 500), st.integers(1, 2_000_000_000))

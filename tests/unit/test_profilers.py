@@ -13,7 +13,7 @@ import pytest
 from redline.model import PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
 from redline.plugins.profilers import async_profiler, commands
 from redline.plugins.profilers.async_profiler import Artefacts, AsyncProfiler
-from redline.plugins.profilers.attach import load_agent
+from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
 from redline.plugins.profilers.commands import Perf, PySpy
 from redline.plugins.profilers.machine import MachineProfilers, TrialProfiler
 from redline.plugins.profilers.sampler import ProfilerError, Sampled, Sampler
@@ -301,7 +301,14 @@ finally:
 
 
 def test_an_agent_is_loaded_by_the_socket_that_a_jvm_opens_for_its_tools(tmp_path: Path) -> None:
-    command = [sys.executable, "-S", "-c", JVM, "0\nreturn code: 0\n", "0\nreturn code: 0\n", "0\nno such file\n"]
+    answers = (
+        "0\nreturn code: 0\n",
+        "0\nreturn code: 0\n",
+        "0\nno such file\n",
+        "0\nTotal: 1KB\n",
+        "1\nno such command\n",
+    )
+    command = [sys.executable, "-S", "-c", JVM, *answers]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as jvm:
         assert jvm.stdout is not None
         assert jvm.stdout.readline() == "ready\n"
@@ -309,7 +316,12 @@ def test_an_agent_is_loaded_by_the_socket_that_a_jvm_opens_for_its_tools(tmp_pat
         load_agent(jvm.pid, Path("/lib.so"), "stop")  # the socket is there now
         with pytest.raises(ProfilerError, match="no such file"):
             load_agent(jvm.pid, Path("/lib.so"), "stop")
+        assert ask_as_jcmd(jvm.pid, "VM.native_memory") == "Total: 1KB\n"
+        with pytest.raises(ProfilerError, match=r"refused VM\.other: no such command"):
+            ask_as_jcmd(jvm.pid, "VM.other")
         assert jvm.stdout.read().splitlines() == [
-            f"1 load /lib.so true {word} " for word in ("start,event=cpu", "stop", "stop")
+            *(f"1 load /lib.so true {word} " for word in ("start,event=cpu", "stop", "stop")),
+            "1 jcmd VM.native_memory   ",
+            "1 jcmd VM.other   ",
         ]
     assert not list(Path("/tmp").glob(f".*_pid{jvm.pid}"))

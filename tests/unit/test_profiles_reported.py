@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.model import Estimate, Metric, PlannedTrial, Points, ProfileChange, Report, Skipped
+from redline.model import Estimate, Metric, NativeMemory, PlannedTrial, Points, ProfileChange, Report, Skipped
 from redline.report.document import Flames, Fold, Heat, StackedBars, Table
 from redline.report.render import RENDERERS, markdown
 from redline.report.render.html import heat_map
@@ -82,6 +82,17 @@ def test_what_the_profiler_costs_is_not_known_where_trials_scatter() -> None:
     profiles = tuple(one.model_copy(update={"overhead": wild}) for one in REPORT.profiles)
     text = shown(REPORT.model_copy(update={"profiles": profiles}))
     assert "Under the profiler: http4s.vanilla CPU per request not known; http4s.tapir" in text
+
+
+def test_memory_that_a_jvm_has_for_each_purpose_is_a_table() -> None:
+    parts = {"Java Heap": 512 << 20, "Other": 64 << 20, "Symbol": 1 << 10}
+    native = tuple(NativeMemory(purpose=name, committed_bytes=size) for name, size in parts.items())
+    first, *others = REPORT.profiles
+    text = shown(REPORT.model_copy(update={"profiles": (first.model_copy(update={"native": native}), *others)}))
+    assert "What the JVM itself counts, at the end of the profile" in text
+    assert re.search(r"the heap +512 MiB buffers outside of the heap \(Other\) +64\.0 MiB", text)
+    assert "symbols" not in text
+    assert "What the JVM itself counts" not in shown()
 
 
 def test_many_profiles_have_their_functions_on_the_page_alone() -> None:

@@ -311,6 +311,7 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
     )
 
 
+        native=next((each.native for each in profiles if each.native), ()),
 def _change(
     against: str, ratio: Estimate | None, libraries: Mapping[str, Share], frames: Mapping[str, Share]
 ) -> ProfileChange:

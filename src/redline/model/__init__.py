@@ -43,6 +43,7 @@ from redline.model.plan import (
     Variant,
 )
 from redline.model.profile import (
+    NativeMemory,
     Profile,
     ProfileFacts,
     ProfileFile,

@@ -48,6 +48,13 @@ class ProfileFile(Frozen):
     form: Literal["stacks", "jfr", "perf", "speedscope", "flamegraph", "heatmap"]
 
 
+class NativeMemory(Frozen):
+    """What a JVM has from the system for one purpose."""
+
+    purpose: str = Field(description="as the JVM names it: `Java Heap`, `Thread`, `Code`; `Other` has direct buffers")
+    committed_bytes: int = Field(ge=0)
+
+
 class ProfileFacts(Frozen):
     """What was profiled, by what, and what came of it. The stacks themselves are in the file of the form `stacks`."""
 
@@ -59,6 +66,7 @@ class ProfileFacts(Frozen):
     unit: ProfileUnit = Field(default="samples", description="of the weights of stacks")
     samples: int = Field(ge=0, description="in the measurement window")
     lost: int = omitted_if_default(0, ge=0, description="samples without a stack, or that the profiler dropped")
+    native: tuple[NativeMemory, ...] = omitted_if_default((), description="of a JVM, when an `alloc` profile ended")
     files: tuple[ProfileFile, ...] = ()
     problem: str = omitted_if_default("", description="why there are no stacks; empty if there are")
 

@@ -7,7 +7,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate, Metric
-from redline.model.profile import ProfileFile, ProfileKind, ProfileUnit
+from redline.model.profile import NativeMemory, ProfileFile, ProfileKind, ProfileUnit
 from redline.model.subject import Subject
 
 
@@ -133,3 +133,4 @@ class ProfileReport(Frozen):
     heat: HeatMap | None = omitted_if_default(None, description="only if samples have times")
     files: tuple[ProfileFile, ...]
     problem: str = omitted_if_default("", description="why there are no stacks")
+    native: tuple[NativeMemory, ...] = omitted_if_default((), description="of the first of these trials that knows it")

@@ -8,14 +8,15 @@ import platform
 import subprocess
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.model import ProfileFile, ProfileKind, ProfileUnit, Slice
+from redline.model import NativeMemory, ProfileFile, ProfileKind, ProfileUnit, Slice
 from redline.plugins.linux import procfs
-from redline.plugins.profilers.attach import load_agent
+from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
 from redline.plugins.profilers.sampler import ProfilerError, Sampled
-from redline.plugins.profilers.texts import in_slices, unreadable
+from redline.plugins.profilers.texts import in_slices, native_memory, unreadable
 from redline.plugins.temporary import temporary_folder
 from redline.storage.runs import write_atomically
 
@@ -32,7 +33,9 @@ _HINT = "install Maven, and try again with a network: it fetches tools.profiler:
 
 # Without it a stack has only the places at which a compiled method can be stopped, so that code that was compiled into
 # its callers passes for these. It must be known to the JVM before it compiles.
-ENV = {"JAVA_TOOL_OPTIONS": "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"}
+_OPTIONS = "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"
+# What it has outside of the heap a JVM counts only if told to. That costs memory and time, so no other trial has it.
+_COUNTS_NATIVE = "-XX:NativeMemoryTracking=summary"
 
 
 @dataclass(frozen=True)
@@ -124,14 +127,16 @@ class AsyncProfiler:
     """Samples a JVM."""
 
     name = f"async-profiler {VERSION}"
-    env = ENV
 
     def __init__(self, kind: ProfileKind, cache: Path) -> None:
+        options = f"{_OPTIONS} {_COUNTS_NATIVE}" if kind == "alloc" else _OPTIONS
+        self.env = {"JAVA_TOOL_OPTIONS": options}
         self._flag, self._cache = f"--{kind}", cache
         self._kind = _KINDS[kind]
         self.event, self.interval, self.unit = self._kind.event, self._kind.interval, self._kind.unit
         self._artefacts, self._jvm, self._java = Artefacts(Path(), Path()), 0, Path()
         self._part, self._jfr = Path(), Path()
+        self._native: tuple[NativeMemory, ...] = ()
 
     def prepare(self, pid: int) -> None:
         """Load the library into the JVM, which is the process or one below it, and let it read all symbols.
@@ -159,6 +164,9 @@ class AsyncProfiler:
         finally:
             if self._part.exists():
                 self._part.rename(self._jfr)
+        if _COUNTS_NATIVE in self.env["JAVA_TOOL_OPTIONS"]:
+            with suppress(ProfilerError, OSError):  # the profile is sound without it
+                self._native = native_memory(ask_as_jcmd(self._jvm, "VM.native_memory summary scale=KB"))
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """What its converter makes of the recording: stacks by thread and slice, a flame graph and a heat map."""
@@ -172,7 +180,7 @@ class AsyncProfiler:
             title = ["--title", f"{self._kind.event}, {self.name}"] if output == "html" else []
             self._convert(folder / name, "-o", output, *title, *total, *_within(whole))
             files.append(ProfileFile(name=name, form="flamegraph" if output == "html" else "heatmap"))
-        return Sampled(stacks, counted.total, unreadable(counted), tuple(files))
+        return Sampled(stacks, counted.total, unreadable(counted), tuple(files), self._native)
 
     def _collapsed(self, folder: Path, during: Slice | None, *options: str) -> str:
         made = folder / "collapsed.part"

@@ -20,13 +20,25 @@ _VERSION = "1"
 
 def load_agent(pid: int, library: Path, options: str) -> None:
     """Load an agent into a JVM, or call the one that is loaded. Raises ProfilerError and OSError."""
-    with _connected(pid) as connection:
-        words = (_VERSION, "load", str(library), "true", options)
-        connection.sendall(b"".join(word.encode() + b"\0" for word in words))
-        answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode(errors="replace").split("\n")
+    answer = _ask(pid, "load", str(library), "true", options)
     if answer[0] != "0" or "return code: 0" not in answer[1:]:
         said = " ".join(filter(None, answer[1:])) or f"status {answer[0]}"
         raise ProfilerError(f"the JVM did not load {library.name}, and said: {said}; its log may say more")
+
+
+def ask_as_jcmd(pid: int, command: str) -> str:
+    """What a JVM answers to a command of `jcmd`. Raises ProfilerError and OSError."""
+    status, *lines = _ask(pid, "jcmd", command, "", "")
+    if status != "0":
+        raise ProfilerError(f"the JVM refused {command}: {' '.join(filter(None, lines)) or f'status {status}'}")
+    return "\n".join(lines)
+
+
+def _ask(pid: int, *words: str) -> list[str]:
+    """The lines of the answer: the first is a status."""
+    with _connected(pid) as connection:
+        connection.sendall(b"".join(word.encode() + b"\0" for word in (_VERSION, *words)))
+        return b"".join(iter(lambda: connection.recv(4096), b"")).decode(errors="replace").split("\n")
 
 
 def _connected(pid: int) -> socket.socket:

@@ -131,6 +131,7 @@ class TrialProfiler:
             unit=self._sampler.unit,
             samples=found[0].samples if found else 0,
             lost=found[0].lost if found else 0,
+            native=found[0].native if found else (),
             files=tuple(file.model_copy(update={"name": self._relative(file.name)}) for file in files),
             problem=self._problem,
         )

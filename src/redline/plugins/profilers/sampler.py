@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from redline.model import ProfileFile, ProfileUnit, Slice, Stacks
+from redline.model import NativeMemory, ProfileFile, ProfileUnit, Slice, Stacks
 
 
 class ProfilerError(Exception):
@@ -23,6 +23,7 @@ class Sampled:
     samples: int
     lost: int = 0
     files: tuple[ProfileFile, ...] = ()
+    native: tuple[NativeMemory, ...] = ()
 
 
 class Sampler(Protocol):

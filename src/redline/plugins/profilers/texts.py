@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from redline.model import ProfileUnit, Slice, Stack, Stacks, Thread
+from redline.model import NativeMemory, ProfileUnit, Slice, Stack, Stacks, Thread
 
 MOST_SLICES = 60
 _MOST_THREADS = 30
@@ -19,6 +19,7 @@ _PY_SPY_PROCESS = re.compile(r"process \d+:\"")
 _PY_SPY_THREAD = re.compile(r"thread \((?P<tid>\d+)\)(?:: (?P<name>.*))?")
 _UNREADABLE = ("[unknown_", "[not_walkable_", "[break_", "[deoptimization]")
 """Frames that async-profiler writes where it could not walk a stack."""
+_NATIVE = re.compile(r"-\s+(?P<purpose>\S.*?) \(reserved=\d+KB, committed=(?P<kib>\d+)KB", re.MULTILINE)
 _SPEEDSCOPE_UNITS = {"samples": "none", "bytes": "bytes", "ns": "nanoseconds"}
 
 
@@ -48,6 +49,15 @@ def unreadable(stacks: Stacks) -> int:
         for stack, weight in stacks.weights.items()
         if not stack.frames or any(frame.startswith(_UNREADABLE) for frame in stack.frames)
     )
+
+
+def native_memory(summary: str) -> tuple[NativeMemory, ...]:
+    """What `VM.native_memory summary scale=KB` says of each purpose, the largest first; nothing for less than 1 KiB."""
+    found = (
+        NativeMemory(purpose=line["purpose"], committed_bytes=int(line["kib"]) << 10)
+        for line in _NATIVE.finditer(summary)
+    )
+    return tuple(sorted((one for one in found if one.committed_bytes), key=lambda one: -one.committed_bytes))
 
 
 def perf_stacks(script: str, slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:

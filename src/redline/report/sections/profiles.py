@@ -1,5 +1,6 @@
 """Where the time goes: libraries, functions and threads of profiles, what differs, and the flame graphs' data."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict
 
@@ -34,6 +35,18 @@ OF: Mapping[ProfileKind, str] = {
     "alloc": "memory allocated",
     "lock": "time waiting for locks",
 }
+_PURPOSES = {
+    "Java Heap": "the heap",
+    "Class": "classes",
+    "Thread": "stacks of threads",
+    "Code": "compiled code",
+    "GC": "the collector",
+    "Compiler": "the compilers",
+    "Other": "buffers outside of the heap (Other)",
+    "Symbol": "symbols",
+    "Native Memory Tracking": "counting this",
+}
+"""What HotSpot's names mean; others stand as they are."""
 _COLOURS = 8
 _LIBRARIES = 12
 _LEAST = 0.005
@@ -98,7 +111,7 @@ def profile_sections(report: Report, *, functions: int = _FUNCTIONS) -> Iterator
                 name = _name(one, members)
                 blocks.append(_functions(one, functions, line((name, "strong"))))
                 blocks.append(_changed(one.change, functions, f"{name}: functions that differ most from the baseline"))
-        blocks.append(Prose.of(_notes(members), "dim"))
+        blocks += [_native(members), Prose.of(_notes(members), "dim")]
         yield Section(TITLE if at == 0 else "", tuple(filled(Prose((line(title),)), *blocks)))
     if report.unprofiled:
         yield Section("", (_unprofiled(report),))
@@ -115,7 +128,11 @@ def profile_page(report: Report) -> Iterator[Section]:
         bars = _bars(members, colours)
         table = Fold(line("All libraries with intervals"), (_libraries(members),), open=False) if bars else None
         inner = filled(
-            Prose(tuple(_sentences(members, report)), listed=True), bars, table, Prose.of(_notes(members), "dim")
+            Prose(tuple(_sentences(members, report)), listed=True),
+            bars,
+            table,
+            _native(members),
+            Prose.of(_notes(members), "dim"),
         )
         blocks.append(Fold(line(title), tuple(inner)))
     sound = _sound(report.profiles)
@@ -264,6 +281,25 @@ def _share(own: Estimate, total: Estimate | None) -> TableCell:
     half = "" if own.low is None or own.high is None else f" ±{50 * (own.high - own.low):.1f}"
     with_callees = "" if total is None else f"{100 * total.value:.1f}% with what it calls"
     return words(f"{text}{half}", with_callees)
+
+def _native(members: Sequence[ProfileReport]) -> Table:
+    """A row for each purpose for which a JVM has memory, the largest anywhere first; a column for each server."""
+    sound = [one for one in _sound(members) if one.native]
+    by_server = [{part.purpose: part.committed_bytes for part in one.native} for one in sound]
+    largest = Counter[str]()
+    for each in by_server:
+        largest |= Counter(each)
+    rows = tuple(
+        (
+            _PURPOSES.get(purpose, purpose),
+            *(fmt.size(each[purpose]) if purpose in each else "\u2013" for each in by_server),
+        )
+        for purpose, most in largest.most_common()
+        if most >= _LEAST * sum(largest.values())
+    )
+    columns = (Column("memory that the JVM has for"), *(Column(_name(one, members), "right") for one in sound))
+    return Table(columns, rows, title=line(("What the JVM itself counts, at the end of the profile", "strong")))
+
 
 
 def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
