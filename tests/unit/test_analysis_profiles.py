@@ -14,7 +14,7 @@ from redline.model import FlameGraph, Metric, ProfileReport, Recording, Run, Sta
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of
-from tests.fakes.recordings import SATURATE, simulated_recording, simulated_run
+from tests.fakes.recordings import SATURATE, STEADY, simulated_recording, simulated_run
 
 LIBRARIES = Libraries(load_libraries(Path("/nonexistent")))
 COST = 1.24
@@ -94,6 +94,36 @@ def test_the_difference_is_explained_by_what_was_added() -> None:
     assert high is not None
     assert low < 0.20 < high
     assert sum(one.value for one in points.values()) == pytest.approx(change.ratio.value - 1, abs=0.005)
+
+
+def test_the_highest_rate_is_compared_with_the_lowest() -> None:
+    run = simulated_run({"http4s.vanilla": GOOD}, loads=(STEADY, SATURATE), ceiling=None, trial_effect=0.002)
+    mixes = {STEADY.name: VANILLA, SATURATE.name: TAPIR}
+    recordings, stacks = [], dict[str, Stacks]()
+    for position, cell in enumerate(run.manifest.plan.cells.values(), 100):
+        one = profiled(simulated_recording(cell, GOOD, position=position, seed=position))
+        assert one.traffic is not None
+        recordings.append(one)
+        stacks[f"profiles/{position:04d}.cpu.stacks.gz"] = stacks_of(
+            mixes[cell.load.name], one.traffic.window_unix_ns, seed=position
+        )
+    report = build_report(run)
+    found = profile_reports(recordings, stacks.__getitem__, LIBRARIES, report.cells, report.comparisons)
+    by_load = {one.load: one for one in found}
+    assert by_load[STEADY.name].pressed is None
+    pressed = by_load[SATURATE.name].pressed
+    assert pressed is not None
+    assert pressed.against == by_load[STEADY.name].cell_id
+    assert pressed.ratio is not None
+    costs = [by_load[load.name].cpu_per_request_ns for load in (SATURATE, STEADY)]
+    assert pressed.ratio.value == pytest.approx((costs[0] or 0) / (costs[1] or 1))
+    assert pressed.ratio.low is not None
+    assert pressed.ratio.high is not None
+    assert pressed.ratio.low < pressed.ratio.value < pressed.ratio.high
+    points = {one.name: one.points.value for one in pressed.libraries}
+    interpreter = "tapir's interpreter"
+    assert points[interpreter] == pytest.approx(pressed.ratio.value * true_share(TAPIR, interpreter), abs=0.01)
+    assert all(one.pressed is None for one in made())
 
 
 def test_without_cpu_times_shares_are_compared() -> None:

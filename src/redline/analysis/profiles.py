@@ -25,10 +25,12 @@ from redline.model import (
     Points,
     ProfileChange,
     ProfileFacts,
+    ProfileKind,
     ProfileReport,
     Recording,
     Slice,
     Stacks,
+    Subject,
     ThreadShare,
     Traffic,
 )
@@ -50,7 +52,12 @@ _SLOW = 0.1
 _FEWEST_INTERVALS = 10
 _NOTHING = Counter[Slice | None]()
 _Of = Literal["own", "anywhere", "frames"]
+_Key = tuple[str, ProfileKind, Subject]
+"""A cell's id, a kind, and whose profile it is."""
 _Z = 1.96
+_HIGHER = 1.2
+"""By so much the highest rate is above the lowest, or they are not compared."""
+_METHOD_QUOTIENT = "from the intervals of both, on a log scale (MOVER)"
 _METHOD_OVERHEAD = "t interval of the log ratio, with the scatter of the plain trials"
 
 
@@ -66,7 +73,7 @@ def profile_reports(
     `recordings` are those of profiled trials; `read` gives stacks by the name of their file, and may raise
     RedlineError. `comparisons` give what a cell's CPU time is to its baseline's.
     """
-    groups: dict[tuple[str, str, str], list[Recording]] = {}
+    groups: dict[_Key, list[Recording]] = {}
     for recording in recordings:
         if recording.profile is not None:
             kind, subject = recording.profile.kind, recording.profile.subject
@@ -83,9 +90,41 @@ def profile_reports(
         compared = against.get(key[0])
         other = made.get((compared.baseline_id, *key[1:])) if compared else None
         sound = other and not (profile.problem or other.problem)
-        change = profile.change(other, compared) if compared and other and sound else None
+        change = profile.against_baseline(other, compared) if compared and other and sound else None
         found.append(_report(cells[places[key[0]]], profile, change, nodes))
-    return tuple(found)
+    pressed = _pressed(made, {cell.cell_id: cell for cell in cells})
+    return tuple(one.model_copy(update={"pressed": pressed.get(key)}) for key, one in zip(made, found, strict=True))
+
+
+def _pressed(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -> dict["_Key", ProfileChange]:
+    """What changes from the lowest rate at which a server was profiled to the highest, by the profile at that."""
+    groups: dict[tuple[str, ...], list[tuple[float, _Key]]] = {}
+    for key, profile in made.items():
+        cell = cells[key[0]]
+        rate = cell.estimates.get(Metric.THROUGHPUT)
+        if rate is not None and cell.valid and not profile.problem:
+            groups.setdefault((cell.server, cell.route, cell.scenario, *key[1:]), []).append((rate.value, key))
+    found = {}
+    for members in groups.values():
+        (low, calm), (high, hard) = min(members), max(members)
+        if high >= _HIGHER * low:
+            own, other = (cells[key[0]].estimates.get(Metric.CPU_PER_REQUEST) for key in (hard, calm))
+            ratio = _quotient(own, other) if own and other else None
+            found[hard] = made[hard].change(made[calm], calm[0], ratio)
+    return found
+
+
+def _quotient(one: Estimate, other: Estimate) -> Estimate:
+    """One over the other, of different trials: its interval follows from theirs (MOVER: Zou and Donner, 2008)."""
+    value, bounds = math.log(one.value / other.value), (one.low, one.high, other.low, other.high)
+    low = high = None
+    if all(bounds):
+        own_low, own_high, other_low, other_high = (math.log(bound or 1.0) for bound in bounds)
+        centre, other_centre = math.log(one.value), math.log(other.value)
+        low = math.exp(value - math.hypot(centre - own_low, other_high - other_centre))
+        high = math.exp(value + math.hypot(own_high - centre, other_centre - other_low))
+    method = _METHOD_QUOTIENT if low else METHOD_NONE
+    return Estimate(value=math.exp(value), low=low, high=high, unit="ratio", n=min(one.n, other.n), method=method)
 
 
 @dataclass(frozen=True)
@@ -180,10 +219,14 @@ class _Profile:
         """All that have any share."""
         return tuple(dict.fromkeys(name for sums in self.sums for name in getattr(sums, of)))
 
-    def change(self, other: "_Profile", compared: Comparison) -> ProfileChange:
-        """Against the baseline's profile. With the ratio of CPU times, in parts of the baseline's CPU per request."""
-        is_known = compared.metric is Metric.CPU_PER_REQUEST and self.facts.subject == "server"
-        ratio = compared.ratio if is_known and self.facts.kind == "cpu" else None
+    def against_baseline(self, other: "_Profile", compared: Comparison) -> ProfileChange:
+        """Against the baseline's profile."""
+        ratio = compared.ratio if compared.metric is Metric.CPU_PER_REQUEST else None
+        return self.change(other, compared.baseline_id, ratio)
+
+    def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
+        """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request."""
+        ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
 
         def points(of: _Of) -> dict[str, Share]:
@@ -193,7 +236,7 @@ class _Profile:
                 found[name] = one if spread is not None else replace(one, method=METHOD_NONE)
             return found
 
-        return _change(compared.baseline_id, ratio, points("own"), points("frames"))
+        return _change(cell_id, ratio, points("own"), points("frames"))
 
     def slow(self) -> ProfileChange | None:
         """Slow moments against the rest of the same profile."""
@@ -268,6 +311,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         slow=one.slow(),
         graph=_graph(one, nodes),
         heat=_heat(one),
+        native=next((each.native for each in profiles if each.native), ()),
         files=tuple(file for each in profiles for file in each.files),
         problem=one.problem,
     )
@@ -311,7 +355,6 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
     )
 
 
-        native=next((each.native for each in profiles if each.native), ()),
 def _change(
     against: str, ratio: Estimate | None, libraries: Mapping[str, Share], frames: Mapping[str, Share]
 ) -> ProfileChange:

@@ -50,9 +50,9 @@ class Points(Frozen):
 
 
 class ProfileChange(Frozen):
-    """A cell's profile against that of its baseline, or the slow moments of a profile against the rest of it."""
+    """A cell's profile against that of another cell, or the slow moments of a profile against the rest of it."""
 
-    against: str = Field(description="the baseline's cell id; empty for the rest of the same profile")
+    against: str = Field(description="the other cell's id; empty for the rest of the same profile")
     ratio: Estimate | None = Field(
         description="of CPU time per request, of unprofiled trials; null: shares are compared"
     )
@@ -128,9 +128,12 @@ class ProfileReport(Frozen):
     frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")
     threads: tuple[ThreadShare, ...]
     change: ProfileChange | None = omitted_if_default(None, description="only if it has a baseline with a profile")
+    pressed: ProfileChange | None = omitted_if_default(
+        None, description="against the same server's at the lowest rate; only at the highest, if that is much higher"
+    )
     slow: ProfileChange | None = omitted_if_default(None, description="only if samples have times")
     graph: SkipJsonSchema[FlameGraph] = Field(default=FlameGraph(), exclude=True)  # for pages; files have all of it
     heat: HeatMap | None = omitted_if_default(None, description="only if samples have times")
+    native: tuple[NativeMemory, ...] = omitted_if_default((), description="of the first of these trials that knows it")
     files: tuple[ProfileFile, ...]
     problem: str = omitted_if_default("", description="why there are no stacks")
-    native: tuple[NativeMemory, ...] = omitted_if_default((), description="of the first of these trials that knows it")

@@ -240,11 +240,17 @@ def _sound(members: Iterable[ProfileReport]) -> tuple[ProfileReport, ...]:
 
 def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Line]:
     servers = {cell.cell_id: cell.server for cell in report.cells}
+    loads = {cell.cell_id: cell.load for cell in report.cells}
     for one in members:
         if one.problem:
             yield line((f"{_name(one, members)} has no profile: ", "strong"), f"{one.problem}.")
         elif one.change:
             yield sentence(one.change, one.server, servers.get(one.change.against, "its baseline"))
+    for one in _sound(members):
+        if one.pressed:
+            yield sentence(
+                one.pressed, f"{one.server} under {one.load}", loads.get(one.pressed.against, "a lower rate")
+            )
     for one in _sound(members):
         if one.slow and any(_is_certain(each) for each in one.slow.libraries):
             yield sentence(one.slow, one.server, "")
@@ -276,12 +282,6 @@ def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int |
     return Table(columns, tuple(rows) if sound else ())
 
 
-def _share(own: Estimate, total: Estimate | None) -> TableCell:
-    text = f"{100 * own.value:.1f}%"
-    half = "" if own.low is None or own.high is None else f" ±{50 * (own.high - own.low):.1f}"
-    with_callees = "" if total is None else f"{100 * total.value:.1f}% with what it calls"
-    return words(f"{text}{half}", with_callees)
-
 def _native(members: Sequence[ProfileReport]) -> Table:
     """A row for each purpose for which a JVM has memory, the largest anywhere first; a column for each server."""
     sound = [one for one in _sound(members) if one.native]
@@ -300,6 +300,12 @@ def _native(members: Sequence[ProfileReport]) -> Table:
     columns = (Column("memory that the JVM has for"), *(Column(_name(one, members), "right") for one in sound))
     return Table(columns, rows, title=line(("What the JVM itself counts, at the end of the profile", "strong")))
 
+
+def _share(own: Estimate, total: Estimate | None) -> TableCell:
+    text = f"{100 * own.value:.1f}%"
+    half = "" if own.low is None or own.high is None else f" ±{50 * (own.high - own.low):.1f}"
+    with_callees = "" if total is None else f"{100 * total.value:.1f}% with what it calls"
+    return words(f"{text}{half}", with_callees)
 
 
 def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
@@ -400,6 +406,7 @@ def _details(one: ProfileReport) -> Iterator[Block]:
     yield _functions(one, len(one.frames), line(("Functions that ran most", "strong")))
     yield from filled(
         _changed(one.change, len(one.frames), "Functions that differ most from the baseline, in points"),
+        _changed(one.pressed, len(one.frames), "Functions that differ most from the lowest rate, in points"),
         _changed(one.slow, len(one.frames), "Functions of slow moments, in points of share"),
     )
     threads = tuple((each.name, fmt.integer(each.threads), f"{100 * each.share:.1f}%") for each in one.threads)
