@@ -2,15 +2,24 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** Answers after 70 units of work in one method, and 30 of the same work in another. A thread serves a connection. */
+/**
+ * Answers after 70 units of work in one method, and 30 of the same work in another. A thread serves a connection.
+ *
+ * `Burning PORT [BYTES]`: of each request it keeps so many bytes forever.
+ */
 public class Burning {
     private static final byte[] ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".getBytes();
     static volatile long sink;
     static volatile byte[] kept;
+    static int leaking;
+    static final Queue<byte[]> LEAKED = new ConcurrentLinkedQueue<>();
 
     public static void main(String[] arguments) throws Exception {
         int port = Integer.parseInt(arguments[0]);
+        leaking = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 0;
         ServerSocket listening = new ServerSocket(port, 64, InetAddress.getByName("127.0.0.1"));
         for (;;) {
             Socket connection = listening.accept();
@@ -28,6 +37,7 @@ public class Burning {
                 if (!new String(request, 0, held).endsWith("\r\n\r\n")) continue;
                 held = 0;
                 kept = allocated();
+                if (leaking > 0) LEAKED.add(new byte[leaking]);
                 sink += often(70 * 4000) + seldom(30 * 4000);
                 open.getOutputStream().write(ANSWER);
             }
