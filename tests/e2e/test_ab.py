@@ -1,5 +1,6 @@
 """`redline ab` on real servers: what was planted is found, and what is wrong is said."""
 
+import re
 import shlex
 import signal
 import sys
@@ -122,7 +123,9 @@ def test_an_interrupt_of_two_searches_prints_what_is_known(redline: Redline, ora
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert running.returncode == 130, seen + err
-    assert "The ratio of the limits within p99 < 100ms is not known. A: met up to" in " ".join(out.split())
+    text = " ".join(out.split())
+    assert "The ratio of the limits within p99 < 100ms is not known. A: " in text
+    assert re.search(r"[AB]: met up to [\d,]+/s", text), text  # one probe of each: another load may have spoiled one
     assert out.rstrip().endswith("interrupted")
     assert not left_of(redline)
 

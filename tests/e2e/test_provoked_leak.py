@@ -1,5 +1,6 @@
 """A server that leaks is suspected of it, and one that allocates as much and keeps nothing is not."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,13 +16,15 @@ SERVERS = """\
 runtime: jvm
 build: {run: [javac, --release, "11", Burning.java], inputs: [Burning.java], outputs: [Burning.class]}
 ready: {path: /, within: 30s}
+options:
+  jdk: {values: [path], default: path}
 servers:
   leaking:
     about: keeps 8 KiB of each request
-    start: {command: [java, -Xmx256m, -XX:+UseZGC, -cp, "{folder}", Burning, "{port}", "8192"]}
+    start: {command: ["{java}", -Xmx256m, -XX:+UseZGC, -cp, "{folder}", Burning, "{port}", "8192"]}
   clean:
     about: keeps nothing
-    start: {command: [java, -Xmx256m, -XX:+UseZGC, -cp, "{folder}", Burning, "{port}"]}
+    start: {command: ["{java}", -Xmx256m, -XX:+UseZGC, -cp, "{folder}", Burning, "{port}"]}
 """
 SUITE = """\
 servers: [java.leaking, java.clean]
@@ -48,4 +51,8 @@ def test_a_server_that_leaks_is_suspected_of_it(redline: Redline) -> None:
     }
     assert found["java.clean"] == [], found
     (leak,) = found["java.leaking"]
-    assert "What lived after collections of the whole heap grew by" in leak.message
+    pace = re.search(
+        r"What lived after collections of the whole heap grew by .*, by ([\d.]+) MiB a second", leak.message
+    )
+    assert pace, leak.message
+    assert float(pace[1]) == pytest.approx(300 * 8 / 1024, rel=0.25)
