@@ -162,7 +162,7 @@ impl Parser {
         pending.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let too_long = bytes.len() > room;
         let end = if too_long { pending.len() } else { head::last_verdict(pending, before) };
-        let head = if end > before { head::parse(&pending[..end], options.head)? } else { None };
+        let head = if too_long || end > before { head::parse(&pending[..end], options.head)? } else { None };
         let Some(head) = head else {
             return if too_long { Err(Malformed::TooLong) } else { Ok(None) };
         };

@@ -153,6 +153,17 @@ fn nothing_is_kept_without_bound() {
 }
 
 #[test]
+fn a_head_past_the_limit_has_one_verdict_however_it_is_cut() {
+    // Pieces of 4 bytes end where the limit is, so that nothing new is read when it is passed.
+    let bad = format!("HTTP/1.1 200 All right\u{3}{}", "a".repeat(MOST_HEAD_BYTES));
+    for piece in [1, 4, 7, 4096, bad.len()] {
+        let (mut parser, mut heads) = (Parser::new(), Heads::new());
+        let error = bad.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, GET, &mut heads).err());
+        assert_eq!(error, Some(Malformed::Head), "in pieces of {piece}");
+    }
+}
+
+#[test]
 fn a_parser_forgets_when_it_is_told_to() {
     let (mut parser, mut heads) = (Parser::new(), Heads::new());
     let options = ReadOptions { hash: true, ..GET };
