@@ -109,7 +109,7 @@ def _pressed(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
         (low, calm), (high, hard) = min(members), max(members)
         if high >= _HIGHER * low:
             own, other = (cells[key[0]].estimates.get(Metric.CPU_PER_REQUEST) for key in (hard, calm))
-            ratio = _quotient(own, other) if own and other else None
+            ratio = _quotient(own, other) if own and other and min(own.value, other.value) > 0 else None
             found[hard] = made[hard].change(made[calm], calm[0], ratio)
     return found
 
