@@ -110,20 +110,20 @@ def test_the_highest_rate_is_compared_with_the_lowest() -> None:
     report = build_report(run)
     found = profile_reports(recordings, stacks.__getitem__, LIBRARIES, report.cells, report.comparisons)
     by_load = {one.load: one for one in found}
-    assert by_load[STEADY.name].pressed is None
-    pressed = by_load[SATURATE.name].pressed
-    assert pressed is not None
-    assert pressed.against == by_load[STEADY.name].cell_id
-    assert pressed.ratio is not None
+    assert by_load[STEADY.name].by_rate is None
+    by_rate = by_load[SATURATE.name].by_rate
+    assert by_rate is not None
+    assert by_rate.against == by_load[STEADY.name].cell_id
+    assert by_rate.ratio is not None
     costs = [by_load[load.name].cpu_per_request_ns for load in (SATURATE, STEADY)]
-    assert pressed.ratio.value == pytest.approx((costs[0] or 0) / (costs[1] or 1))
-    assert pressed.ratio.low is not None
-    assert pressed.ratio.high is not None
-    assert pressed.ratio.low < pressed.ratio.value < pressed.ratio.high
-    points = {one.name: one.points.value for one in pressed.libraries}
+    assert by_rate.ratio.value == pytest.approx((costs[0] or 0) / (costs[1] or 1))
+    assert by_rate.ratio.low is not None
+    assert by_rate.ratio.high is not None
+    assert by_rate.ratio.low < by_rate.ratio.value < by_rate.ratio.high
+    points = {one.name: one.points.value for one in by_rate.libraries}
     interpreter = "tapir's interpreter"
-    assert points[interpreter] == pytest.approx(pressed.ratio.value * true_share(TAPIR, interpreter), abs=0.01)
-    assert all(one.pressed is None for one in made())
+    assert points[interpreter] == pytest.approx(by_rate.ratio.value * true_share(TAPIR, interpreter), abs=0.01)
+    assert all(one.by_rate is None for one in made())
 
 
 def test_without_cpu_times_shares_are_compared() -> None:

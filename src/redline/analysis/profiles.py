@@ -92,11 +92,11 @@ def profile_reports(
         sound = other and not (profile.problem or other.problem)
         change = profile.against_baseline(other, compared) if compared and other and sound else None
         found.append(_report(cells[places[key[0]]], profile, change, nodes))
-    pressed = _pressed(made, {cell.cell_id: cell for cell in cells})
-    return tuple(one.model_copy(update={"pressed": pressed.get(key)}) for key, one in zip(made, found, strict=True))
+    by_rate = _by_rate(made, {cell.cell_id: cell for cell in cells})
+    return tuple(one.model_copy(update={"by_rate": by_rate.get(key)}) for key, one in zip(made, found, strict=True))
 
 
-def _pressed(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -> dict["_Key", ProfileChange]:
+def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -> dict["_Key", ProfileChange]:
     """What changes from the lowest rate at which a server was profiled to the highest, by the profile at that."""
     groups: dict[tuple[str, ...], list[tuple[float, _Key]]] = {}
     for key, profile in made.items():
@@ -106,11 +106,11 @@ def _pressed(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
             groups.setdefault((cell.server, cell.route, cell.scenario, *key[1:]), []).append((rate.value, key))
     found = {}
     for members in groups.values():
-        (low, calm), (high, hard) = min(members), max(members)
+        (low, lowest), (high, highest) = min(members), max(members)
         if high >= _HIGHER * low:
-            own, other = (cells[key[0]].estimates.get(Metric.CPU_PER_REQUEST) for key in (hard, calm))
+            own, other = (cells[key[0]].estimates.get(Metric.CPU_PER_REQUEST) for key in (highest, lowest))
             ratio = _quotient(own, other) if own and other and min(own.value, other.value) > 0 else None
-            found[hard] = made[hard].change(made[calm], calm[0], ratio)
+            found[highest] = made[highest].change(made[lowest], lowest[0], ratio)
     return found
 
 

@@ -128,7 +128,7 @@ class ProfileReport(Frozen):
     frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")
     threads: tuple[ThreadShare, ...]
     change: ProfileChange | None = omitted_if_default(None, description="only if it has a baseline with a profile")
-    pressed: ProfileChange | None = omitted_if_default(
+    by_rate: ProfileChange | None = omitted_if_default(
         None, description="against the same server's at the lowest rate; only at the highest, if that is much higher"
     )
     slow: ProfileChange | None = omitted_if_default(None, description="only if samples have times")

@@ -247,9 +247,9 @@ def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Lin
         elif one.change:
             yield sentence(one.change, one.server, servers.get(one.change.against, "its baseline"))
     for one in _sound(members):
-        if one.pressed:
+        if one.by_rate:
             yield sentence(
-                one.pressed, f"{one.server} under {one.load}", loads.get(one.pressed.against, "a lower rate")
+                one.by_rate, f"{one.server} under {one.load}", loads.get(one.by_rate.against, "a lower rate")
             )
     for one in _sound(members):
         if one.slow and any(_is_certain(each) for each in one.slow.libraries):
@@ -406,7 +406,7 @@ def _details(one: ProfileReport) -> Iterator[Block]:
     yield _functions(one, len(one.frames), line(("Functions that ran most", "strong")))
     yield from filled(
         _changed(one.change, len(one.frames), "Functions that differ most from the baseline, in points"),
-        _changed(one.pressed, len(one.frames), "Functions that differ most from the lowest rate, in points"),
+        _changed(one.by_rate, len(one.frames), "Functions that differ most from the lowest rate, in points"),
         _changed(one.slow, len(one.frames), "Functions of slow moments, in points of share"),
     )
     threads = tuple((each.name, fmt.integer(each.threads), f"{100 * each.share:.1f}%") for each in one.threads)
