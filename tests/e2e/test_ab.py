@@ -1,6 +1,5 @@
 """`redline ab` on real servers: what was planted is found, and what is wrong is said."""
 
-import re
 import shlex
 import signal
 import sys
@@ -116,16 +115,14 @@ def test_the_limits_of_two_queues_are_compared(redline: Redline, oracle: Path) -
 
 
 def test_an_interrupt_of_two_searches_prints_what_is_known(redline: Redline, oracle: Path) -> None:
-    same = command(oracle, "exponential", "--rate", "2000")  # slower than the engine, so its limit is the server's
+    same = command(oracle, "exponential", "--rate", "500")  # so slow that an engine which is late changes nothing
     with redline.start("ab", same, same, *LIMITS, "--for", "1m") as running:
         assert running.stderr is not None
         seen = next(line for line in running.stderr if line.startswith("B   1 "))
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert running.returncode == 130, seen + err
-    text = " ".join(out.split())
-    assert "The ratio of the limits within p99 < 100ms is not known. A: " in text
-    assert re.search(r"[AB]: met up to [\d,]+/s", text), text  # one probe of each: another load may have spoiled one
+    assert "The ratio of the limits within p99 < 100ms is not known. A: met up to" in " ".join(out.split())
     assert out.rstrip().endswith("interrupted")
     assert not left_of(redline)
 
