@@ -1,7 +1,7 @@
 """What runs on each host for a lab on another one: it starts servers and engines there, watches them, and stops them.
 
-Plain Python, called by whatever connects the hosts, one method at a time or several at once. Its callers are the lab's
-alone: it starts what the lab's catalogue contains, from builds that the lab has sent.
+Plain Python, called by whatever connects the hosts, one method at a time or several at once. Only the lab calls it: it
+starts what the lab's catalogue contains, from builds that the lab has sent.
 """
 
 import json
