@@ -149,6 +149,24 @@ class Interval(Frozen):
     one_way: OneWay | None = omitted_if_default(None, description="only if answers contain the server's clock")
     engine_cpu_ns: int
 
+    @classmethod
+    def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
+        """One interval of these bounds with the sums of the parts, of which there is at least one, all of one phase."""
+        handshakes = [part.handshake for part in parts if part.handshake is not None]
+        return cls(
+            phase=parts[0].phase,
+            index=index,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            counts=Counts.merged(part.counts for part in parts),
+            response=Histogram.merged(part.response for part in parts),
+            service=Histogram.merged(part.service for part in parts),
+            lateness=Histogram.merged(part.lateness for part in parts),
+            handshake=Histogram.merged(handshakes) if handshakes else None,
+            one_way=OneWay.merged(part.one_way for part in parts if part.one_way is not None),
+            engine_cpu_ns=sum(part.engine_cpu_ns for part in parts),
+        )
+
     @property
     def lasts_ns(self) -> int:
         """From its start to its end."""

@@ -87,8 +87,9 @@ class EngineDriver:
         Raises DriveError when the engine cannot be run, refuses the job, or ends without a result, and StoreError when
         its log cannot be written.
         """
-        transcript = Transcript(on_interval=drive.on_interval)
-        code = self._run(drive, job(drive), transcript)
+        wanted = job(drive)
+        transcript = Transcript(on_interval=drive.on_interval, interval_ns=wanted["interval_ns"])
+        code = self._run(drive, wanted, transcript)
         return transcript.traffic() or _no_result(drive, code, transcript)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:

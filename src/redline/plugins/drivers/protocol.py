@@ -27,6 +27,7 @@ from redline.model import (
     Variant,
 )
 from redline.model.template import for_engine, has_placeholders
+from redline.plugins.drivers.intervals import KeptIntervals
 from redline.ports import Drive, DuetDrive, Endpoint
 
 M = TypeVar("M", bound=BaseModel)
@@ -35,6 +36,7 @@ JOB_FORMAT = "redline.job/1"
 CONNECT_ALLOWANCE_NS = 20_000_000_000
 OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
+LONGEST_INTERVAL_NS = 1_000_000_000
 EVENTS_FORMAT = "redline.engine/1"
 
 
@@ -89,7 +91,7 @@ def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
 
     At most half a second where a warm-up is `watched`: each interval decides whether it is over.
     """
-    return min(max(duration_ns // 10, 50_000_000), 500_000_000 if watched else 1_000_000_000)
+    return min(max(duration_ns // 10, 50_000_000), 500_000_000 if watched else LONGEST_INTERVAL_NS)
 
 
 def _without_none(**keys: Any) -> dict[str, Any]:
@@ -160,11 +162,12 @@ class Transcript:
         self,
         on_interval: Callable[[Interval], None] = lambda _interval: None,
         on_block: Callable[[DuetBlock], None] = lambda _block: None,
+        interval_ns: int = LONGEST_INTERVAL_NS,
     ) -> None:
         self._on_interval, self._on_block = on_interval, on_block
         self._started: dict[str, Any] = {}
         self._result: dict[str, Any] = {}
-        self._intervals: list[Interval] = []
+        self._intervals = KeptIntervals(interval_ns)
         self._blocks: list[DuetBlock] = []
 
     def read(self, line: str) -> Interval | DuetBlock | None:
@@ -175,9 +178,10 @@ class Transcript:
                 case "started":
                     self._started = _of_our_format(event)
                 case "interval":
-                    self._intervals.append(Interval.model_validate(event))
-                    self._on_interval(self._intervals[-1])
-                    return self._intervals[-1]
+                    interval = Interval.model_validate(event)
+                    self._intervals.add(interval)
+                    self._on_interval(interval)
+                    return interval
                 case "block":
                     self._blocks.append(DuetBlock.model_validate(event))
                     self._on_block(self._blocks[-1])
@@ -192,14 +196,14 @@ class Transcript:
 
     def traffic(self) -> Traffic | None:
         """All of it, or None when the engine wrote no result."""
-        return self._all_as(Traffic, intervals=tuple(self._intervals))
+        return self._all_as(Traffic, intervals=self._intervals.all())
 
     def traffic_so_far(self) -> Traffic | None:
         """What the intervals show of a load that has no result; None where nothing was measured.
 
         Requests without an outcome were in flight. Nobody knows which: they pass for those that fell due last.
         """
-        measured = [each for each in self._intervals if each.phase != "warmup"]
+        measured = [each for each in self._intervals.all() if each.phase != "warmup"]
         if not self._started or not measured:
             return None
         counts = Counts.merged(each.counts for each in measured)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from redline.model import Counts, Histogram, Interval, OneWay, Traffic
+from redline.plugins.drivers.intervals import kept_ns
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
 """What cut one part has cut all."""
@@ -84,43 +85,31 @@ def merged_intervals(parts: Sequence[Sequence[Interval]], interval_ns: int) -> t
     """The intervals of all parts: those that end at one place of their phase become one.
 
     An engine whose output was not read for a while makes one of several; that is merged into the last of them. The
-    intervals have no gaps: each starts where the one before it ended.
+    intervals have no gaps: each starts where the one before it ended. Of a long measurement each part has fewer and
+    longer ones: see `kept_ns`.
     """
     by_place: dict[tuple[int, int], list[Interval]] = {}
+    measured_ns = max(sum(each.lasts_ns for each in part if each.phase == "measure") for part in parts)
     for part in parts:
-        for place, interval in _placed(part, interval_ns):
+        for place, interval in _placed(part, interval_ns, kept_ns(interval_ns, measured_ns)):
             by_place.setdefault(place, []).append(interval)
     found: list[Interval] = []
     end_ns = 0
     for index, place in enumerate(sorted(by_place)):
         here = by_place[place]
         last_ns = max(*(each.end_ns for each in here), end_ns + 1)
-        handshakes = [each.handshake for each in here if each.handshake is not None]
-        found.append(
-            Interval(
-                phase=here[0].phase,
-                index=index,
-                start_ns=end_ns,
-                end_ns=last_ns,
-                counts=Counts.merged(each.counts for each in here),
-                response=Histogram.merged(each.response for each in here),
-                service=Histogram.merged(each.service for each in here),
-                lateness=Histogram.merged(each.lateness for each in here),
-                handshake=Histogram.merged(handshakes) if handshakes else None,
-                one_way=OneWay.merged(each.one_way for each in here if each.one_way is not None),
-                engine_cpu_ns=sum(each.engine_cpu_ns for each in here),
-            )
-        )
+        found.append(Interval.merged(here, index, end_ns, last_ns))
         end_ns = last_ns
     return tuple(found)
 
 
-def _placed(part: Sequence[Interval], interval_ns: int) -> Iterator[tuple[tuple[int, int], Interval]]:
-    """The place of each interval: its phase, and its number in it by where it ends."""
+def _placed(part: Sequence[Interval], interval_ns: int, measured_ns: int) -> Iterator[tuple[tuple[int, int], Interval]]:
+    """The place of each interval: its phase, and its number in it by where it ends. Those measured may be longer."""
     phase, start_ns, least = "", 0, 0
     for each in part:
         if each.phase != phase:
             phase, start_ns, least = each.phase, each.start_ns, 0
-        number = max(-(-(each.end_ns - start_ns) // interval_ns) - 1, least)
+        length_ns = measured_ns if phase == "measure" else interval_ns
+        number = max(-(-(each.end_ns - start_ns) // length_ns) - 1, least)
         least = number + 1
         yield (_PHASES.index(phase), number), each

@@ -142,9 +142,10 @@ class PartsDriver:
         _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
         self._follow_warmup(hosts, drive, epoch_unix_ns)
         ended = self._finished(hosts, drive)
-        traffics = [_traffic_of(host, one) for host, (one, _) in zip(hosts, ended, strict=True)]
+        interval_ns = entire["interval_ns"]
+        traffics = [_traffic_of(host, one, interval_ns) for host, (one, _) in zip(hosts, ended, strict=True)]
         self._keep(hosts, traffics, [series for _, series in ended])
-        traffic = merged(traffics, entire["interval_ns"])
+        traffic = merged(traffics, interval_ns)
         for interval in traffic.intervals:
             if interval.phase != "warmup":
                 drive.on_interval(interval)
@@ -351,8 +352,8 @@ def _read(host: Host, ended: Ended, transcript: Transcript) -> Transcript:
     return transcript
 
 
-def _traffic_of(host: Host, ended: Ended) -> Traffic:
-    traffic = _read(host, ended, Transcript()).traffic()
+def _traffic_of(host: Host, ended: Ended, interval_ns: int) -> Traffic:
+    traffic = _read(host, ended, Transcript(interval_ns=interval_ns)).traffic()
     if traffic is None:
         raise _no_result(host, ended)
     return traffic

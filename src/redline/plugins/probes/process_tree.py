@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from redline.model import RuntimeFacts, Series, Subject
 from redline.plugins.linux.cgroup import quotas, throttling
@@ -39,6 +39,8 @@ _SEARCH_SHARE = 0.001
 _WHOLE_EVERY = 3
 _LONGEST_READING_NS = 1_000_000
 _READING_TRIES = 3
+MOST_SAMPLES = 6001
+"""Of a series: ten minutes of ten a second, and the first. An odd number."""
 T = TypeVar("T")
 
 
@@ -123,11 +125,40 @@ class Surroundings:
 
 
 @dataclass
-class _Kept:
-    """The samples of one series so far."""
+class KeptSamples:
+    """The samples of one series so far: the first, and one for each `_stride` of those after it.
 
+    The stride doubles when there would be more than `MOST_SAMPLES`, so that a long load takes no more memory. Of those
+    that become one, a counter keeps the last and a gauge the largest.
+    """
+
+    kind: Literal["counter", "gauge"]
     times_unix_ns: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
+    _stride: int = field(default=1, init=False)
+    _in_last: int = field(default=1, init=False)
+
+    def add(self, at_unix_ns: int, value: float) -> None:
+        """One more."""
+        if self._in_last < self._stride:
+            self._in_last += 1
+            if self.kind == "counter" or value >= self.values[-1]:
+                self.times_unix_ns[-1], self.values[-1] = at_unix_ns, value
+            return
+        if len(self.values) == MOST_SAMPLES:
+            self._halve()
+        self.times_unix_ns.append(at_unix_ns)
+        self.values.append(value)
+        self._in_last = 1
+
+    def _halve(self) -> None:
+        """Leave the first as it is, and one of each two of the others."""
+        found = list(zip(self.times_unix_ns, self.values, strict=True))
+        pairs = zip(found[1::2], found[2::2], strict=True)
+        kept = [later if self.kind == "counter" or later[1] >= earlier[1] else earlier for earlier, later in pairs]
+        self.times_unix_ns = [found[0][0], *(at for at, _ in kept)]
+        self.values = [found[0][1], *(value for _, value in kept)]
+        self._stride *= 2
 
 
 @dataclass
@@ -177,7 +208,7 @@ class ProcessTreeProbe:
         self._surroundings: Surroundings | None = None
         self._neighbours: Neighbours | None = None
         self._watched: dict[Subject, _Watched] = {}
-        self._kept: dict[tuple[Subject, str], _Kept] = {}
+        self._kept: dict[tuple[Subject, str], KeptSamples] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._sample_until_ended, name="probe", daemon=True)
@@ -277,9 +308,9 @@ class ProcessTreeProbe:
 
     def _keep(self, subject: Subject, now: int, **values: int) -> None:
         for name, value in values.items():
-            kept = self._kept.setdefault((subject, name), _Kept())
-            kept.times_unix_ns.append(now)
-            kept.values.append(value)
+            if (subject, name) not in self._kept:
+                self._kept[subject, name] = KeptSamples("gauge" if name in _GAUGES else "counter")
+            self._kept[subject, name].add(now, value)
 
 
 def _timed(read: Callable[[], T]) -> tuple[int, T]:
@@ -291,12 +322,12 @@ def _timed(read: Callable[[], T]) -> tuple[int, T]:
     return (before + after) // 2, value
 
 
-def _series(subject: Subject, name: str, kept: _Kept) -> Series:
+def _series(subject: Subject, name: str, kept: KeptSamples) -> Series:
     return Series(
         name=name,
         unit=next((unit for end, unit in _UNITS.items() if name.endswith(end)), "1"),
         subject=subject,
-        kind="gauge" if name in _GAUGES else "counter",
+        kind=kept.kind,
         times_unix_ns=tuple(kept.times_unix_ns),
         values=tuple(kept.values),
     )

@@ -1,0 +1,51 @@
+"""The intervals of a load, as many as are kept however long it lasts. Pure."""
+
+from redline.model import Interval
+
+MOST_INTERVALS = 1200
+"""Of a measurement: twenty minutes of one second each. Of a longer one neighbours are merged."""
+
+
+def kept_ns(interval_ns: int, lasted_ns: int) -> int:
+    """How long the intervals are that are kept of a measurement: doubled until there are at most `MOST_INTERVALS`."""
+    while lasted_ns > MOST_INTERVALS * interval_ns:
+        interval_ns *= 2
+    return interval_ns
+
+
+class KeptIntervals:
+    """Takes in one interval after the other, of this length where the engine was read in time."""
+
+    def __init__(self, interval_ns: int) -> None:
+        self._interval_ns = self._kept_ns = interval_ns
+        self._measured_from_ns: int | None = None
+        self._kept: list[Interval] = []
+
+    def all(self) -> tuple[Interval, ...]:
+        """Those that are kept, without gaps."""
+        return tuple(self._kept)
+
+    def add(self, interval: Interval) -> None:
+        """One more."""
+        if interval.phase == "measure":
+            if self._measured_from_ns is None:
+                self._measured_from_ns = interval.start_ns
+            kept = kept_ns(self._interval_ns, interval.end_ns - self._measured_from_ns)
+            if kept > self._kept_ns:
+                finer, self._kept, self._kept_ns = self._kept, [], kept
+                for each in finer:
+                    self._append(each)
+        self._append(interval)
+
+    def _append(self, interval: Interval) -> None:
+        last = self._kept[-1] if self._kept and self._kept_ns > self._interval_ns else None
+        if last and last.phase == interval.phase == "measure" and self._place(last) == self._place(interval):
+            self._kept[-1] = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
+        elif interval.index != len(self._kept):
+            self._kept.append(interval.model_copy(update={"index": len(self._kept)}))
+        else:
+            self._kept.append(interval)
+
+    def _place(self, interval: Interval) -> int:
+        """Its number in the measurement, by where it ends."""
+        return -(-(interval.end_ns - (self._measured_from_ns or 0)) // self._kept_ns)

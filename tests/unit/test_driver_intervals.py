@@ -1,0 +1,83 @@
+"""However long a load lasts, the lab keeps a bounded number of its intervals and samples, and loses no request."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.model import Interval
+from redline.plugins.drivers.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
+from redline.plugins.hosts.parts import merged_intervals
+from redline.plugins.probes.process_tree import MOST_SAMPLES, KeptSamples
+from tests.unit.test_hosts_parts import interval, shape
+
+LENGTH_NS = 100
+
+
+def kept(intervals: list[Interval]) -> tuple[Interval, ...]:
+    keeping = KeptIntervals(LENGTH_NS)
+    for each in intervals:
+        keeping.add(each)
+    return keeping.all()
+
+
+def measured(count: int, start_ns: int = 250) -> list[Interval]:
+    """So many intervals in a row, the last one shorter than the others."""
+    ends = [start_ns + (number + 1) * LENGTH_NS for number in range(count)]
+    ends[-1] -= LENGTH_NS // 2
+    return [interval("measure", start, end) for start, end in itertools.pairwise([start_ns, *ends])]
+
+
+def test_a_load_of_usual_length_keeps_every_interval() -> None:
+    usual = [
+        interval("warmup", 0, 250),
+        *measured(MOST_INTERVALS),
+        interval("drain", 250 + MOST_INTERVALS * 100, 10**6),
+    ]
+    assert shape(kept(usual)) == shape(tuple(usual))
+
+
+@pytest.mark.parametrize("count", [MOST_INTERVALS + 1, 2 * MOST_INTERVALS, 2 * MOST_INTERVALS + 1, 5 * MOST_INTERVALS])
+def test_a_long_one_keeps_fewer_and_longer_ones(count: int) -> None:
+    warmup, load = interval("warmup", 0, 250), measured(count)
+    drain = interval("drain", load[-1].end_ns, load[-1].end_ns + 10)
+    found = kept([warmup, *load, drain])
+    longer_ns = kept_ns(LENGTH_NS, load[-1].end_ns - load[0].start_ns)
+    assert shape((found[0], found[-1])) == shape((warmup, drain))
+    assert MOST_INTERVALS / 2 <= len(found) - 2 <= MOST_INTERVALS
+    assert {each.lasts_ns for each in found[1:-2]} == {longer_ns}
+    assert sum(each.counts.due for each in found) == count + 2
+    assert sum(each.response.count for each in found) == count + 2
+    assert all(one.end_ns == next_.start_ns for one, next_ in itertools.pairwise(found))
+    assert [each.index for each in found] == list(range(len(found)))
+
+
+@pytest.mark.parametrize(("count", "parts"), [(3, 3), (MOST_INTERVALS, 2), (3 * MOST_INTERVALS + 1, 2)])
+def test_parts_of_a_long_load_are_merged_as_if_each_had_kept_all(count: int, parts: int) -> None:
+    load = [interval("warmup", 0, 250), *measured(count)]
+    together = merged_intervals([kept(load)] * parts, LENGTH_NS)
+    assert shape(together) == [(*each[:3], parts * each[3]) for each in shape(kept(load))]
+
+
+@given(st.integers(1, 5 * MOST_SAMPLES))
+def test_samples_of_a_counter_are_bounded_and_have_both_ends(count: int) -> None:
+    samples = KeptSamples("counter")
+    for number in range(count):
+        samples.add(number, 10 * number)
+    assert len(samples.values) <= MOST_SAMPLES
+    assert (samples.times_unix_ns[0], samples.times_unix_ns[-1]) == (0, count - 1)
+    assert samples.values == [10 * at for at in samples.times_unix_ns]
+    steps = {later - at for at, later in itertools.pairwise(samples.times_unix_ns[:-1])}
+    assert len(steps) <= 1
+
+
+@given(st.integers(1, 5 * MOST_SAMPLES), st.data())
+def test_samples_of_a_gauge_keep_its_peak_and_its_time(count: int, data: st.DataObject) -> None:
+    peak_at = data.draw(st.integers(0, count - 1))
+    samples = KeptSamples("gauge")
+    for number in range(count):
+        samples.add(number, 7 if number == peak_at else number % 3)
+    assert len(samples.values) <= MOST_SAMPLES
+    assert max(zip(samples.values, samples.times_unix_ns, strict=True)) == (7, peak_at)
+    assert samples.times_unix_ns == sorted(set(samples.times_unix_ns))
