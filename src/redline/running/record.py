@@ -36,8 +36,6 @@ from redline.ports import (
 )
 
 DYING_S = 0.5
-SETTLING_NS = 2_000_000_000
-"""For how long a cell's own load runs before it counts, if another one has warmed the server up."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,7 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
 
 def settling(cell: Cell) -> Cell:
     """The cell as it is loaded once another load has warmed its server up: briefly by its own before that counts."""
-    return cell.model_copy(update={"warmup_ns": min(SETTLING_NS, cell.warmup_ns), "warmup_by": None})
+    return cell.model_copy(update={"warmup_ns": cell.settling_ns, "warmup_by": None})
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:

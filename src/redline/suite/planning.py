@@ -275,7 +275,8 @@ def expected_trial_ns(cell: Cell) -> int:
     """An estimate of how long one trial of a cell takes, in nanoseconds."""
     overhead_ns = sum(_OVERHEAD_NS.get(runtime, _OVERHEAD_OF_OTHERS_NS) for runtime in cell.variant.runtimes)
     containers = sum(each.container is not None for each in (cell.variant, *cell.variant.hops))
-    return cell.warmup_ns + cell.load.duration_ns + overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
+    loaded_ns = cell.warmup_ns + cell.settling_ns + cell.load.duration_ns
+    return loaded_ns + overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
 
 
 def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:
