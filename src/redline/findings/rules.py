@@ -242,8 +242,8 @@ _TABLE = (
         warn=0.50,
         reason="What a virtual machine has not compiled yet runs several times slower, and its compilers take CPU time "
         "from requests. Those of a warm server use some hundredths of a core.",
-        advice="Warm up for longer, or until the compilers rest (`warmup: {detect: {at_most: 3m}}`); give the server "
-        "more cores to compile on.",
+        advice="Warm up by few users (`warmup_by: {users: 2}`), who leave the compilers a core; for longer; or until "
+        "the compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.",
         biases=_SLOW,
     ),
     Rule(
