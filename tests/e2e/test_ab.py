@@ -89,7 +89,7 @@ def test_servers_that_answer_differently_are_refused_on_request(redline: Redline
     redline("ab", small, large, *SHORTEST, "--same-answers").refused(
         1, "A and B answer differently: GET /", "1000 bytes"
     )
-    clock = command(oracle, "null", "--tell-time", "ns")
+    clock = command(oracle, "null", "--server-time", "ns")
     redline("ab", clock, clock, *SHORTEST, "--same-answers").refused(1, "A does not answer alike twice")
     done = redline("ab", small, large, *SHORTEST, "--json")
     assert done.code == 0, done.err

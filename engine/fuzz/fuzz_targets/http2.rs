@@ -1,5 +1,5 @@
 //! Whatever bytes an HTTP/2 server sends, however they are cut: nothing breaks, what is kept is bounded, and each request is
-//! told of at most once.
+//! reported at most once.
 #![no_main]
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     for token in 0..OPEN {
         open(&mut session, token);
     }
-    let mut told = vec![false; OPEN as usize];
+    let mut reported = vec![false; OPEN as usize];
     let mut out = Vec::new();
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.len().min(1 + usize::from(length)));
@@ -60,19 +60,19 @@ fuzz_target!(|data: &[u8]| {
         }
         let fed = session.feed(piece, &mut events);
         for token in events.drain(..).filter_map(|event| token_of(&event)) {
-            assert!(!std::mem::replace(&mut told[token as usize], true), "{token} is told again");
+            assert!(!std::mem::replace(&mut reported[token as usize], true), "{token} is reported again");
         }
         if fed.is_err() {
             assert!(session.room() == 0 && session.is_finished());
             break;
         }
-        if habits & 4 != 0 && !told[0] {
+        if habits & 4 != 0 && !reported[0] {
             session.cancel(0);
-            told[0] = true;
+            reported[0] = true;
         }
-        if session.room() > 0 && told.len() < 64 {
-            open(&mut session, told.len() as u32);
-            told.push(false);
+        if session.room() > 0 && reported.len() < 64 {
+            open(&mut session, reported.len() as u32);
+            reported.push(false);
         }
     }
 });

@@ -135,19 +135,19 @@ fn discipline(mode: &str, given: &mut Given, seed: u64) -> Result<Discipline, St
 
 fn content(given: &mut Given) -> Result<Content, String> {
     let length = given.take("--body-bytes", given::length)?;
-    let Some(unit_ns) = given.take("--tell-time", given::unit_ns)? else {
-        for name in ["--skew", "--tell-time-json"] {
+    let Some(unit_ns) = given.take("--server-time", given::unit_ns)? else {
+        for name in ["--skew", "--server-time-json"] {
             if given.has(name) {
-                return Err(format!("{name} needs --tell-time UNIT"));
+                return Err(format!("{name} needs --server-time UNIT"));
             }
         }
         return Ok(length.map_or(Content::Name, Content::filled));
     };
     if length.is_some() {
-        return Err("a body is either --body-bytes or --tell-time".into());
+        return Err("a body is either --body-bytes or --server-time".into());
     }
     let skew_ns = given.take("--skew", given::signed_ns)?.unwrap_or(0);
-    Ok(Content::Time(ClockText::new(unit_ns, skew_ns, given.flag("--tell-time-json"))))
+    Ok(Content::Time(ClockText::new(unit_ns, skew_ns, given.flag("--server-time-json"))))
 }
 
 fn pauses(given: &mut Given) -> Result<Option<Pauses>, String> {

@@ -158,10 +158,10 @@ mod tests {
     fn answers_of_one_connection_keep_their_order_with_several_workers() {
         let law = Law::Exponential { mean_ns: 1e6 };
         let queue = || Queue::new(Service::new(law, 9), 4);
-        let told = ends_ns(behaviour(Discipline::Queue(queue()), 0, 0), 50);
+        let ends = ends_ns(behaviour(Discipline::Queue(queue()), 0, 0), 50);
         let mut alone = queue();
         let (mut latest_ns, mut overtaken) = (0, false);
-        for end_ns in told {
+        for end_ns in ends {
             let completion_ns = alone.completion_ns(100);
             overtaken |= completion_ns < latest_ns;
             latest_ns = latest_ns.max(completion_ns);

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// Options without a value.
-const FLAGS: [&str; 2] = ["--bytewise", "--tell-time-json"];
+const FLAGS: [&str; 2] = ["--bytewise", "--server-time-json"];
 
 /// The options as they were given, until each is taken.
 pub struct Given(Vec<(String, String)>);

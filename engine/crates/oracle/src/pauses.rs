@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn pauses_come_at_even_times() {
         let mut pauses = Pauses::new(5, 100, 30);
-        let mut told = || (pauses.next_ns(), pauses.take());
-        assert_eq!([told(), told()], [(5, Change::Stop), (35, Change::Continue)]);
-        assert_eq!([told(), told()], [(105, Change::Stop), (135, Change::Continue)]);
+        let mut next = || (pauses.next_ns(), pauses.take());
+        assert_eq!([next(), next()], [(5, Change::Stop), (35, Change::Continue)]);
+        assert_eq!([next(), next()], [(105, Change::Stop), (135, Change::Continue)]);
     }
 }

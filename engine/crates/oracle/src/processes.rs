@@ -20,7 +20,7 @@ pub struct Children(Vec<Child>);
 struct Child {
     id: libc::pid_t,
     /// Its lateness, once it ends.
-    told: PipeReader,
+    reports: PipeReader,
     ended: bool,
 }
 
@@ -31,14 +31,14 @@ impl Children {
         let parent = std::process::id();
         let mut children = Self(Vec::new());
         for index in 0..count {
-            let (mut told, mut telling) = io::pipe()?;
+            let (mut reports, mut writer) = io::pipe()?;
             // SAFETY: there is one thread, so the child may do whatever the parent may.
             let id = unsafe { libc::fork() };
             if id == 0 {
-                drop(told);
+                drop(reports);
                 signals::die_with(parent);
                 let ended =
-                    telling.write_all(READY).and_then(|()| serve(index)).and_then(|lateness| lateness.write(telling));
+                    writer.write_all(READY).and_then(|()| serve(index)).and_then(|lateness| lateness.write(writer));
                 if let Err(error) = &ended {
                     eprintln!("cannot serve any more: {error}");
                 }
@@ -47,10 +47,10 @@ impl Children {
             if id < 0 {
                 return Err(io::Error::last_os_error());
             }
-            drop(telling);
+            drop(writer);
             // One that was stopped before it is tied to its parent would be left behind.
-            told.read_exact(&mut [0; READY.len()])?;
-            children.0.push(Child { id, told, ended: false });
+            reports.read_exact(&mut [0; READY.len()])?;
+            children.0.push(Child { id, reports, ended: false });
         }
         Ok(children)
     }
@@ -63,7 +63,7 @@ impl Children {
         let mut total = Lateness::new();
         for child in &mut self.0 {
             let mut bytes = Vec::new();
-            child.told.read_to_end(&mut bytes)?;
+            child.reports.read_to_end(&mut bytes)?;
             total.add(&Lateness::read(&bytes));
             if !child.ended {
                 signals::reap(child.id);
@@ -103,15 +103,15 @@ impl Children {
 
     /// Handles children that have ended. One that got a signal to end means that all did.
     fn reap(&mut self) -> Option<io::Result<()>> {
-        let mut told = None;
+        let mut outcome = None;
         for child in self.0.iter_mut().filter(|child| !child.ended) {
             if let Some(clean) = signals::ended(child.id) {
                 child.ended = true;
                 let wrong = || Err(io::Error::other("a process of the server has ended"));
-                told = Some(if clean { Ok(()) } else { wrong() });
+                outcome = Some(if clean { Ok(()) } else { wrong() });
             }
         }
-        told
+        outcome
     }
 
     fn signal(&self, signal: libc::c_int) {

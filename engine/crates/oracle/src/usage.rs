@@ -30,9 +30,9 @@ Listening:
 Answers: GET /X is answered with X, POST /X with X and the length of the body that came
   --body-bytes N        N times the letter x instead, at most 1 GiB
   --work STEPS          each costs so many dependent multiplications of CPU time too
-  --tell-time UNIT      the wall clock at the request's arrival instead, in whole s, ms, us or ns since 1970
+  --server-time UNIT    the wall clock at the request's arrival instead, in whole s, ms, us or ns since 1970
   --skew D              how far that clock is ahead; negative when it is behind (0s)
-  --tell-time-json      the same as {\"now\":N}
+  --server-time-json    the same as {\"now\":N}
 
 Faults; times add to those of the mode
   --first-byte-after D  an answer's first byte leaves D after it is ready
@@ -41,8 +41,8 @@ Faults; times add to those of the mode
   --reset-share P       an answer is, with probability P, a reset of its connection (seed: --seed)
   --pause-every T --pause-for S [--pause-after A]
                         the server is stopped (SIGSTOP) from A + kT after its start for S, k = 0, 1, ... (A: T); what
-                        happened is told on standard error in nanoseconds since 1970
+                        happened is written to standard error in nanoseconds since 1970
 
-Durations are written 250us, 5ms, 1.5s. SIGTERM and SIGINT end the server; where answers waited for a time it then tells how
+Durations are written 250us, 5ms, 1.5s. SIGTERM and SIGINT end the server; where answers waited for a time it then says how
 late it was itself.
 ";

@@ -75,7 +75,7 @@ fn data_segments_received(stream: &TcpStream) -> u32 {
     let mut info = [0_u8; AT + 4];
     let mut length = info.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes.
-    let told = unsafe {
+    let result = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),
             libc::IPPROTO_TCP,
@@ -84,7 +84,7 @@ fn data_segments_received(stream: &TcpStream) -> u32 {
             &raw mut length,
         )
     };
-    assert_eq!((told, length as usize), (0, info.len()));
+    assert_eq!((result, length as usize), (0, info.len()));
     u32::from_ne_bytes(info[AT..].try_into().expect("four bytes"))
 }
 
@@ -129,12 +129,12 @@ fn some_answers_are_resets_the_same_for_the_same_seed() {
 #[test]
 fn the_clock_is_sent_with_its_skew() {
     let now_ms = || SystemTime::now().duration_since(UNIX_EPOCH).expect("it is past 1970").as_millis();
-    let oracle = Oracle::start(&["null", "--tell-time", "ms", "--skew", "-60s", "--tell-time-json"]);
+    let oracle = Oracle::start(&["null", "--server-time", "ms", "--skew", "-60s", "--server-time-json"]);
     let before_ms = now_ms();
-    let told = bodies(ask(&oracle), 1).remove(0);
-    let number = told.strip_prefix(r#"{"now":"#).and_then(|rest| rest.strip_suffix('}')).expect("an object");
-    let told_ms = number.parse::<u128>().expect("a number") + 60_000;
-    assert!((before_ms..=now_ms()).contains(&told_ms));
+    let body = bodies(ask(&oracle), 1).remove(0);
+    let number = body.strip_prefix(r#"{"now":"#).and_then(|rest| rest.strip_suffix('}')).expect("an object");
+    let server_ms = number.parse::<u128>().expect("a number") + 60_000;
+    assert!((before_ms..=now_ms()).contains(&server_ms));
 }
 
 #[test]

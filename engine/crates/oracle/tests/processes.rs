@@ -112,10 +112,10 @@ fn a_pause_holds_everything_for_its_time_and_says_when_it_was() {
     });
     eventually("it does not go on", || children(id).into_iter().filter_map(state).all(|state| state != 'T'));
     assert!(Command::new("kill").arg(id.to_string()).status().expect("kill runs").success());
-    let mut told = String::new();
-    child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
+    let mut errors = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut errors).expect("text");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
-    let line = told.lines().next().expect("a line");
+    let line = errors.lines().next().expect("a line");
     let words: Vec<&str> = line.split(' ').collect();
     assert_eq!((words[0], words[1], words[2], words[4], words[6]), ("pause", "1:", "from", "for", "ns"), "{line}");
     // It ends at its time even when it began late.

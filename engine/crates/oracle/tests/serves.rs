@@ -110,8 +110,8 @@ fn without_descriptors_connections_wait_for_those_that_end() {
 fn bad_arguments_are_one_message_with_a_hint() {
     let output = refused(&["fixed"]);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(told, "fixed needs --delay D\n  hint: redline-oracle --help\n");
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(errors, "fixed needs --delay D\n  hint: redline-oracle --help\n");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_port_in_use_is_an_error_with_one_thread_or_many() {
     for threads in ["1", "2"] {
         let output = refused(&["null", "--port", port, "--threads", threads]);
         assert_eq!(output.status.code(), Some(1));
-        let told = String::from_utf8(output.stderr).expect("text");
-        assert!(told.contains("cannot listen on") && told.contains("hint:"), "{told}");
+        let errors = String::from_utf8(output.stderr).expect("text");
+        assert!(errors.contains("cannot listen on") && errors.contains("hint:"), "{errors}");
     }
 }

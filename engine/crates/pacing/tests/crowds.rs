@@ -29,8 +29,8 @@ proptest! {
     #[test]
     fn those_who_are_there_are_the_rounded_profile(profile in profiles(), workers in 1_u32..9, at in 0..30 * NS_PER_S) {
         let expected = profile.value_at(at);
-        let told = present(&changes(&profile, workers), at);
-        prop_assert!((told as f64 - expected).abs() <= 0.5 + 1e-4, "{told} {expected}");
+        let found = present(&changes(&profile, workers), at);
+        prop_assert!((found as f64 - expected).abs() <= 0.5 + 1e-4, "{found} {expected}");
         let end = present(&changes(&profile, workers), u64::MAX);
         prop_assert_eq!(end, profile.value_at(u64::MAX) as i64);
     }

@@ -53,12 +53,12 @@ proptest! {
     ) {
         let mut pair = unshaken(BOTH[usize::from(is_1_3)]);
         let mut sizes = sizes.into_iter().cycle();
-        let (mut done, mut told) = (0, false);
+        let (mut done, mut reported) = (0, false);
         for _ in 0..4 {
             pair.client_speaks().unwrap();
             // As soon as the server may, it sends: in TLS 1.2 right after its handshake, in one flight.
-            if !pair.server.is_handshaking() && !told {
-                told = true;
+            if !pair.server.is_handshaking() && !reported {
+                reported = true;
                 pair.server.writer().write_all(b"settings").unwrap();
             }
             let bytes = pair.server_bytes();

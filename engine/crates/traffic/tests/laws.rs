@@ -1,4 +1,4 @@
-//! The laws of merging, what is told, and what saturates.
+//! The laws of merging, what is reported, and what saturates.
 
 use proptest::prelude::*;
 use redline_traffic::{

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 type Record = Arc<Mutex<Vec<Request>>>;
 
-/// A server that keeps what it was asked, and tells the length of each body.
+/// A server that keeps what it was asked, and answers with the length of each body.
 fn recorder() -> (Server, Record) {
     let record = Record::default();
     let kept = Arc::clone(&record);

@@ -9,7 +9,7 @@ use crate::support::server::{HELLO, Server};
 use crate::support::{complete, job, run, with};
 use serde_json::{Value, json};
 
-/// A server that tells how many connections it has now, and the most that it had at once.
+/// A server that answers how many connections it has now, and the most that it had at once.
 fn counting() -> (Server, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (held, peak) = (Arc::clone(&now), Arc::clone(&most));

@@ -42,8 +42,8 @@ fn reads_faults_and_answers() {
         options("null --first-byte-after 1ms --body-over=2ms --bytewise --reset-share 0.5 --seed 7").behaviour.faults;
     assert_eq!((faults.first_byte_after_ns, faults.body_over_ns, faults.bytewise), (1_000_000, 2_000_000, true));
     assert!(matches!(options("null --body-bytes 10").behaviour.content, Content::Bytes(bytes) if bytes.len() == 10));
-    let told = options("null --tell-time ms --skew -5ms --tell-time-json").behaviour.content;
-    assert!(matches!(told, Content::Time(_)));
+    let content = options("null --server-time ms --skew -5ms --server-time-json").behaviour.content;
+    assert!(matches!(content, Content::Time(_)));
     assert_eq!(options("null --work 100").behaviour.work, 100);
     assert_eq!(options("null").behaviour.work, 0);
     assert_eq!(options("null --connections-at-most 0").connections_at_most, Some(0));
@@ -84,16 +84,16 @@ fn says_what_is_wrong() {
         ("stall --every 1s", "needs --for S"),
         ("null --bytewise=1", "--bytewise has no value"),
         ("null --reset-share nan", "not from 0 to 1"),
-        ("null --skew 1ms", "--skew needs --tell-time"),
-        ("null --tell-time-json", "--tell-time-json needs --tell-time"),
-        ("null --tell-time h", "not s, ms, us or ns"),
-        ("null --tell-time s --body-bytes 3", "either --body-bytes or --tell-time"),
+        ("null --skew 1ms", "--skew needs --server-time"),
+        ("null --server-time-json", "--server-time-json needs --server-time"),
+        ("null --server-time h", "not s, ms, us or ns"),
+        ("null --server-time s --body-bytes 3", "either --body-bytes or --server-time"),
         ("null --body-bytes 2000000000", "more than 1 GiB"),
         ("null --pause-for 1s", "--pause-for needs --pause-every T"),
         ("null --pause-every 1s --pause-for 1s", "less than --pause-every"),
     ] {
-        let told = read(line).err().unwrap_or_default();
-        assert!(told.contains(message), "{line}: {told}");
+        let error = read(line).err().unwrap_or_default();
+        assert!(error.contains(message), "{line}: {error}");
     }
 }
 

@@ -38,8 +38,8 @@ impl Oracle {
 
     /// SIGTERM, then the exit code and the rest of its output.
     pub fn terminate(mut self) -> (Option<i32>, String) {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs");
-        assert!(told.success());
+        let killed = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs");
+        assert!(killed.success());
         let code = self.child.wait().expect("it ends").code();
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).expect("its output is text");

@@ -76,7 +76,7 @@ fn start(command: &mut Command, directory: PathBuf, certificates: Certificates, 
     maker
 }
 
-/// Start a server that tells its ports, one a line, when it is ready.
+/// Start a server that prints its ports, one a line, when it is ready.
 fn start_telling(command: &mut Command, directory: PathBuf, certificates: Certificates, ports: usize) -> Maker {
     let mut process = command.current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(process.stdout.take().unwrap());

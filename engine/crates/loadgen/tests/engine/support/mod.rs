@@ -1,4 +1,4 @@
-//! Jobs for the real engine, which runs them, and what it tells.
+//! Jobs for the real engine, which runs them, and its events.
 
 pub mod engine;
 pub mod http2;
