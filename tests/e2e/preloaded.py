@@ -37,16 +37,16 @@ class Preloaded:
         theirs.close()
 
     def call(self, args: list[str], folder: Path, environment: dict[str, str], limit_s: float) -> tuple[int, str, str]:
-        """The exit code, as `subprocess` tells it, stdout and stderr. Raises TimeoutError."""
-        out, err, told = pipes = [os.pipe() for _ in range(3)]
+        """The exit code, as `subprocess` gives it, stdout and stderr. Raises TimeoutError."""
+        out, err, status = pipes = [os.pipe() for _ in range(3)]
         call = json.dumps([[str(self.script), *args], str(folder), environment]).encode()
         socket.send_fds(self._calls, [call], [write for _, write in pipes])
         for _, write in pipes:
             os.close(write)
-        read = _read_all([end for end, _ in pipes], limit_s, told[0])
-        if not read[told[0]]:
+        read = _read_all([end for end, _ in pipes], limit_s, status[0])
+        if not read[status[0]]:
             raise RuntimeError(self._process.communicate()[1].decode())
-        return int(read[told[0]].split()[1]), read[out[0]].decode(), read[err[0]].decode()
+        return int(read[status[0]].split()[1]), read[out[0]].decode(), read[err[0]].decode()
 
     def end(self) -> None:
         """There are no more calls."""
@@ -54,8 +54,8 @@ class Preloaded:
         self._process.communicate(timeout=60)
 
 
-def _read_all(pipes: list[int], limit_s: float, told: int) -> dict[int, bytes]:
-    """What comes out of each pipe until nobody holds its other end. `told` begins with the id of the process."""
+def _read_all(pipes: list[int], limit_s: float, status: int) -> dict[int, bytes]:
+    """What comes out of each pipe until nobody holds its other end. `status` begins with the id of the process."""
     read = dict.fromkeys(pipes, b"")
     deadline = time.monotonic() + limit_s
     with selectors.DefaultSelector() as selector:
@@ -69,7 +69,7 @@ def _read_all(pipes: list[int], limit_s: float, told: int) -> dict[int, bytes]:
                     selector.unregister(ready.fd)
                     os.close(ready.fd)
             if time.monotonic() > deadline:
-                os.kill(int(read[told].split()[0]), signal.SIGKILL)
+                os.kill(int(read[status].split()[0]), signal.SIGKILL)
                 raise TimeoutError(read)
     return read
 
@@ -79,12 +79,12 @@ def _serve(calls: socket.socket) -> None:
     assert len(list(Path("/proc/self/task").iterdir())) == 1
     gc.freeze()
     while call := (received := socket.recv_fds(calls, LARGEST, 3))[0]:
-        *streams, told = received[1]
+        *streams, status = received[1]
         process = os.fork()
         if process == 0:
             for stream, number in zip(streams, (1, 2), strict=True):
                 os.dup2(stream, number)
-            for each in (*streams, told):
+            for each in (*streams, status):
                 os.close(each)
             calls.close()
             sys.argv, folder, environment = json.loads(call)
@@ -96,9 +96,9 @@ def _serve(calls: socket.socket) -> None:
             return
         for stream in streams:
             os.close(stream)
-        os.write(told, f"{process} ".encode())
-        os.write(told, str(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])).encode())
-        os.close(told)
+        os.write(status, f"{process} ".encode())
+        os.write(status, str(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])).encode())
+        os.close(status)
     sys.exit()
 
 

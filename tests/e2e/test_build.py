@@ -80,9 +80,9 @@ def test_what_fails_is_reported_with_its_reason_and_the_rest_is_built(redline: R
     assert servers["fake.lacking"]["hint"] == "it is nowhere to be had"
     again = redline("build")
     assert again.code == 1
-    told = " ".join(again.out.split())
-    assert "gone:1.0" in told
-    assert "no-such-tool-of-redline is not" in told
+    output = " ".join(again.out.split())
+    assert "gone:1.0" in output
+    assert "no-such-tool-of-redline is not" in output
     assert again.err == "building fake.broken\n"
     assert runs(family) == ["broken first second", "broken"]
     listed = {server["name"]: server["state"] for server in redline("list", "--json").json["servers"]}

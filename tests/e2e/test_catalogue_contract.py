@@ -124,15 +124,15 @@ def test_a_connection_is_kept(client: HTTPConnection) -> None:
 
 
 @pytest.mark.parametrize(("path", "per_second"), [("/ts", 10**3), ("/ts?unit=ms", 10**3), ("/ts?unit=ns", 10**9)])
-def test_the_server_tells_its_time(client: HTTPConnection, path: str, per_second: int) -> None:
+def test_the_server_reports_its_time(client: HTTPConnection, path: str, per_second: int) -> None:
     before = time.time()
-    status, told = ask(client, "GET", path)
+    status, body = ask(client, "GET", path)
     after = time.time()
     assert status == 200
-    assert before - 0.001 <= int(told) / per_second <= after
+    assert before - 0.001 <= int(body) / per_second <= after
 
 
-def test_it_tells_it_in_no_other_unit(client: HTTPConnection) -> None:
+def test_it_reports_it_in_no_other_unit(client: HTTPConnection) -> None:
     assert ask(client, "GET", "/ts?unit=fortnights")[0] == 400
 
 
@@ -163,8 +163,8 @@ def test_one_route_is_one_route_and_a_log_has_a_line_for_each_request(
             assert ask(client, "GET", "/path1")[0] == 404
             assert ask(client, "POST", "/string1", b"abc", TEXT)[0] == 404
         if logging(entry):
-            told = [line for line in lines_of(server.scratch / LOG, asked + 2) if "path0" in line]
-            assert len(told) > asked, "one line for each, and one for the readiness request"
+            logged = [line for line in lines_of(server.scratch / LOG, asked + 2) if "path0" in line]
+            assert len(logged) > asked, "one line for each, and one for the readiness request"
 
 
 def test_nothing_is_logged_unless_asked(server: ProcessServer, client: HTTPConnection) -> None:

@@ -213,7 +213,7 @@ def test_a_server_that_needs_more_memory_than_it_may_have_says_so(launcher: Proc
     )
 
 
-def test_a_server_that_ends_tells_its_own_exit_code_and_words(launcher: ProcessLauncher, tmp_path: Path) -> None:
+def test_a_server_that_ends_reports_its_own_exit_code_and_words(launcher: ProcessLauncher, tmp_path: Path) -> None:
     leaving = built(launcher, shell_in("echo no licence; exit 3", Container()))
     assert re.search("exited with code 3 .* its last words: no licence", str(failed(launcher, leaving, tmp_path)))
 

@@ -80,9 +80,9 @@ def live(request: pytest.FixtureRequest, classes: Path, tmp_path: Path) -> Itera
 
 def test_log_counters_jstat_and_jmx_agree(live: Live) -> None:
     values = live.jvm.sample()
-    told = live.jvm.facts(EVER)
-    assert told is not None
-    for check in told.checks:
+    facts = live.jvm.facts(EVER)
+    assert facts is not None
+    for check in facts.checks:
         if check.name == "safepoints":
             assert 0 < check.counted <= check.logged <= check.counted + 3, "the counters are read first"
         else:
@@ -90,20 +90,20 @@ def test_log_counters_jstat_and_jmx_agree(live: Live) -> None:
     assert values["compile_ns"] > 0
     assert values["compiler_cpu_ns"] > 0
     assert values["collector_cpu_ns"] > 0
-    assert told.max_heap_bytes == 256 << 20
+    assert facts.max_heap_bytes == 256 << 20
     assert 0 < values["heap_capacity_bytes"] <= 2 * (256 << 20)
-    assert told.allocated_bytes is not None
-    assert 150 << 20 < told.allocated_bytes < 800 << 20, "of 600 MiB; Shenandoah does not say what it copies"
-    _compare_with_jmx(live, told)
+    assert facts.allocated_bytes is not None
+    assert 150 << 20 < facts.allocated_bytes < 800 << 20, "of 600 MiB; Shenandoah does not say what it copies"
+    _compare_with_jmx(live, facts)
     _compare_with_jstat(live, values)
 
 
-def _compare_with_jmx(live: Live, told: RuntimeFacts) -> None:
+def _compare_with_jmx(live: Live, facts: RuntimeFacts) -> None:
     found = Counter[str]()
-    for one in told.collections:
+    for one in facts.collections:
         found[one.kind] += one.count
     beans = live.beans
-    match told.collector:
+    match facts.collector:
         case "Serial":
             assert (found["young"], found["full"]) == (beans["Copy"], beans["MarkSweepCompact"])
         case "Parallel":

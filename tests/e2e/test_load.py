@@ -131,12 +131,12 @@ def test_more_connections_than_descriptors_is_reported_before_it_starts(redline:
 def test_ctrl_c_keeps_what_was_measured(redline: Redline) -> None:
     asked: list[float] = []
 
-    def answers_and_tells(connection: socket.socket) -> None:
+    def answers_and_records(connection: socket.socket) -> None:
         while connection.recv(65536):
             asked.append(time.monotonic())
             connection.sendall(targets.ANSWER)
 
-    with targets.target(answers_and_tells) as url:
+    with targets.target(answers_and_records) as url:
         process = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "100ms", "--json")
         deadline = time.monotonic() + 60
         while (not asked or asked[-1] - asked[0] < 1) and time.monotonic() < deadline:
@@ -154,12 +154,12 @@ def test_ctrl_c_before_the_measurement_is_an_interrupt_too(redline: Redline) -> 
     """The result has no numbers, and says why."""
     asked: list[float] = []
 
-    def answers_and_tells(connection: socket.socket) -> None:
+    def answers_and_records(connection: socket.socket) -> None:
         while connection.recv(65536):
             asked.append(time.monotonic())
             connection.sendall(targets.ANSWER)
 
-    with targets.target(answers_and_tells) as url:
+    with targets.target(answers_and_records) as url:
         process = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "60s", "--json")
         deadline = time.monotonic() + 60
         while (not asked or asked[-1] - asked[0] < 1) and time.monotonic() < deadline:

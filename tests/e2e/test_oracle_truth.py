@@ -44,14 +44,14 @@ class Observed:
     own: OwnLateness
 
     def noise(self, null: Traffic, at_most_ns: float) -> Noise:
-        """What the machine may have added; skips where that is too much for anything to be told."""
+        """What the machine may have added; skips where that is too much for anything to be judged."""
         found = noise(self.traffic, null, self.own, at_most_ns)
         if found is None:
             late_us = self.traffic.lateness.quantile_ns(0.99) / 1000
             own_us = self.own.late_p99_ns / 1000
             way_us = null.response.quantile_ns(0.99) / 1000
             pytest.skip(
-                f"this machine is too noisy now: against {at_most_ns / MS:.1f} ms to be told, the engine's lateness is"
+                f"this machine is too noisy now: against {at_most_ns / MS:.1f} ms to be seen, the engine's lateness is"
                 f" {late_us:.0f} us, the oracle's {own_us:.0f} us and the way {way_us:.0f} us (p99)"
             )
         return found

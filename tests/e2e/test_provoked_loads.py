@@ -1,4 +1,4 @@
-"""What a load of its own tells, provoked for real: failures, a rate that is missed, a cut, a ceiling that is near."""
+"""What a load of its own shows, provoked for real: failures, a rate that is missed, a cut, a ceiling that is near."""
 
 import json
 import os
@@ -49,9 +49,9 @@ def dawdles(connection: socket.socket) -> None:
         connection.sendall(targets.ANSWER)
 
 
-def kinds(told: str) -> set[FindingKind]:
-    """Those of what `redline load --json` told."""
-    return {finding.kind for finding in LoadResult.model_validate(json.loads(told)).findings}
+def kinds(output: str) -> set[FindingKind]:
+    """Those of what `redline load --json` printed."""
+    return {finding.kind for finding in LoadResult.model_validate(json.loads(output)).findings}
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_ports_that_others_hold_are_reported(redline: Redline, habit: str, lacks
 def test_a_measurement_that_is_cut_is_reported(redline: Redline) -> None:
     asked: list[float] = []
 
-    def dawdles_and_tells(connection: socket.socket) -> None:
+    def dawdles_and_records(connection: socket.socket) -> None:
         while connection.recv(65536):
             asked.append(time.monotonic())
             time.sleep(0.02)
             connection.sendall(targets.ANSWER)
 
-    with targets.target(dawdles_and_tells) as url:
+    with targets.target(dawdles_and_records) as url:
         lab = redline.start("load", url, "-c", "2", "-d", "60s", "--warmup", "0s", "--json")
         try:
             deadline = time.monotonic() + 60
@@ -129,7 +129,7 @@ def test_a_server_as_fast_as_the_ceiling_is_reported_and_that_one_short_trial_is
 
 def test_others_on_all_cores_are_reported(redline: Redline, oracle: Path) -> None:
     if not Path("/proc/pressure/cpu").exists():
-        pytest.skip("this kernel does not tell how long tasks waited for a core (/proc/pressure/cpu)")
+        pytest.skip("this kernel does not report how long tasks waited for a core (/proc/pressure/cpu)")
     if os.sched_getscheduler(0) == os.SCHED_IDLE:
         pytest.skip("what is run here gives way to everybody, and would not be heard of again")
     # They give way, so that the lab gets on; they are more than there are cores, so some of them always waits.

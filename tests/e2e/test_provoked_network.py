@@ -1,4 +1,4 @@
-"""What is wrong with the network, a quota or a neighbour, provoked for real: each is told, and a clean load is not."""
+"""What is wrong with the network, a quota or a neighbour, provoked for real: each is reported, a clean load is not."""
 
 import os
 import shutil

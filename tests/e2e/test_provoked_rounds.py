@@ -70,12 +70,12 @@ def found(redline: Redline, expected: Kinds, among: set[FindingKind], **suite: s
     """
     for _ in range(TRIES):
         kinds = _once(redline, list(expected), suite)
-        told = {server: kinds[server] & among for server in expected}
-        if told == expected:
+        seen = {server: kinds[server] & among for server in expected}
+        if seen == expected:
             return
         others = set.union(*kinds.values()) & OTHERS_ARE_HERE
-        assert others, (told, kinds)
-    pytest.skip(f"others use this machine's cores, in {TRIES} tries: {', '.join(sorted(others))}; told was {told}")
+        assert others, (seen, kinds)
+    pytest.skip(f"others use this machine's cores, in {TRIES} tries: {', '.join(sorted(others))}; seen was {seen}")
 
 
 def _once(redline: Redline, servers: list[str], asked: dict[str, str]) -> Kinds:

@@ -1,4 +1,4 @@
-"""An engine that does another load than it was told, and one that is kept from sending in time, provoked for real.
+"""An engine that does another load than it was given, and one that is kept from sending in time, provoked for real.
 
 The first is a fault of its own: the real engine is given another job than the lab thinks. The second is the machine's:
 the engine is stopped (SIGSTOP) while it sends, which may never pass for the first.
@@ -47,9 +47,9 @@ def with_fault(redline: Redline, fault: str, *flags: str) -> set[FindingKind]:
     return kinds(done.stdout)
 
 
-def kinds(told: str) -> set[FindingKind]:
-    """Those of what `redline load --json` told."""
-    return {finding.kind for finding in LoadResult.model_validate(json.loads(told)).findings}
+def kinds(output: str) -> set[FindingKind]:
+    """Those of what `redline load --json` printed."""
+    return {finding.kind for finding in LoadResult.model_validate(json.loads(output)).findings}
 
 
 @pytest.mark.parametrize(

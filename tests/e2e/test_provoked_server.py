@@ -1,4 +1,4 @@
-"""What servers do under load, as the report tells it: each habit of a real server is a finding, a good one has none.
+"""What servers do under load, as the report shows it: each habit of a real server is a finding, a good one has none.
 
 How busy this machine is decides what else is found; so each test looks for its own finding.
 """
@@ -28,7 +28,7 @@ HABITS = {
 BUSY = ("burning", "heavy")
 MEGABYTE = hashlib.sha256(b"x" * 1_000_000).hexdigest()
 OTHERS_ARE_HERE = {FindingKind.CPU_PRESSURE, FindingKind.CPU_STEAL, FindingKind.NOISY_NEIGHBOUR}
-"""Where others use the cores of server and engine, nobody can tell that these were idle."""
+"""Where others use the cores of server and engine, it cannot be known that these were idle."""
 
 CORES = max(len(os.sched_getaffinity(0)), 2)
 MOST_CORES = 16
@@ -87,11 +87,11 @@ def test_habits_of_servers_are_reported_by_name(redline: Redline, oracle: Path) 
     lab(redline.folder, oracle)
     kinds = found(redline, list(HABITS), f"saturate: {{closed: {{users: {8 * min(CORES, MOST_CORES)}}}, for: 800ms}}")
     for habit, kind in HABITS.items():
-        told = kinds[habit] & set(filter(None, HABITS.values()))
-        told_apart = CORES <= MOST_CORES and all_pinned(redline) and not kinds[habit] & OTHERS_ARE_HERE
-        if kind is not None and (kind is not FindingKind.LOCK_LIMITED or told_apart):
-            assert kind in told, (habit, kinds[habit])
-        assert told <= {kind, FindingKind.LOCK_LIMITED}, (habit, kinds[habit])
+        seen = kinds[habit] & set(filter(None, HABITS.values()))
+        judgeable = CORES <= MOST_CORES and all_pinned(redline) and not kinds[habit] & OTHERS_ARE_HERE
+        if kind is not None and (kind is not FindingKind.LOCK_LIMITED or judgeable):
+            assert kind in seen, (habit, kinds[habit])
+        assert seen <= {kind, FindingKind.LOCK_LIMITED}, (habit, kinds[habit])
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def test_a_stored_run_is_rendered_again(redline: Redline, form: str, start: str)
 
 def test_the_report_as_json_fits_its_schema(redline: Redline) -> None:
     name = stored(redline, "run", simulated_run(done=7))
-    told = redline("report", name, "--format", "json").json
-    jsonschema.validate(told, published("report.schema.json"))
-    assert not Report.model_validate(told).run.complete
+    document = redline("report", name, "--format", "json").json
+    jsonschema.validate(document, published("report.schema.json"))
+    assert not Report.model_validate(document).run.complete
 
 
 @pytest.mark.parametrize(

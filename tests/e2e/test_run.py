@@ -116,9 +116,9 @@ def test_a_bad_server_costs_only_its_own_cells(
     assert done.code == 1, done.err
     (cell,) = report.cells
     assert not cell.valid
-    told = " ".join(finding.message for finding in cell.findings)
+    messages = " ".join(finding.message for finding in cell.findings)
     for word in words:
-        assert word in told + done.err
+        assert word in messages + done.err
 
 
 def test_a_server_that_dies_under_load_is_a_finding_with_its_last_words(redline: Redline, lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""Detected warm-ups with the real engine: it is told to measure, and the measurement has its length."""
+"""Detected warm-ups with the real engine: it is instructed to measure, and the measurement has its length."""
 
 import json
 import socket

@@ -80,7 +80,7 @@ def binomial_slack(share: float, n: int, inflation: float = 1.0) -> float:
 def inflation(queue: ManyServers, q: float) -> float:
     """How much larger the variance of the share above the q-quantile is in this M/M/1 than among independent draws.
 
-    Neighbours in a queue wait together, so a run of n requests tells less than n draws. Simulated: 400 runs of 5,000.
+    Neighbours in a queue wait together, so a run of n requests shows less than n draws. Simulated: 400 runs of 5,000.
     """
     n, runs = 5000, 400
     found = one_server(queue.arrivals_per_s, queue.service, runs, n, np.random.default_rng(7))

@@ -71,7 +71,7 @@ class Behaviour:
     handshake_ns: float | None = None
     """Mean time of a TLS handshake, on every connection before the load; without TLS when None."""
     clock_ahead_ns: float | None = None
-    """By how much the server's clock is ahead of ours; answers do not tell it when None."""
+    """By how much the server's clock is ahead of ours; answers do not contain it when None."""
     failure: Failure | None = None
 
 

@@ -1,4 +1,4 @@
-"""Simulated histories: runs of a server whose speed is as told, seen at once or stored below a folder."""
+"""Simulated histories: runs of a server whose speed is given, seen at once or stored below a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ DAY_NS = 86_400_000_000_000
 CELL = "rust.hyper.SimpleGet.saturate-00000000"
 
 
-def told(speed: float, rng: Generator, *, trials: int = 5, trial_effect: float = 0.01) -> Level:
+def level(speed: float, rng: Generator, *, trials: int = 5, trial_effect: float = 0.01) -> Level:
     """What one run says whose trials differ by `trial_effect`, of a server of so many requests per second."""
     answered = speed * np.exp(rng.normal(0.0, trial_effect, trials))
     sample = Ratios(answered, np.ones(trials))
@@ -33,7 +33,7 @@ def level_series(
     rng = np.random.default_rng(seed)
     days = np.exp(rng.normal(0.0, between, len(speeds)))
     return [
-        told(speed * day, rng, trials=trials, trial_effect=trial_effect)
+        level(speed * day, rng, trials=trials, trial_effect=trial_effect)
         for speed, day in zip(speeds, days, strict=True)
     ]
 

@@ -46,10 +46,10 @@ def refusing() -> Report:
 
 def _with_cpu(made: CellReport, cost: float) -> CellReport:
     value = CPU_NS[made.server] * cost
-    told = Estimate(value=value, low=value * 0.991, high=value * 1.009, unit="ns", n=TRIALS, method="by hand")
+    estimate = Estimate(value=value, low=value * 0.991, high=value * 1.009, unit="ns", n=TRIALS, method="by hand")
     baseline = made.server != CHAIN[-1]
     return made.model_copy(
-        update={"estimates": made.estimates | {Metric.CPU_PER_REQUEST: told}, "is_baseline": baseline}
+        update={"estimates": made.estimates | {Metric.CPU_PER_REQUEST: estimate}, "is_baseline": baseline}
     )
 
 

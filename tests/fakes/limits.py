@@ -22,8 +22,8 @@ LOOSE = "p99 < 200ms, errors < 1%"
 PROBE_S = 2.0
 
 
-def sets(**told: str) -> dict[str, tuple[Objective, ...]]:
-    return {name: parse_objectives(text) for name, text in told.items()}
+def sets(**texts: str) -> dict[str, tuple[Objective, ...]]:
+    return {name: parse_objectives(text) for name, text in texts.items()}
 
 
 def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: str = "SimpleGet") -> CellLimit:
@@ -142,7 +142,7 @@ def by_hand() -> LimitReport:
         reason="600 requests still waited, no fewer as time went by",
         course=tuple(moments),
     )
-    told = LimitAnswer(
+    good = LimitAnswer(
         name="good",
         passed_per_s=880,
         failed_per_s=920,
@@ -154,12 +154,12 @@ def by_hand() -> LimitReport:
         met_somewhere=True,
         missed_somewhere=True,
     )
-    low = told.model_copy(update={"name": "p50 < 1us", "failed_per_s": 250, "passed_per_s": None, "confidence": None})
+    low = good.model_copy(update={"name": "p50 < 1us", "failed_per_s": 250, "passed_per_s": None, "confidence": None})
     cell = cell_limit(
         Subject("rust.hyper+http2", "rust.hyper", "SimpleGet", LOAD, "0123abcd" * 8, "rustc 1.95.0"),
         Ending("converged", confirmed=True),
         (
-            told,
+            good,
             low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"}),
         ),
         (*kept, fresh, client_limited().model_copy(update=times)),

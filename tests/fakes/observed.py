@@ -1,4 +1,4 @@
-"""What an engine and the probes would have seen of one trial of a server that behaves as told."""
+"""What an engine and the probes would have seen of one trial of a server with a given behaviour."""
 
 import numpy as np
 from numpy.random import Generator

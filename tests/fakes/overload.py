@@ -67,7 +67,7 @@ def arrivals(plan: OverloadPlan, rng: Generator) -> Floats:
 
 
 def _sliced(plan: OverloadPlan, due: Floats, ends: Floats, right: Floats, until_s: float) -> tuple[Slice, ...]:
-    """As an engine tells it: what fell due in a slice, and what ended in it."""
+    """As an engine reports it: what fell due in a slice, and what ended in it."""
     count = round(until_s / plan.slice_s)
     edges = np.arange(count + 1) * plan.slice_s
     slot = np.searchsorted(edges, ends, "right") - 1

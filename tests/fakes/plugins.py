@@ -158,7 +158,7 @@ class FakeProbe:
 
 @dataclass
 class QuietListener:
-    """Keeps what it was told."""
+    """Keeps what was reported to it."""
 
     started: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A driver for probes that tells what it is given, and what probes are made of."""
+"""A driver for probes that reports what it is given, and what probes are made of."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,8 +60,8 @@ def interval(index: int, *, due: int, done: int, phase: str = "measure", errors:
 
 
 @dataclass
-class Told(WithoutDuets):
-    """A driver that tells these intervals, and ends as it is told to."""
+class ScriptedDriver(WithoutDuets):
+    """A driver that reports these intervals, and ends in the way it is given."""
 
     intervals: list[Interval]
     ended: str
@@ -79,13 +79,13 @@ class Told(WithoutDuets):
             drive.on_interval(each)
         traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
         assert traffic is not None
-        told = {"ended": self.ended, "intervals": tuple(self.intervals), "counts": self.counts or traffic.counts}
-        return traffic.model_copy(update=told)
+        changes = {"ended": self.ended, "intervals": tuple(self.intervals), "counts": self.counts or traffic.counts}
+        return traffic.model_copy(update=changes)
 
 
-def prober(told: Told) -> Prober:
+def prober(driver: ScriptedDriver) -> Prober:
     server = FakeServer(endpoint=ENDPOINT)
-    tools = Tools(FakeLauncher([], server), told, lambda: (), Placement())
+    tools = Tools(FakeLauncher([], server), driver, lambda: (), Placement())
     return Prober(cell(), tools, server, Path("unused"), seed=7, workers=1)
 
 

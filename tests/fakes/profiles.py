@@ -1,4 +1,4 @@
-"""Profiles of servers that spend their time as told: stacks with known shares, drawn slice by slice."""
+"""Profiles of servers that spend their time as specified: stacks with known shares, drawn slice by slice."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -69,7 +69,7 @@ def evidence(
     *,
     whole: bool = False,
 ) -> Evidence:
-    """As an engine would tell it: slices by when the outcome was known, and a last one for what came after."""
+    """As an engine would report it: slices by when the outcome was known, and a last one for what came after."""
     count = round(seconds / slice_s)
     known = due + responses
     measured = due >= warmup_s

@@ -1,4 +1,4 @@
-"""Simulated recordings and runs, put together of what would have been seen of servers that behave as told."""
+"""Simulated recordings and runs, put together of what would have been seen of servers with a given behaviour."""
 
 from dataclasses import replace
 
@@ -122,8 +122,8 @@ def simulated_run(
     `trial_effect` is the sigma of the log of a trial's speed, `drift` the relative growth of the machine's speed from
     first to last round; `done` cuts the run after so many trials.
     """
-    told = behaviours or {"rust.hyper": GOOD, "rust.axum": replace(GOOD, rate_per_s=18_000.0)}
-    servers = {**told, ceiling: replace(GOOD, rate_per_s=60_000.0)} if ceiling else dict(told)
+    subjects = behaviours or {"rust.hyper": GOOD, "rust.axum": replace(GOOD, rate_per_s=18_000.0)}
+    servers = {**subjects, ceiling: replace(GOOD, rate_per_s=60_000.0)} if ceiling else dict(subjects)
     cells = [
         simulated_cell(server, scenario, load, ceiling=server == ceiling)
         for server in servers
@@ -145,7 +145,7 @@ def simulated_run(
     suite = Suite(
         name="simulated",
         about="a suite that nobody ran",
-        variants=tuple(simulated_variant(name) for name in told),
+        variants=tuple(simulated_variant(name) for name in subjects),
         baseline=baseline,
         ceiling=simulated_variant(ceiling) if ceiling else None,
         scenarios=scenarios,

@@ -201,11 +201,11 @@ def nasty() -> Report:
                 }
             )
         )
-    told = {"name": NASTY, "suite": NASTY, "about": NASTY, "command": NASTY, "suite_text": NASTY}
+    fields = {"name": NASTY, "suite": NASTY, "about": NASTY, "command": NASTY, "suite_text": NASTY}
     textual = {name: NASTY for name, field in Environment.model_fields.items() if field.annotation is str}
     return report.model_copy(
         update={
-            "run": report.run.model_copy(update=told),
+            "run": report.run.model_copy(update=fields),
             "environment": report.environment.model_copy(update=textual),
             "cells": tuple(cells),
             "comparisons": tuple(

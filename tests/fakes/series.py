@@ -20,7 +20,7 @@ def showing(recording: Recording, subject: Subject, **values: tuple[float, float
 
 def _with(recording: Recording, subject: Subject, kind: str, lines: dict[str, tuple[float, float]]) -> Recording:
     times = _times(recording)
-    told = tuple(
+    added = tuple(
         Series.model_validate(
             {
                 "name": name,
@@ -34,7 +34,7 @@ def _with(recording: Recording, subject: Subject, kind: str, lines: dict[str, tu
         for name, (first, per_s) in lines.items()
     )
     kept = tuple(one for one in recording.series if one.subject != subject or one.name not in lines)
-    return recording.model_copy(update={"series": (*kept, *told)})
+    return recording.model_copy(update={"series": (*kept, *added)})
 
 
 def _times(recording: Recording) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """Runs a command where the kernel says that the host takes a third of the CPU time: `stealing.py FILE COMMAND…`.
 
-It takes a mount namespace of its own: FILE, which is made, lies over /proc/stat then, and is told anew all the time.
+It takes a mount namespace of its own: FILE, which is made, lies over /proc/stat then, and is rewritten all the time.
 """
 
 import os
@@ -15,7 +15,7 @@ STEAL = 8
 LENGTH = 1 << 16
 
 
-def told(text: str, ticks: int) -> bytes:
+def with_steal(text: str, ticks: int) -> bytes:
     """The same with so much more steal, and of one length, so that nobody reads half of it."""
     first, rest = text.split("\n", 1)
     fields = first.split()
@@ -28,15 +28,15 @@ def main(file: str, command: list[str]) -> int:
     with Path("/proc/stat").open(encoding="ascii") as real, Path(file).open("wb", buffering=0) as made:
         began, done = time.monotonic(), threading.Event()
 
-        def tell() -> None:
+        def rewrite() -> None:
             real.seek(0)
-            os.pwrite(made.fileno(), told(real.read(), round((time.monotonic() - began) * hertz / 3)), 0)
+            os.pwrite(made.fileno(), with_steal(real.read(), round((time.monotonic() - began) * hertz / 3)), 0)
 
         def go_on() -> None:
             while not done.wait(0.01):
-                tell()
+                rewrite()
 
-        tell()
+        rewrite()
         subprocess.run(["mount", "--bind", file, "/proc/stat"], check=True)
         threading.Thread(target=go_on).start()
         try:

@@ -75,7 +75,7 @@ def breaks_off(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npath0")
 
 
-def tells_json(connection: socket.socket) -> None:
+def answers_json(connection: socket.socket) -> None:
     """Answers each request with its clock and a total, and with how many bytes the request had."""
     while asked := connection.recv(65536):
         body = (

@@ -1,4 +1,4 @@
-"""A process that burns, waits, and starts threads and other processes as it is told."""
+"""A process that burns, waits, and starts threads and other processes on command."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from redline.plugins.linux import procfs
 
-# Does what it is told, a line each, and answers with its CPU time when that is done.
+# Carries out commands, a line each, and answers with its CPU time when that is done.
 WORKER = """
 import os, resource, subprocess, sys, threading, time
 hold = threading.Event()
@@ -36,7 +36,7 @@ for line in sys.stdin:
 
 
 class Worker:
-    """A process that does as it is told."""
+    """A process that carries out commands."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from redline.analysis.changes import steps
 from redline.model import Metric
-from tests.fakes.histories import told
+from tests.fakes.histories import level
 
 SPEED = 1000.0
 THRESHOLD = 0.02
@@ -31,7 +31,7 @@ def changes(speeds: list[float], machine: Machine, seed: int) -> list[int]:
     """Where one simulated history changes."""
     rng = np.random.default_rng(seed)
     days = np.exp(machine(rng, len(speeds)))
-    series = [told(speed * day, rng) for speed, day in zip(speeds, days, strict=True)]
+    series = [level(speed * day, rng) for speed, day in zip(speeds, days, strict=True)]
     return [one.at for one in steps(series, Metric.THROUGHPUT, THRESHOLD)]
 
 

@@ -107,8 +107,8 @@ def main() -> None:
     for name, world in WORLDS.items():
         for trials in (2, 3, 5, 10):
             found = coverage(world, trials, seeds).values()
-            told = (f"{share:.1%} / {lucky:.1%} / ±{half:.1%}" for share, lucky, half in found)
-            print(f"| {name} | {trials} |", " | ".join(told), "|")
+            columns = (f"{share:.1%} / {lucky:.1%} / ±{half:.1%}" for share, lucky, half in found)
+            print(f"| {name} | {trials} |", " | ".join(columns), "|")
 
 
 if __name__ == "__main__":

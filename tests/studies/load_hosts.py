@@ -53,11 +53,11 @@ class Reporting:
 
 def lines_of(traffic: Traffic) -> tuple[str, ...]:
     """What an engine would have written of this traffic."""
-    told = traffic.model_dump(mode="json")
-    intervals = told.pop("intervals")
-    begun = {name: told.pop(name) for name in ("engine", "connections", "connect_ns", "epoch_unix_ns")}
+    fields = traffic.model_dump(mode="json")
+    intervals = fields.pop("intervals")
+    begun = {name: fields.pop(name) for name in ("engine", "connections", "connect_ns", "epoch_unix_ns")}
     started = {"event": "started", "format": "redline.engine/1", **begun}
-    events = [started, *({"event": "interval", **each} for each in intervals), {"event": "result", **told}]
+    events = [started, *({"event": "interval", **each} for each in intervals), {"event": "result", **fields}]
     return tuple(json.dumps(event) for event in events)
 
 

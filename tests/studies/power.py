@@ -69,9 +69,9 @@ def main() -> None:
     """Print the table in Markdown."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     print(f"{seeds} seeds; called different by itself / among {FAMILY} by Holm; last, families with any false one\n")
-    told = ["equal", *(f"{difference:.0%} slower" for difference in DIFFERENCES[1:]), "false among equal ones"]
-    print("| trials differ by | trials |", " | ".join(told), "|")
-    print("|---" * (2 + len(told)) + "|")
+    heads = ["equal", *(f"{difference:.0%} slower" for difference in DIFFERENCES[1:]), "false among equal ones"]
+    print("| trials differ by | trials |", " | ".join(heads), "|")
+    print("|---" * (2 + len(heads)) + "|")
     for variation, trials in product(VARIATIONS, TRIALS):
         found = [shares(seeds, trials, variation, difference) for difference in DIFFERENCES]
         cells = [f"{alone:.1%} / {among:.1%}" for alone, among, _ in found]

@@ -44,9 +44,9 @@ def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
 
 def row(sigma: float, trials: int, searches: int) -> str:
     """How many of so many searches hold the truth, and their median half width."""
-    told = [answer(FIRST_SEED + seed, sigma, trials) for seed in range(searches)]
-    held = sum(holds for _, holds in told)
-    return f"| {sigma:.0%} | {trials} | {held} of {searches} | {np.median([half for half, _ in told]):.1%} |"
+    answers = [answer(FIRST_SEED + seed, sigma, trials) for seed in range(searches)]
+    held = sum(holds for _, holds in answers)
+    return f"| {sigma:.0%} | {trials} | {held} of {searches} | {np.median([half for half, _ in answers]):.1%} |"
 
 
 def main() -> None:

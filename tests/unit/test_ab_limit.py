@@ -125,8 +125,8 @@ def test_a_limit_that_is_not_known_leaves_no_verdict_and_what_is_known() -> None
     report = judged(NINETEEN, known(40_000, None, None, BUSY))
     assert (report.ratio, report.confidence, report.verdict) == (None, None, Verdict.INCONCLUSIVE)
     a, b = "met up to 18,600/s, missed from 19,400/s (±2.1%)", f"met up to 40,000/s, missed at none ({BUSY})"
-    told = f"The ratio of the limits within p99 < 50ms is not known. A: {a}; B: {b}; 3 min 52 s"
-    assert sentence(report) == told
+    expected = f"The ratio of the limits within p99 < 50ms is not known. A: {a}; B: {b}; 3 min 52 s"
+    assert sentence(report) == expected
     wide = judged(known(18_000, 20_000, 0.95, "about --probes 40 would decide it"), known(40_000, None, None))
     assert "--probes" not in markdown.render(ab_limit_sections(wide)).decode()
 

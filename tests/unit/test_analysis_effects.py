@@ -45,7 +45,7 @@ def run_of(
     scenarios: tuple[Scenario, ...] = (SIMPLE_GET,),
     baselines: dict[str, str] | None = None,
 ) -> Run:
-    """A run of these variants; those that are not told of by slug and scenario behave well."""
+    """A run of these variants; those that are not named by slug and scenario behave well."""
     made = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE,), scenarios=scenarios, ceiling=None)
     some = next(iter(made.manifest.plan.cells.values()))
     cells = [some.model_copy(update={"variant": v, "scenario": s}) for v in variants for s in scenarios]
@@ -80,9 +80,9 @@ def run_of(
 def steps(report: Report) -> list[tuple[str, str, str, str]]:
     """Each effect once: its cell, axis, value and reference."""
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
-    told = [(slugs[made.comparison.cell_id], made.axis, made.value, made.reference) for made in report.effects]
-    assert len(told) == len(COMPARED) * len(set(told))
-    return list(dict.fromkeys(told))
+    effects = [(slugs[made.comparison.cell_id], made.axis, made.value, made.reference) for made in report.effects]
+    assert len(effects) == len(COMPARED) * len(set(effects))
+    return list(dict.fromkeys(effects))
 
 
 SLOW = replace(GOOD, rate_per_s=10_000.0)
@@ -158,9 +158,11 @@ def test_an_effect_that_is_a_comparison_too_says_the_same() -> None:
     first, second, third = (variant.slug for variant in variants)
     report = build_report(run_of({}, variants, baselines={second: first}))
     compared = {(one.cell_id, one.baseline_id, one.metric): one for one in report.comparisons}
-    told = {(one.comparison.cell_id, one.comparison.baseline_id, one.comparison.metric): one for one in report.effects}
-    assert compared.items() <= {key: one.comparison for key, one in told.items()}.items()
-    rest = [one.comparison for key, one in told.items() if key not in compared]
+    effects = {
+        (one.comparison.cell_id, one.comparison.baseline_id, one.comparison.metric): one for one in report.effects
+    }
+    assert compared.items() <= {key: one.comparison for key, one in effects.items()}.items()
+    rest = [one.comparison for key, one in effects.items() if key not in compared]
     assert {one.cell_id.split(".SimpleGet")[0] for one in rest} == {third}
     assert {one.family for one in rest if one.primary} == {2}
 

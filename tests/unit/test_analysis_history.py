@@ -1,4 +1,4 @@
-"""Many runs as a history: their order, their eras, what of them is compared, and how that is told."""
+"""Many runs as a history: their order, their eras, what of them is compared, and how that is reported."""
 
 from dataclasses import replace
 
@@ -26,9 +26,9 @@ def rendered(made: History) -> str:
 def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[Seen]:
     """A run a night; an environment stays until the next."""
     series, machine, runs = level_series(speeds, 7, between=0.003, trial_effect=0.003), HERE, []
-    for place, told in enumerate(series):
+    for place, level in enumerate(series):
         machine = (environments or {}).get(place, machine)
-        runs.append(seen(place, told, machine))
+        runs.append(seen(place, level, machine))
     return runs
 
 
@@ -151,7 +151,7 @@ def test_only_a_recent_change_of_its_own_era_is_recent() -> None:
     assert regressions(made, recent=3) == ()
 
 
-def test_what_the_last_run_does_not_tell_is_silent() -> None:
+def test_what_the_last_run_lacks_is_silent() -> None:
     made = history([*SLOWER, seen(12, "the cell is invalid")])
     assert [one.points[-1].missing for one in silent(made)] == ["the cell is invalid"]
     assert lines.last_value(made.cells[0]) == "the cell is invalid"
@@ -209,17 +209,17 @@ def test_what_has_too_few_runs_is_not_called_unchanged() -> None:
     assert lines.counted(begun).endswith("0 did not change, 1 with too few runs to tell (4 of an era)")
 
 
-def test_markdown_tells_what_changed_first() -> None:
+def test_markdown_shows_what_changed_first() -> None:
     left_out = LeftOut(folder="runs/*bad*", reason="@someone <b>did</b> it")
-    told = rendered(build_history("runs", SLOWER, [left_out]))
-    rows = [line for line in told.splitlines() if line.startswith("| **")]
+    text = rendered(build_history("runs", SLOWER, [left_out]))
+    rows = [line for line in text.splitlines() if line.startswith("| **")]
     assert len(rows) == 1
     assert "▼ slower" in rows[0]
     assert "since run 9 of 12, run-08" in rows[0]
-    assert "**1 metrics followed: 1 changed for the worse, 0 for the better, 0 did not change.**" in told
-    assert "<b>" not in told
-    assert "@someone" not in told
-    assert r"runs/\*bad\*" in told
+    assert "**1 metrics followed: 1 changed for the worse, 0 for the better, 0 did not change.**" in text
+    assert "<b>" not in text
+    assert "@someone" not in text
+    assert r"runs/\*bad\*" in text
 
 
 def test_markdown_of_nothing_is_short() -> None:

@@ -1,4 +1,4 @@
-"""Run -> Report where something is missing: trials left out, runs cut short, servers and probes that tell nothing."""
+"""Run -> Report where something is missing: trials left out, runs cut short, servers and probes that report nothing."""
 
 from dataclasses import replace
 

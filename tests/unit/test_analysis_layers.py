@@ -25,10 +25,10 @@ def run_of(
     **more: object,
 ) -> Run:
     """A run of the chain under both loads; behaviours are in place of a good server of that speed."""
-    told = {name: replace(GOOD, rate_per_s=rate) for name, rate in SPEEDS.items()} | (behaviours or {})
+    servers = {name: replace(GOOD, rate_per_s=rate) for name, rate in SPEEDS.items()} | (behaviours or {})
     loads = more.pop("loads", (SATURATE,))
     assert isinstance(loads, tuple)
-    run = simulated_run(told, trials=trials, loads=loads, baseline=None, ceiling=None)
+    run = simulated_run(servers, trials=trials, loads=loads, baseline=None, ceiling=None)
     return with_plan(run, baselines=CHAIN if baselines is None else baselines)
 
 

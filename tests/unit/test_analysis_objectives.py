@@ -25,14 +25,14 @@ def objective(metric: str, limit: float, *, below: bool = True) -> Objective:
 
 
 def test_objectives_are_judged_where_they_apply() -> None:
-    told = (
+    objectives = (
         objective("p99", 1e6),
         objective("p50", 1e3),
         objective("max", 1e9),
         objective("errors", 0.001),
         objective("achieved", 0.99, below=False),
     )
-    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, objectives=told))
+    report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, objectives=objectives))
     steady = cell_of(report, "rust.axum.SimpleGet.steady")
     assert [(r.objective.metric, r.met) for r in steady.objectives] == [
         ("p99", True), ("p50", False), ("max", True), ("errors", True), ("achieved", True)
@@ -63,8 +63,8 @@ GONE = replace(GOOD, failure=Failure(stage="launch", kind="start", message="exit
 
 def objectives_when(*lost: Behaviour, load: Load = STEADY) -> CellReport:
     """The cell of five trials, the first of which went so, held to p99, errors and achieved."""
-    told = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
-    run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=told)
+    objectives = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
+    run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=objectives)
     return build_report(with_trials(run, dict(enumerate(lost)))).cells[0]
 
 
@@ -111,8 +111,8 @@ def test_an_invalid_cell_meets_no_objective() -> None:
 
 def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> None:
     slow = Load(name="slow", shape=Open(rate_per_s=100, connections=8, arrivals="uniform"), duration_ns=MEASURE_NS)
-    told = (objective("p90", 1e9), objective("p99", 1e9), objective("max", 1e9))
-    cell = build_report(simulated_run(loads=(slow,), objectives=told)).cells[0]
+    objectives = (objective("p90", 1e9), objective("p99", 1e9), objective("max", 1e9))
+    cell = build_report(simulated_run(loads=(slow,), objectives=objectives)).cells[0]
     assert cell.response.count == 500
     p90, p99, longest = cell.objectives
     assert (p90.met, longest.met) == (True, True)

@@ -123,9 +123,9 @@ def test_two_that_share_a_single_usable_round_want_more_rounds() -> None:
     assert enough(deciding(made, auto)) == Enough(rounds=5, why="precision")
     left = deciding(made.model_copy(update={"recordings": recordings}), auto)
     assert enough(left) is None
-    told = precision(left)
-    assert told is not None
-    assert [cell_id.rpartition("-")[0] for cell_id in told.without] == ["rust.axum.SimpleGet.saturate"]
+    found = precision(left)
+    assert found is not None
+    assert [cell_id.rpartition("-")[0] for cell_id in found.without] == ["rust.axum.SimpleGet.saturate"]
 
 
 def without(run: Run, server: str, rounds: range) -> Run:
@@ -178,13 +178,13 @@ def test_a_round_is_whole_when_all_of_it_is_there(done: int) -> None:
     assert whole_rounds(run) == done // 3
 
 
-def test_what_users_wait_for_is_throughput_and_a_schedule_tells_p99() -> None:
+def test_a_closed_load_is_judged_by_throughput_and_a_schedule_by_p99() -> None:
     assert SATURATE.primary_metric is Metric.THROUGHPUT
     assert STEADY.primary_metric is Metric.P99
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
-def test_reports_tell_that_nothing_was_valid(form: str) -> None:
+def test_reports_say_that_nothing_was_valid(form: str) -> None:
     made = simulated_run(trials=4, loads=(SATURATE,))
     run = without(deciding(made, AutoTrials(precision=0.02, at_least=4)), "rust.axum", range(4))
     report = build_report(run.model_copy(update={"enough": enough(run)}))
@@ -193,7 +193,7 @@ def test_reports_tell_that_nothing_was_valid(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
-def test_reports_tell_it(form: str) -> None:
+def test_reports_say_why_it_stopped(form: str) -> None:
     run = deciding(
         simulated_run(trials=6, loads=(SATURATE,), trial_effect=0.002), AutoTrials(precision=0.02, at_least=5)
     )

@@ -14,15 +14,15 @@ from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
 
-def told(value: float, low: float | None, high: float | None) -> Estimate:
-    return Estimate(value=value, low=low, high=high, unit="1/s", n=5, method="told")
+def estimate(value: float, low: float | None, high: float | None) -> Estimate:
+    return Estimate(value=value, low=low, high=high, unit="1/s", n=5, method="given")
 
 
 def ranks(ranked: tuple[Place, ...]) -> list[tuple[str, int]]:
     return [(place.cell_id, place.rank) for place in ranked]
 
 
-FOUR = {"a": told(100, 90, 110), "b": told(95, 88, 99), "c": told(89, 86, 89.5), "d": told(80, 70, 89)}
+FOUR = {"a": estimate(100, 90, 110), "b": estimate(95, 88, 99), "c": estimate(89, 86, 89.5), "d": estimate(80, 70, 89)}
 
 
 def test_a_rank_is_that_of_the_first_as_long_as_its_interval_is_reached() -> None:
@@ -35,14 +35,14 @@ def test_where_less_is_better_the_least_is_first() -> None:
 
 
 def test_what_has_no_interval_has_no_rank() -> None:
-    assert ranks(places({**FOUR, "e": told(500, None, None)}, higher_is_better=True))[0] == ("a", 1)
+    assert ranks(places({**FOUR, "e": estimate(500, None, None)}, higher_is_better=True))[0] == ("a", 1)
     assert places({}, higher_is_better=True) == ()
 
 
 estimates = st.dictionaries(
     st.text("abcdefgh", min_size=1, max_size=3),
     st.builds(
-        lambda value, below, above: told(value, value - below, value + above),
+        lambda value, below, above: estimate(value, value - below, value + above),
         st.integers(1, 50),
         st.integers(0, 20),
         st.integers(0, 20),

@@ -104,16 +104,16 @@ def test_values_are_bars_from_zero() -> None:
 
 
 def test_changes_are_shown_in_percent_with_a_sign() -> None:
-    def told(ratio: float) -> str:
+    def text(ratio: float) -> str:
         found = compared(ratio, ratio * 0.99, ratio * 1.01).ratio
         assert found is not None
         return f"{change(found)} {change_bounds(found)}"
 
     minus = "\u2212"
-    assert told(1.031) == "+3.1% [+2.1, +4.1]"
-    assert told(0.934) == f"{minus}6.6% [{minus}7.5, {minus}5.7]"
-    assert told(2.7) == "+170% [+167, +173]"
-    assert told(1.0001) == f"0.0% [{minus}1.0, +1.0]"
+    assert text(1.031) == "+3.1% [+2.1, +4.1]"
+    assert text(0.934) == f"{minus}6.6% [{minus}7.5, {minus}5.7]"
+    assert text(2.7) == "+170% [+167, +173]"
+    assert text(1.0001) == f"0.0% [{minus}1.0, +1.0]"
     none = compared(1.5, None, None).ratio
     assert none is not None
     assert (change(none), change_bounds(none), change(none, whole_from=0.1)) == ("+50.0%", "", "+50%")

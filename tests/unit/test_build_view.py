@@ -89,20 +89,20 @@ def shown(*buildings: Building, terminal: bool) -> str:
 
 
 def test_without_a_terminal_each_command_is_reported_in_a_line() -> None:
-    told = shown(
+    output = shown(
         Building(NAMES[:2]),
         Building(NAMES[:2], "compiling"),
         Building(NAMES[2:3]),
         Building(NAMES[2:3], "done"),
         terminal=False,
     )
-    assert told == "building http4s.ember, http4s.blaze\nbuilding netty.tapir\n"
+    assert output == "building http4s.ember, http4s.blaze\nbuilding netty.tapir\n"
 
 
 def test_on_a_terminal_the_last_line_is_shown_whatever_it_holds() -> None:
-    told = shown(Building(NAMES), Building(NAMES, "[info] [/b]\x1b]0;x\x07 compiling"), terminal=True)
-    assert "building http4s.ember, http4s.blaze, netty.tapir, rust.axum" in told
-    assert "building http4s.ember and 3 more: [info] " in told
+    output = shown(Building(NAMES), Building(NAMES, "[info] [/b]\x1b]0;x\x07 compiling"), terminal=True)
+    assert "building http4s.ember, http4s.blaze, netty.tapir, rust.axum" in output
+    assert "building http4s.ember and 3 more: [info] " in output
     one = shown(Building(NAMES[:1], "[info] [/b]\x07 x"), terminal=True)
     assert "building http4s.ember: [info] [/b] x" in one
     assert "0:00:00" in one

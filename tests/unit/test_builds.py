@@ -23,10 +23,10 @@ def family(tmp_path: Path) -> Family:
 
 
 def test_a_build_is_done_once_and_its_output_is_streamed_and_kept(family: Family) -> None:
-    told: list[Building] = []
-    first = family.builds().build([family.entry()], told.append).hash_of("fake.one")
-    assert [building.line for building in told] == ["", "made", "done"]
-    assert {building.servers for building in told} == {("fake.one",)}
+    events: list[Building] = []
+    first = family.builds().build([family.entry()], events.append).hash_of("fake.one")
+    assert [building.line for building in events] == ["", "made", "done"]
+    assert {building.servers for building in events} == {("fake.one",)}
     assert (family.root / "cache/builds/logs/fake.one.log").read_text() == "made\ndone\n"
     assert build(family, family.entry()) == first
     assert family.times_built == 1
@@ -144,11 +144,11 @@ def test_a_build_that_changes_during_a_run_is_not_measured(family: Family) -> No
 
 
 def test_a_line_that_does_not_end_is_reported_in_parts(family: Family) -> None:
-    told: list[Building] = []
+    events: list[Building] = []
     script = "head -c 200000 /dev/zero | tr '\\0' x; touch out"
-    family.builds().build([family.entry(script)], told.append)
-    assert sum(len(building.line) for building in told) == 200_000
-    assert max(len(building.line) for building in told) == 65_536
+    family.builds().build([family.entry(script)], events.append)
+    assert sum(len(building.line) for building in events) == 200_000
+    assert max(len(building.line) for building in events) == 65_536
 
 
 def test_a_file_that_is_made_from_is_read_once_for_all_builds(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from tests.fakes.servers.entries import eventually
 
 SCRIPT = """\
 #!/bin/sh
-# As a build has to be: every target is tried; each that fails is told by name and leaves no outputs.
+# As a build has to be: every target is tried; each that fails is reported by name and leaves no outputs.
 echo "$*" >> runs
 status=0
 for target in "$@"; do
@@ -100,10 +100,10 @@ def test_one_command_builds_all_targets_and_nothing_is_built_again(project: Proj
 
 
 def test_what_is_built_is_listed_with_all_names_and_kept_in_one_log(project: Project) -> None:
-    told: list[Building] = []
-    project.builds().build(project.all(), told.append)
-    assert {building.servers for building in told} == {tuple(entry.name for entry in project.all())}
-    assert [building.line for building in told] == ["", "compiled one", "compiled three", "compiled two"]
+    events: list[Building] = []
+    project.builds().build(project.all(), events.append)
+    assert {building.servers for building in events} == {tuple(entry.name for entry in project.all())}
+    assert [building.line for building in events] == ["", "compiled one", "compiled three", "compiled two"]
     (log,) = (project.root / "cache/builds/logs").iterdir()
     assert log.name.startswith("scala-")
     assert log.read_text() == "compiled one\ncompiled three\ncompiled two\n"
@@ -161,7 +161,7 @@ def test_old_outputs_of_a_target_that_fails_do_not_count(project: Project) -> No
     assert project.builds().availability(project.entry("one")).state == "not built"
 
 
-def test_folders_alone_do_not_tell_that_a_target_succeeded(project: Project) -> None:
+def test_folders_alone_do_not_prove_that_a_target_succeeded(project: Project) -> None:
     project.break_target("one", "does not compile")
     (project.folder / "one/classes").mkdir()
     assert set(project.build(project.entry("one", outputs=("{}/classes",))).failures) == {"family-one.server"}

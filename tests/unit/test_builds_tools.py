@@ -74,7 +74,7 @@ def test_a_tool_is_asked_again_when_the_java_that_it_may_run_on_has_changed(
     assert len((tmp_path / "bin/asked").read_text().splitlines()) == 2
 
 
-def test_a_tool_that_cannot_tell_its_version(family: Family, tmp_path: Path) -> None:
+def test_a_tool_that_cannot_report_its_version(family: Family, tmp_path: Path) -> None:
     entry = family.entry(needs=(make_tool(tmp_path / "bin", "no toolchain", code=4),))
     with pytest.raises(BuildError, match="failed with code 4 and said: second line") as caught:
         build(family, entry)

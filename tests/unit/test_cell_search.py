@@ -241,7 +241,7 @@ THIRD_PROBE = 4
 
 
 def test_what_is_stored_is_the_state_of_the_search(bench: Bench) -> None:
-    """The same search, told by its recordings alone."""
+    """The same search, rebuilt from its recordings alone."""
     bench.run()
     found = bench.state.limit()
     assert found.ended == "converged"

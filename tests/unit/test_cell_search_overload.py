@@ -55,8 +55,8 @@ def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(ben
 def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_server(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
-    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, **told)
+    fields = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
+    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, **fields)
 
     def findings(cell: Cell, _recording: Recording) -> tuple[Finding, ...]:
         return (taken,) if cell.load.shape.stages else ()

@@ -16,7 +16,7 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
 
 
 def made() -> dict[str, Any]:
-    """One schema for all commands: a document is one of them, told by its `format`."""
+    """One schema for all commands: a document is one of them, identified by its `format`."""
     kinds, together = models_json_schema([(kind, "serialization") for kind in PUBLISHED])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -41,7 +41,7 @@ def test_every_command_has_a_format_of_its_own() -> None:
 def test_a_plan_as_json_fits_the_schema() -> None:
     plan = simulated_run().manifest.plan
     result = check_result(plan, expected_length_ns(plan))
-    told = json.loads(result.model_dump_json())
-    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
-    assert CheckResult.model_validate(told) == result
-    assert sum(cell["trials"] for cell in told["cells"]) == told["trials"] == len(plan.trials)
+    document = json.loads(result.model_dump_json())
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    assert CheckResult.model_validate(document) == result
+    assert sum(cell["trials"] for cell in document["cells"]) == document["trials"] == len(plan.trials)

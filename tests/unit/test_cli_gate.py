@@ -35,10 +35,10 @@ def result(*unlike: Comparison) -> CompareResult:
 
 def said(metric: Metric, verdict: Verdict | None) -> Comparison:
     """A comparison with this verdict, or refused."""
-    told = report_cells.comparison(metric, "b-00000001", "a-00000000", 1.0, 0.001).model_copy(
+    comparison = report_cells.comparison(metric, "b-00000001", "a-00000000", 1.0, 0.001).model_copy(
         update={"verdict": verdict}
     )
-    return told if verdict else told.model_copy(update={"ratio": None, "refused": TOO_FEW})
+    return comparison if verdict else comparison.model_copy(update={"ratio": None, "refused": TOO_FEW})
 
 
 def test_equivalent_everywhere_passes() -> None:

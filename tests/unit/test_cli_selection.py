@@ -30,8 +30,8 @@ def checked(folder: Path, *flags: str) -> dict[str, Any]:
     (folder / "some.yaml").write_text(SUITE, encoding="utf-8")
     done = CliRunner().invoke(app, ["check", str(folder / "some.yaml"), "--json", *flags], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def test_a_plan_of_many_cells_has_a_line_a_server(tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ def test_a_plan_of_many_cells_has_a_line_a_server(tmp_path: Path) -> None:
     assert lines[-1].startswith("84 cells, 168 trials")
 
 
-def slugs(told: dict[str, Any]) -> list[str]:
-    return [cell["slug"] for cell in told["cells"]]
+def slugs(document: dict[str, Any]) -> list[str]:
+    return [cell["slug"] for cell in document["cells"]]
 
 
 def test_quick_keeps_every_cell_and_shortens_it(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_quick_keeps_every_cell_and_shortens_it(tmp_path: Path) -> None:
 
 
 def test_options_and_users_select(tmp_path: Path) -> None:
-    told = checked(tmp_path, "-w", "log=off", "-u", "64", "-m", "Get")
-    assert slugs(told) == ["fam.plain.Get.many", "fam.layered.Get.many"]
+    document = checked(tmp_path, "-w", "log=off", "-u", "64", "-m", "Get")
+    assert slugs(document) == ["fam.plain.Get.many", "fam.layered.Get.many"]
     several = checked(tmp_path, "-w", "log=server-log,routes=128", "-s", "fam.layered", "-u", "8")
     assert slugs(several) == [f"fam.layered+log=server-log.{scenario}.users8" for scenario in ("Get", "Post")]
 

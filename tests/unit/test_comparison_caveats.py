@@ -28,7 +28,7 @@ def comparison(p: float | None, adjusted: float | None, family: int | None, verd
     )
 
 
-def told() -> Report:
+def with_caveats() -> Report:
     """The healthy report, with one verdict held back, a caveat, and a cell with too few requests for p99.99."""
     made = reports.healthy()
     held = comparison(0.012, 0.24, 20, Verdict.INCONCLUSIVE)
@@ -81,7 +81,7 @@ def test_percentiles_that_a_count_cannot_give() -> None:
 
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_reports_show_them(form: str) -> None:
-    text = RENDERERS[form].render(told()).decode()
+    text = RENDERERS[form].render(with_caveats()).decode()
     assert "inconclusive (p 0.24 among 20)" in text if form == "md" else "(p 0.24 among 20)</span>" in text
     assert text.count("Users of a closed load wait for their answers") == 1
     assert "38,112 more" in text
@@ -91,7 +91,7 @@ def test_reports_show_them(form: str) -> None:
 
 
 def test_json_holds_them_only_where_they_are() -> None:
-    made = told()
+    made = with_caveats()
     assert Report.model_validate_json(made.model_dump_json()) == made
     plain = reports.healthy().model_dump_json()
     assert "p_adjusted" not in plain

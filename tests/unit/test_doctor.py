@@ -119,7 +119,7 @@ def test_a_guest_does_not_know_whether_its_cores_are_threads(smt: bool | None) -
     assert advice["smt"].says.startswith("unknown: a guest is not shown")
 
 
-def test_what_a_machine_does_not_tell_is_not_judged() -> None:
+def test_what_a_machine_does_not_report_is_not_judged() -> None:
     unknown = {
         "governor": "",
         "turbo": None,

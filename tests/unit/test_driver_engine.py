@@ -79,13 +79,13 @@ def test_an_engine_is_on_its_cores_before_anybody_watches_it(tmp_path: Path) -> 
     engine, seen = tmp_path / "engine", list[set[int]]()
     engine.write_text("#!/bin/sh\nexec sleep 0.2\n")
     engine.chmod(0o700)
-    told = replace(
+    pinned = replace(
         drive(tmp_path / "engine.log"),
         cpus=(cores[-1],),
         on_start=lambda pid: seen.append(os.sched_getaffinity(pid)),
     )
     with pytest.raises(DriveError, match="no result"):
-        EngineDriver(engine).drive(told)
+        EngineDriver(engine).drive(pinned)
     assert seen == [{cores[-1]}]
 
 

@@ -56,7 +56,7 @@ def read(*events: dict[str, Any]) -> Transcript:
     return transcript
 
 
-def test_all_that_the_protocol_tells_is_kept() -> None:
+def test_all_that_the_protocol_reports_is_kept() -> None:
     intervals = [interval("warmup", 0, 1), interval("measure", 1, 1), interval("drain", 2, 0)]
     traffic = read(STARTED, *intervals, RESULT).traffic()
     assert traffic is not None

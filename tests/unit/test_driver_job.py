@@ -88,7 +88,7 @@ def test_a_plain_job_says_no_more_than_it_must() -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "told"),
+    ("load", "expected"),
     [
         (Closed(users=1, depth=16), {"closed": {"users": 1, "depth": 16}}),
         (Closed(users=1, think=Think(mean_ns=5)), {"closed": {"users": 1, "depth": 1, "think": {"fixed_ns": 5}}}),
@@ -133,9 +133,9 @@ def test_a_plain_job_says_no_more_than_it_must() -> None:
         ),
     ],
 )
-def test_loads(load: Closed | Open, told: dict[str, Any]) -> None:
-    assert job_of(load)["load"] == told
-    users = [stage["to"] for stage in told.get("closed", {}).get("stages", [])]
+def test_loads(load: Closed | Open, expected: dict[str, Any]) -> None:
+    assert job_of(load)["load"] == expected
+    users = [stage["to"] for stage in expected.get("closed", {}).get("stages", [])]
     assert all(isinstance(to, int) for to in users)
 
 
@@ -146,8 +146,8 @@ def test_only_text_with_placeholders_goes_as_text() -> None:
     assert "body_base64" not in filled
     assert filled["body_text"] == '{{"a": {{"b": {seq}}}}}'
     made = Body(size=256, fill="text", seed=7)
-    told = job_of(request=Request(method="POST", body=made))["requests"][0]["body_base64"]
-    assert base64.b64decode(told) == made.content()
+    encoded = job_of(request=Request(method="POST", body=made))["requests"][0]["body_base64"]
+    assert base64.b64decode(encoded) == made.content()
 
 
 def test_picks_and_headers_are_reported() -> None:
@@ -157,7 +157,7 @@ def test_picks_and_headers_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expect", "told"),
+    ("expect", "document"),
     [
         (Expected(status=204, body="x", json_values={"/a": 1}, under_load="status"), {"status": 204}),
         (Expected(json_values={"/a": [1]}), {"status": 200, "json": [{"pointer": "/a", "equals": [1]}]}),
@@ -165,8 +165,8 @@ def test_picks_and_headers_are_reported() -> None:
         (Expected(sha256="0" * 64, length=3), {"status": 200, "body_length": 3}),
     ],
 )
-def test_what_is_checked_under_load(expect: Expected, told: dict[str, Any]) -> None:
-    assert job_of(request=Request(expect=expect))["requests"][0]["expect"] == told
+def test_what_is_checked_under_load(expect: Expected, document: dict[str, Any]) -> None:
+    assert job_of(request=Request(expect=expect))["requests"][0]["expect"] == document
 
 
 def test_how_the_engine_waits_is_passed_on_only_when_given() -> None:

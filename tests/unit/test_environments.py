@@ -131,9 +131,9 @@ def test_runs_of_two_worlds_are_not_compared(compared: Callable[..., Result]) ->
 def test_they_are_anyway_where_that_is_asked(compared: Callable[..., Result]) -> None:
     done = compared({"cpu_model": "Another CPU", "hostname": "other"}, "--anyway", "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    jsonschema.validate(told, json.loads((DOCS / "reference" / "cli.schema.json").read_text()))
-    result = CompareResult.model_validate(told)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads((DOCS / "reference" / "cli.schema.json").read_text()))
+    result = CompareResult.model_validate(document)
     assert result.comparisons
     assert result.environment_grave == ("cpu model: Simulated CPU @ 3.00GHz -> Another CPU",)
     assert "warn: cpu model: Simulated CPU @ 3.00GHz -> Another CPU\n" in done.stderr

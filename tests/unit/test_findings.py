@@ -37,8 +37,8 @@ OPEN = simulated_cell(load=STEADY)
 SLOW_OPEN = simulated_cell(load=SLOW)
 
 
-def closed(**told: object) -> Cell:
-    shape = Closed.model_validate({"users": 64, **told})
+def closed(**fields: object) -> Cell:
+    shape = Closed.model_validate({"users": 64, **fields})
     return simulated_cell(load=Load(name="other", shape=shape, duration_ns=MEASURE_NS))
 
 

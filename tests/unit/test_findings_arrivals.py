@@ -24,8 +24,8 @@ from tests.fakes.recordings import MEASURE_NS, simulated_cell, simulated_recordi
 Raised = dict[FindingKind, Grade]
 
 
-def opened(**told: object) -> Cell:
-    shape = Open.model_validate({"rate_per_s": 5000, "connections": 64, **told})
+def opened(**fields: object) -> Cell:
+    shape = Open.model_validate({"rate_per_s": 5000, "connections": 64, **fields})
     return simulated_cell(load=Load(name="open", shape=shape, duration_ns=MEASURE_NS))
 
 

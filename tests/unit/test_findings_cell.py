@@ -91,7 +91,7 @@ def test_trials_that_are_like_those_before_them_make_the_interval_too_narrow() -
     assert found.get(FindingKind.AUTOCORRELATION) is Grade.WARN
     assert FindingKind.RUN_DRIFT not in found
     assert interval_excess(waves, AUTOCORRELATION_P) > 2
-    assert raised(sorted(waves)).get(FindingKind.AUTOCORRELATION) is None, "a drift is told as one"
+    assert raised(sorted(waves)).get(FindingKind.AUTOCORRELATION) is None, "a drift is reported as one"
 
 
 def test_wandering_trials_are_seen_and_shuffled_ones_are_not() -> None:
@@ -106,7 +106,7 @@ def test_wandering_trials_are_seen_and_shuffled_ones_are_not() -> None:
 
 
 @given(st.lists(st.floats(0.1, 10), max_size=40))
-def test_an_interval_is_never_called_too_wide_and_few_trials_tell_nothing(values: list[float]) -> None:
+def test_an_interval_is_never_called_too_wide_and_few_trials_prove_nothing(values: list[float]) -> None:
     assert interval_excess(values, AUTOCORRELATION_P) >= 1
     assert len(values) >= 10 or interval_excess(values, AUTOCORRELATION_P) == 1
 

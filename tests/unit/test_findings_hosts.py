@@ -44,12 +44,12 @@ def share(response_ms: float, requests: int = 1000, late_ms: float = 0.1) -> Loa
     )
 
 
-def told(*hosts: HostFacts) -> Recording:
+def recorded(*hosts: HostFacts) -> Recording:
     return simulated_recording(CELL, ONE_WAY).model_copy(update={"hosts": hosts})
 
 
 def raised(*hosts: HostFacts) -> dict[FindingKind, Finding]:
-    return {finding.kind: finding for finding in judge(CELL, told(*hosts)) if finding.kind not in BEFORE}
+    return {finding.kind: finding for finding in judge(CELL, recorded(*hosts)) if finding.kind not in BEFORE}
 
 
 def test_clocks_that_agree_are_left_alone() -> None:

@@ -42,17 +42,17 @@ def test_a_quiet_machine_is_left_alone(seed: int) -> None:
 
 @pytest.mark.parametrize(("share", "grade"), [(0.04, None), (0.07, Grade.NOTE), (0.2, Grade.WARN)])
 def test_a_neighbour_of_the_engine_is_reported(share: float, grade: Grade | None) -> None:
-    told = on_cores(replace(GOOD, run_delay=share), preempted=300)
-    assert raised(told) == ({NOISY: grade} if grade else {})
+    recording = on_cores(replace(GOOD, run_delay=share), preempted=300)
+    assert raised(recording) == ({NOISY: grade} if grade else {})
     if grade:
-        assert "interrupted 300 times a second" in message(told, NOISY)
+        assert "interrupted 300 times a second" in message(recording, NOISY)
 
 
-def test_what_an_older_recording_does_not_tell_is_not_said_to_be_none() -> None:
-    told = message(simulated_recording(CELL, replace(GOOD, run_delay=0.2)), NOISY)
-    assert "the engine's workers waited 20% of the time" in told
-    assert "interrupted" not in told
-    assert "server" not in told
+def test_what_an_older_recording_does_not_hold_is_not_said_to_be_none() -> None:
+    text = message(simulated_recording(CELL, replace(GOOD, run_delay=0.2)), NOISY)
+    assert "the engine's workers waited 20% of the time" in text
+    assert "interrupted" not in text
+    assert "server" not in text
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_what_an_older_recording_does_not_tell_is_not_said_to_be_none() -> None:
     ],
 )
 def test_a_neighbour_of_the_server_is_reported(others: float, waited: float, grade: Grade | None) -> None:
-    told = on_cores(replace(GOOD, server_busy=0.5), others=others, waited=waited)
-    assert raised(told) == ({NOISY: grade} if grade else {})
+    recording = on_cores(replace(GOOD, server_busy=0.5), others=others, waited=waited)
+    assert raised(recording) == ({NOISY: grade} if grade else {})
 
 
 def with_interrupts(behaviour: Behaviour, share: float) -> Recording:
@@ -84,8 +84,8 @@ def test_interrupts_are_the_work_of_the_load_and_no_neighbour() -> None:
 
 @pytest.mark.parametrize(("server", "grade"), [(0.5, Grade.INVALID), (0.7, Grade.WARN), (0.8, Grade.NOTE)])
 def test_a_core_that_interrupts_fill_is_full(server: float, grade: Grade) -> None:
-    told = with_interrupts(replace(GOOD, server_busy=server, engine_busy=0.8), 0.18)
-    found = {finding.kind: finding.grade for finding in judge(CELL, told)}
+    recording = with_interrupts(replace(GOOD, server_busy=server, engine_busy=0.8), 0.18)
+    found = {finding.kind: finding.grade for finding in judge(CELL, recording)}
     assert found == {FindingKind.CLIENT_SATURATED: grade}
 
 
@@ -117,15 +117,15 @@ def quota(recording: Recording, subject: str, throttled_per_s: float) -> Recordi
 )
 @pytest.mark.parametrize("subject", ["server", "engine"])
 def test_a_quota_that_ran_out_is_reported(subject: str, throttled_per_s: float, grade: Grade | None) -> None:
-    told = quota(simulated_recording(CELL), subject, throttled_per_s)
-    assert raised(told) == ({THROTTLED: grade} if grade else {})
+    recording = quota(simulated_recording(CELL), subject, throttled_per_s)
+    assert raised(recording) == ({THROTTLED: grade} if grade else {})
 
 
 @pytest.mark.parametrize(("lost_ms", "neighbour"), [(300, False), (100, True)])
 def test_who_waits_for_its_quota_has_no_neighbour(lost_ms: float, *, neighbour: bool) -> None:
-    told = quota(on_cores(replace(GOOD, run_delay=0.3)), "engine", 5.0)
-    told = counting(told, "engine", throttled_ns=lost_ms * 1e6)
-    assert raised(told) == {THROTTLED: Grade.WARN} | ({NOISY: Grade.WARN} if neighbour else {})
+    recording = quota(on_cores(replace(GOOD, run_delay=0.3)), "engine", 5.0)
+    recording = counting(recording, "engine", throttled_ns=lost_ms * 1e6)
+    assert raised(recording) == {THROTTLED: Grade.WARN} | ({NOISY: Grade.WARN} if neighbour else {})
 
 
 def test_of_two_quotas_the_one_that_ran_out_more_often_is_reported() -> None:
@@ -135,8 +135,10 @@ def test_of_two_quotas_the_one_that_ran_out_more_often_is_reported() -> None:
 
 
 def test_a_quota_with_no_period_in_the_window_did_not_run_out() -> None:
-    told = counting(simulated_recording(CELL), "server", quota_periods=0.0, throttled_periods=0.0, throttled_ns=0.0)
-    assert raised(told) == {}
+    recording = counting(
+        simulated_recording(CELL), "server", quota_periods=0.0, throttled_periods=0.0, throttled_ns=0.0
+    )
+    assert raised(recording) == {}
 
 
 def with_clocks(server_cpu_ns: int | None, steal_ns: int | None = 0, late_ns: int = 0) -> Recording:
@@ -167,8 +169,8 @@ def test_a_reading_long_after_the_window_is_not_used(late_s: float) -> None:
 def test_processes_that_began_or_ended_during_the_load_are_reported() -> None:
     changed = with_clocks(None)
     assert changed.increase("cpu_ns", "server") == sampled().increase("cpu_ns", "server")
-    (told,) = [one for one in judge(CELL, changed) if one.kind is CPU_SAMPLED]
-    assert told.grade is Grade.NOTE
+    (finding,) = [one for one in judge(CELL, changed) if one.kind is CPU_SAMPLED]
+    assert finding.grade is Grade.NOTE
     assert CPU_SAMPLED not in {one.kind for one in judge(CELL, sampled())}
 
 
@@ -180,6 +182,6 @@ def sampled() -> Recording:
 
 
 def test_a_neighbour_that_was_seen_is_named_with_its_share() -> None:
-    told = on_cores(replace(GOOD, run_delay=0.2), preempted=300)
-    named = counting(told, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
+    recording = on_cores(replace(GOOD, run_delay=0.2), preempted=300)
+    named = counting(recording, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
     assert message(named, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")

@@ -42,8 +42,8 @@ def a_cell(load: Load = SATURATE) -> Cell:
     return simulated_cell(load=load)
 
 
-def recorded(cell: Cell, **told: object) -> Recording:
-    facts = RuntimeFacts.model_validate({"runtime": "jvm", "collector": "G1", "max_heap_bytes": HEAP, **told})
+def recorded(cell: Cell, **fields: object) -> Recording:
+    facts = RuntimeFacts.model_validate({"runtime": "jvm", "collector": "G1", "max_heap_bytes": HEAP, **fields})
     return simulated_recording(cell).model_copy(update={"runtime": facts})
 
 
@@ -95,7 +95,7 @@ def test_a_process_near_the_limit_of_its_container_is_under_pressure_whatever_it
 
 
 @pytest.mark.parametrize(
-    ("told", "grade", "words"),
+    ("fields", "grade", "words"),
     [
         ({"stalls": durations(3 * MS, MS)}, Grade.NOTE, "threads waited 2 times for memory to be freed, up to 3"),
         ({"stalls": durations(*[6 * MS] * 4)}, Grade.WARN, "threads waited 4 times"),
@@ -113,10 +113,10 @@ def test_a_process_near_the_limit_of_its_container_is_under_pressure_whatever_it
     ],
 )
 def test_threads_that_wait_for_memory_are_a_collector_that_does_not_keep_up(
-    told: dict[str, object], grade: Grade, words: str
+    fields: dict[str, object], grade: Grade, words: str
 ) -> None:
     cell = a_cell()
-    one = found(cell, recorded(cell, **told))
+    one = found(cell, recorded(cell, **fields))
     assert {kind: each.grade for kind, each in one.items()} == {FindingKind.ALLOCATION_STALL: grade}
     assert words in one[FindingKind.ALLOCATION_STALL].message
 

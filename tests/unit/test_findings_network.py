@@ -27,9 +27,9 @@ CLEAN = {
 
 
 def network(recording: Recording, **per_s: float) -> Recording:
-    """The recording with all that a probe tells of the network, clean but for these counters."""
-    told = counting(recording, "machine", **{**CLEAN, **per_s})
-    return showing(told, "machine", time_wait=(12, 12), local_ports=PORTS, link_bits_per_s=GIGABIT)
+    """The recording with all that a probe reports of the network, clean but for these counters."""
+    counted = counting(recording, "machine", **{**CLEAN, **per_s})
+    return showing(counted, "machine", time_wait=(12, 12), local_ports=PORTS, link_bits_per_s=GIGABIT)
 
 
 def raised(recording: Recording) -> dict[FindingKind, Grade]:
@@ -77,19 +77,19 @@ def test_each_doubt_is_raised_by_its_cause_alone(per_s: dict[str, float], expect
     ],
 )
 def test_ports_that_this_trial_used_up_are_reported(at_first: int, at_last: int, grade: Grade | None) -> None:
-    told = showing(network(simulated_recording(CLOSED)), "machine", time_wait=(at_first, at_last))
-    assert raised(told) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
+    recording = showing(network(simulated_recording(CLOSED)), "machine", time_wait=(at_first, at_last))
+    assert raised(recording) == ({FindingKind.PORT_PRESSURE: grade} if grade else {})
 
 
 def test_what_rested_before_does_not_hide_what_came_to_rest() -> None:
-    told = network(simulated_recording(CLOSED))
-    series = told.find("time_wait", "machine")
+    recording = network(simulated_recording(CLOSED))
+    series = recording.find("time_wait", "machine")
     assert series is not None
     half = len(series.values) // 2
     falls_and_rises = [25_000.0 * abs(half - at) / half for at in range(len(series.values))]
     dip = series.model_copy(update={"values": tuple(falls_and_rises)})
-    kept = tuple(dip if one is series else one for one in told.series)
-    assert raised(told.model_copy(update={"series": kept})) == {FindingKind.PORT_PRESSURE: Grade.NOTE}
+    kept = tuple(dip if one is series else one for one in recording.series)
+    assert raised(recording.model_copy(update={"series": kept})) == {FindingKind.PORT_PRESSURE: Grade.NOTE}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_messages_carry_the_numbers(change: Callable[[Recording], Recording], wo
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e9), st.floats(0, 1e9), st.integers(0, 60_000))
 def test_no_counters_break_the_judgement(again: float, dropped: float, sent: float, received: float, rest: int) -> None:
-    told = network(
+    recording = network(
         RECORDING,
         tcp_segments_sent=0.0,
         tcp_segments_retransmitted=again,
@@ -140,7 +140,7 @@ def test_no_counters_break_the_judgement(again: float, dropped: float, sent: flo
         link_sent_bytes=sent,
         link_received_bytes=received,
     )
-    for finding in judge(CLOSED, showing(told, "machine", time_wait=(rest, 0))):
+    for finding in judge(CLOSED, showing(recording, "machine", time_wait=(rest, 0))):
         assert finding.grade is not Grade.INVALID
 
 

@@ -27,13 +27,13 @@ Raised = dict[FindingKind, Grade]
 CLOSED = simulated_cell(load=SATURATE)
 
 
-def opened(**told: object) -> Cell:
-    shape = Open.model_validate({"rate_per_s": 5000, "connections": 64, **told})
+def opened(**fields: object) -> Cell:
+    shape = Open.model_validate({"rate_per_s": 5000, "connections": 64, **fields})
     return simulated_cell(load=Load(name="open", shape=shape, duration_ns=MEASURE_NS))
 
 
-def users(count: int, **told: object) -> Cell:
-    shape = Closed.model_validate({"users": count, **told})
+def users(count: int, **fields: object) -> Cell:
+    shape = Closed.model_validate({"users": count, **fields})
     return simulated_cell(load=Load(name="closed", shape=shape, duration_ns=MEASURE_NS))
 
 
@@ -136,7 +136,7 @@ def test_a_server_that_writes_with_the_requests(cell: Cell, log_bytes: int, grad
     assert found == ({FindingKind.DEBUG_LOGGING: grade} if grade else {})
 
 
-def test_an_older_recording_does_not_tell_of_logs_and_processes() -> None:
+def test_an_older_recording_says_nothing_of_logs_and_processes() -> None:
     recording = simulated_recording(CLOSED, replace(GOOD, log_bytes=3_000_000, replaced=1))
     old = recording.model_copy(
         update={"log_bytes": None, "series": tuple(one for one in recording.series if "processes" not in one.name)}

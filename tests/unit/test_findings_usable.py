@@ -1,4 +1,4 @@
-"""Which trials count for a cell, and what it is told: that they or their requests are few, or a ceiling is near."""
+"""Which trials count for a cell, and what is found of it: that they or their requests are few, or a ceiling is near."""
 
 from dataclasses import replace
 

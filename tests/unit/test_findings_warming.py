@@ -1,4 +1,4 @@
-"""Warm-up detection: what is steady is measured soon, what changes is waited for, and then told what it was."""
+"""Warm-up detection: what is steady is measured soon, what changes is waited for, and then reported as what it was."""
 
 from dataclasses import replace
 
@@ -223,7 +223,7 @@ def test_that_the_budget_was_used_in_vain_is_reported_from_a_late_change() -> No
     late = replace(GOOD, cold_s=12.0, cold_share=0.5)
     whole = detected(CLOSED)
     assert "taken all of 10.0 s" in message(whole, late)
-    # It was told to measure before its budget was used up.
+    # It began to measure before its budget was used up.
     more = whole.model_copy(update={"warmup_ns": 20 * S})
     recording = simulated_recording(whole, late)
     (found,) = [each for each in judge(more, recording) if each.kind is FindingKind.NEVER_STEADY]

@@ -103,12 +103,12 @@ def test_a_process_is_traced_if_its_start_asks_for_it(
     traced = Traced.of(4711, str(tmp_path))
     assert (traced is not None) == (runtime is not None)
     if traced is not None:
-        told = traced.facts((0, 1 << 62), tmp_path / "log")
-        assert told is not None
-        assert told.runtime == runtime
-        assert told.pauses.count >= len(NODE) - 1
+        facts = traced.facts((0, 1 << 62), tmp_path / "log")
+        assert facts is not None
+        assert facts.runtime == runtime
+        assert facts.pauses.count >= len(NODE) - 1
         size = (tmp_path / "log").stat().st_size
-        assert size - 40 < told.traced_bytes < size
+        assert size - 40 < facts.traced_bytes < size
         assert traced.facts((0, 1 << 62), None) is None
         assert traced.facts((0, 1 << 62), tmp_path / "none") is None
 

@@ -15,7 +15,7 @@ from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 
 CLOCK = Scenario(name="Clock", request=Request(path="/now", timestamp=Timestamp(pointer="/now", unit="ms")))
-TOLD = simulated_run(
+TIMED = simulated_run(
     {"rust.hyper": replace(GOOD, handshake_ns=1.5e6, clock_ahead_ns=-3e6)},
     trials=2,
     scenarios=(CLOCK,),
@@ -53,14 +53,14 @@ def test_nothing_merges_to_nothing() -> None:
     assert Signed.merged([]).quantiles_ns((0.5, 1.0)) == (0, 0)
 
 
-def cells(told: bool) -> tuple[CellReport, ...]:
-    return build_report(TOLD if told else PLAIN).cells
+def cells(timed: bool) -> tuple[CellReport, ...]:
+    return build_report(TIMED if timed else PLAIN).cells
 
 
 def test_they_are_reported_where_they_are_known() -> None:
-    (cell,) = cells(told=True)
+    (cell,) = cells(timed=True)
     handshake, to_server, from_server = cell.other_times
-    # Handshakes are over before the measurement, and are told all the same: one for each of the users of both trials.
+    # Handshakes are over before the measurement, and count all the same: one for each of the users of both trials.
     assert (handshake.name, handshake.count, handshake.resolution_ns) == ("handshake", 128, None)
     assert handshake.p99_ns is None
     assert handshake.max_ns > handshake.p50_ns > 0
@@ -72,7 +72,7 @@ def test_they_are_reported_where_they_are_known() -> None:
 
 
 def test_where_they_are_not_known_nothing_is_said() -> None:
-    assert all(cell.other_times == () for cell in cells(told=False))
+    assert all(cell.other_times == () for cell in cells(timed=False))
     for form in ("html", "md", "csv", "json"):
         text = RENDERERS[form].render(build_report(PLAIN)).decode()
         assert "other_times" not in text
@@ -80,7 +80,7 @@ def test_where_they_are_not_known_nothing_is_said() -> None:
 
 
 def test_every_format_shows_them() -> None:
-    report = build_report(TOLD)
+    report = build_report(TIMED)
     (cell,) = report.cells
     text = {form: RENDERERS[form].render(report).decode() for form in ("html", "md", "csv", "json")}
     assert "Handshakes and one-way times" in text["html"]
@@ -94,7 +94,7 @@ def test_every_format_shows_them() -> None:
 
 
 def test_every_format_shows_the_tls_that_was_agreed_on() -> None:
-    report = build_report(TOLD)
+    report = build_report(TIMED)
     (cell,) = report.cells
     assert cell.tls == (AgreedTls(version="1.3", cipher="simulated", alpn="http/1.1"),)
     for form in ("html", "md"):
@@ -105,16 +105,16 @@ def test_every_format_shows_the_tls_that_was_agreed_on() -> None:
 
 
 def test_of_each_agreement_there_is_one_line() -> None:
-    first, *others = TOLD.recordings
+    first, *others = TIMED.recordings
     assert first.traffic is not None
     older = first.traffic.model_copy(update={"tls": AgreedTls(version="1.2", cipher="simulated")})
-    run = TOLD.model_copy(update={"recordings": (first.model_copy(update={"traffic": older}), *others)})
+    run = TIMED.model_copy(update={"recordings": (first.model_copy(update={"traffic": older}), *others)})
     (cell,) = build_report(run).cells
     assert [tls.version for tls in cell.tls] == ["1.2", "1.3"]
 
 
 def test_in_words() -> None:
-    handshake, to_server, _ = cells(told=True)[0].other_times
+    handshake, to_server, _ = cells(timed=True)[0].other_times
     assert other_time(handshake.model_copy(update={"p50_ns": 1_240_000, "max_ns": 3_100_000})) == (
         "handshake: p50 1.24 ms, max 3.10 ms (128 of them)"
     )

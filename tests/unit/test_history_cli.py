@@ -59,9 +59,9 @@ def test_an_older_change_is_accepted(tmp_path: Path) -> None:
 
 def test_json_is_of_the_published_schema(nights: Path) -> None:
     done = redline(nights, "--json")
-    told = json.loads(done.stdout)
-    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
-    result = History.model_validate(told)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    result = History.model_validate(document)
     assert [run.name for run in result.runs] == [f"run-{place:02}" for place in range(7)]
     assert result.foreign == ("notes",)
     assert [cell.metric.value for cell in result.cells if cell.regressed] == ["throughput", "cpu-per-request"]
@@ -101,7 +101,7 @@ def test_no_directory_is_reported(tmp_path: Path) -> None:
     assert done.exception.exit_code == 1
 
 
-def test_what_the_last_run_does_not_tell_is_no_pass() -> None:
+def test_what_the_last_run_lacks_is_no_pass() -> None:
     runs = [seen(place, one) for place, one in enumerate(level_series([1000.0] * 5, 1))]
     with pytest.raises(RedlineError, match=r"the last run does not tell everything: .*the cell is invalid"):
         gate(build_history("runs", [*runs, seen(5, "the cell is invalid")]), None)
@@ -161,10 +161,10 @@ def test_a_damaged_histogram_leaves_its_run_out(tmp_path: Path) -> None:
     for place in range(2):
         stored_run(tmp_path, place)
     file = min((tmp_path / "run-01" / "recordings").iterdir())
-    told = json.loads(file.read_text())
-    text = told["traffic"]["response"]
-    told["traffic"]["response"] = text[:40] + "AAAA" + text[44:]
-    file.write_text(json.dumps(told))
+    recording = json.loads(file.read_text())
+    text = recording["traffic"]["response"]
+    recording["traffic"]["response"] = text[:40] + "AAAA" + text[44:]
+    file.write_text(json.dumps(recording))
     done = redline(tmp_path)
     assert done.exit_code == 0, done.output
     assert "run-01" in done.stderr

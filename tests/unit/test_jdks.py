@@ -1,4 +1,4 @@
-"""JDKs are found by what their homes tell, and the best of a release is taken."""
+"""JDKs are found by what their homes say, and the best of a release is taken."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def asking(jdk: OptionValue) -> Variant:
         (BARE, 21, True, "JDK 21.0.8"),
     ],
 )
-def test_a_home_tells_release_vendor_and_version(
+def test_a_home_names_release_vendor_and_version(
     tmp_path: Path, release: str, feature: int, ga: bool, name: str
 ) -> None:
     found = read_home(make_home(tmp_path / "home", release))
@@ -88,17 +88,17 @@ def test_of_equal_ones_the_first_is_taken(tmp_path: Path) -> None:
 def test_homes_are_looked_for_in_java_home_the_roots_and_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = make_home(tmp_path / "told", TEMURIN)
+    java_home = make_home(tmp_path / "java_home", TEMURIN)
     rooted = make_home(tmp_path / "jvm/java-17", DEBIAN)
     (tmp_path / "jvm/link").symlink_to(rooted)
     (tmp_path / "jvm/file").write_text("")
     pathed = make_home(tmp_path / "pathed", EARLY)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/java").symlink_to(pathed / "bin/java")
-    monkeypatch.setenv("JAVA_HOME", str(told))
+    monkeypatch.setenv("JAVA_HOME", str(java_home))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     found = installed((f"{tmp_path}/jvm/*", f"{tmp_path}/none/*/*"))
-    assert [jdk.home for jdk in found] == [told, rooted, pathed]
+    assert [jdk.home for jdk in found] == [java_home, rooted, pathed]
     home = on_path()
     assert home is not None
     assert home.home == pathed

@@ -1,4 +1,4 @@
-"""JDKs that are not on the machine: fetched once, whole or not at all, and told where they cannot be."""
+"""JDKs that are not on the machine: fetched once, whole or not at all, and reported where they cannot be."""
 
 import subprocess
 from pathlib import Path
@@ -135,19 +135,19 @@ def test_a_lab_without_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("_on_linux")
 @pytest.mark.parametrize(
-    ("feature", "machine", "told"),
+    ("feature", "machine", "reason"),
     [
         (23, "x86_64", "the lab can fetch only 11, 17, 21, 25"),
         (17, "aarch64", "none that the lab can fetch for aarch64"),
     ],
 )
 def test_what_cannot_be_fetched_is_reported_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, feature: int, machine: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, feature: int, machine: str, reason: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     with pytest.raises(BuildError) as caught:
         provision(feature, tmp_path, print)
-    assert told in str(caught.value)
+    assert reason in str(caught.value)
     assert f"install JDK {feature} (https://adoptium.net)" in caught.value.hint
 
 

@@ -132,10 +132,10 @@ def test_a_jdk_may_be_a_home_or_that_of_the_path(tmp_path: Path) -> None:
         "/srv/25",
         "/srv/25x",
     ]
-    told = [slug.partition("jdk=")[2] for slug in slugs(suite)[:-1]]
-    assert told[0] == "path"
-    assert [text.rpartition("-")[0] for text in told[1:]] == ["25", "25", "25x"]
-    assert len(set(told)) == 4
+    values = [slug.partition("jdk=")[2] for slug in slugs(suite)[:-1]]
+    assert values[0] == "path"
+    assert [text.rpartition("-")[0] for text in values[1:]] == ["25", "25", "25x"]
+    assert len(set(values)) == 4
     assert all("/" not in slug for slug in slugs(suite))
     assert make_plan(suite).skipped == ()
 
@@ -176,9 +176,9 @@ def test_an_entry_needs_both_or_neither(tmp_path: Path, old: str, new: str, mess
     if message:
         assert [(problem.message, problem.hint) for problem in found] == [(message, hint)]
     else:
-        told = [problem for problem in found if "of the option `jdk`, which is missing" in problem.message]
-        assert len(told) == 1
-        assert "add it, such as `jdk: {values: [17, 21, 25], default: 21}`" in told[0].hint
+        missing = [problem for problem in found if "of the option `jdk`, which is missing" in problem.message]
+        assert len(missing) == 1
+        assert "add it, such as `jdk: {values: [17, 21, 25], default: 21}`" in missing[0].hint
 
 
 FLAGS = """\

@@ -1,4 +1,4 @@
-"""`redline judge`: an old run by today's rules, and what is told of the difference."""
+"""`redline judge`: an old run by today's rules, and what is reported of the difference."""
 
 import json
 from collections.abc import Callable
@@ -66,9 +66,9 @@ def test_the_same_rules_find_the_same(store: RunStore) -> None:
 def test_other_rules_are_reported(store: RunStore) -> None:
     otherwise(store)
     done = redline(store, "--json")
-    told = json.loads(done.stdout)
-    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
-    result = JudgeResult.model_validate(told)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    result = JudgeResult.model_validate(document)
     changes = {(one.kind, one.position): (one.change, one.before, one.after) for one in result.changes}
     steal = {position: changes[FindingKind.CPU_STEAL, position] for position in range(3)}
     assert steal == dict.fromkeys(range(3), ("new", None, Grade.WARN))
@@ -107,9 +107,9 @@ def test_old_runs_are_judged_though_nothing_says_how_they_were(name: str) -> Non
 
 def test_results_that_cannot_be_read_are_reported(store: RunStore) -> None:
     store.write("results.json", b'{"format": "redline.report/99"}')
-    told = JudgeResult.model_validate_json(redline(store, "--json").stdout)
-    assert told.not_compared.endswith("results.json is damaged or of a later version")
-    assert told.changes == ()
+    result = JudgeResult.model_validate_json(redline(store, "--json").stdout)
+    assert result.not_compared.endswith("results.json is damaged or of a later version")
+    assert result.changes == ()
 
 
 def test_a_finding_is_the_same_when_only_its_words_differ() -> None:

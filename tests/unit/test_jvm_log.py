@@ -146,8 +146,8 @@ def test_threads_that_wait_for_memory_are_stalls() -> None:
 
 
 def test_collections_without_room_and_those_of_large_objects_are_counted() -> None:
-    told = facts(events(LOGS["jdk25-G1"]))
-    assert told.evacuation_failures == len(matching(LOGS["jdk25-G1"], r"\[gc *\].*Evacuation Failure"))
+    runtime = facts(events(LOGS["jdk25-G1"]))
+    assert runtime.evacuation_failures == len(matching(LOGS["jdk25-G1"], r"\[gc *\].*Evacuation Failure"))
     old = facts(events(LOGS["jdk11-G1-everything"]))
     assert old.evacuation_failures == len(matching(LOGS["jdk11-G1-everything"], "To-space exhausted")) > 0
     assert old.humongous == len(matching(LOGS["jdk11-G1-everything"], r"\[gc *\].*Humongous Allocation\) \d")) > 0
@@ -201,9 +201,9 @@ def test_lines_in_any_order_never_raise(picked: list[tuple[str, int, int]]) -> N
 
 def test_only_what_reaches_into_the_window_counts() -> None:
     pauses = [Pause(start_unix_ns=at, duration_ns=10, cause="X") for at in (80, 95, 150, 195, 201)]
-    told = facts(pauses, (100, 200))
-    assert [pause.start_unix_ns for pause in told.longest_pauses] == [95, 150, 195]
-    assert (told.pauses.count, told.pauses.total_ns) == (3, 30)
+    runtime = facts(pauses, (100, 200))
+    assert [pause.start_unix_ns for pause in runtime.longest_pauses] == [95, 150, 195]
+    assert (runtime.pauses.count, runtime.pauses.total_ns) == (3, 30)
     half = facts([Allocated(at_unix_ns=150, bytes=1000, over_ns=100)], (100, 200))
     assert (half.allocated_bytes, half.allocating_ns, half.allocated_per_s) == (500, 50, 1e10)
 
@@ -222,12 +222,12 @@ def test_facts_of_a_soak_are_no_larger_than_those_of_a_minute() -> None:
             )
             yield Trouble(at, "humongous")
 
-    told = facts(found())
-    assert (told.pauses.count, told.pauses.histogram.count) == (30_000, 30_000)
-    assert len(told.longest_pauses) == MOST_PAUSES
-    assert min(pause.duration_ns for pause in told.longest_pauses) >= 88
-    assert MOST_LIVE / 2 <= len(told.live_bytes) <= MOST_LIVE
-    assert list(told.live_bytes) == sorted(told.live_bytes)
-    assert sum(one.count for one in told.collections) == 30_000
-    assert len(told.model_dump_json(indent=1)) < 300_000
-    assert RuntimeFacts.model_validate_json(told.model_dump_json()) == told
+    runtime = facts(found())
+    assert (runtime.pauses.count, runtime.pauses.histogram.count) == (30_000, 30_000)
+    assert len(runtime.longest_pauses) == MOST_PAUSES
+    assert min(pause.duration_ns for pause in runtime.longest_pauses) >= 88
+    assert MOST_LIVE / 2 <= len(runtime.live_bytes) <= MOST_LIVE
+    assert list(runtime.live_bytes) == sorted(runtime.live_bytes)
+    assert sum(one.count for one in runtime.collections) == 30_000
+    assert len(runtime.model_dump_json(indent=1)) < 300_000
+    assert RuntimeFacts.model_validate_json(runtime.model_dump_json()) == runtime

@@ -63,17 +63,17 @@ def test_it_is_fetched_with_the_build_and_named_in_the_recording(tmp_path: Path)
     assert fetched == [17, 21]
 
 
-def test_the_build_tells_what_the_recordings_will(tmp_path: Path) -> None:
+def test_the_build_reports_what_the_recordings_will(tmp_path: Path) -> None:
     """So that going on with a run can refuse another JDK: of the build itself it is no part."""
     older, newer = fake_jdk(tmp_path / "older", "21.0.8+9"), fake_jdk(tmp_path / "newer", "21.0.9+10")
-    told = {}
+    runtimes = {}
     for jdk in (older, newer):
         under_test = launcher(tmp_path / jdk.name, Jdks(tmp_path / "cache", machine=partial(tuple, [jdk])))
         outcome = under_test.build([asking(21), server("exits")], lambda _line: None)
         with under_test.running(asking(21), FREE, tmp_path / "server.log") as running:
             assert outcome.runtimes == {"fake.healthy": running.facts.runtime_version, "fake.exits": ""}
-        told[outcome.hashes["fake.healthy"]] = outcome.runtimes["fake.healthy"]
-    assert list(told.values()) == ["Temurin 21.0.9+10 (jdk 21)"], "the same build, another JDK"
+        runtimes[outcome.hashes["fake.healthy"]] = outcome.runtimes["fake.healthy"]
+    assert list(runtimes.values()) == ["Temurin 21.0.9+10 (jdk 21)"], "the same build, another JDK"
 
 
 def test_only_the_variants_that_lack_it_fail(tmp_path: Path) -> None:
@@ -102,11 +102,11 @@ def test_a_jdk_that_the_server_does_not_run_on_is_refused_however_it_was_asked_f
     fitting, any_will_do = asking(str(older.home), (17, 21)), asking("path", ("path",))
     for first in (pathed, named):
         outcome = under_test.build([first], lambda _line: None)
-        (told,) = outcome.failures.values()
+        (failure,) = outcome.failures.values()
         assert (outcome.hashes, list(outcome.failures)) == ({}, [first.slug])
         limit = "25, only 17, 21" if first is pathed else "17, only 21"
-        assert told.problems[0].message == f"fake.healthy does not take jdk {limit}"
-    assert told.hint == f"{older.home} is Temurin 17.0.8+9: ask for 21, or name the home of such a JDK"
+        assert failure.problems[0].message == f"fake.healthy does not take jdk {limit}"
+    assert failure.hint == f"{older.home} is Temurin 17.0.8+9: ask for 21, or name the home of such a JDK"
     assert list(under_test.build([fitting], lambda _line: None).hashes) == [fitting.slug]
     assert list(under_test.build([any_will_do], lambda _line: None).hashes) == [any_will_do.slug]
     with (

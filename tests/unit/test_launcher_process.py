@@ -72,9 +72,9 @@ def test_a_slow_start_is_waited_for_and_reported(launcher: ProcessLauncher, log:
 
 def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: ProcessLauncher, log: Path) -> None:
     options: dict[str, str | int | bool] = {"mode": "fast", "deep": True}
-    plain = server("told").catalogued.start.command
+    plain = server("echoes").catalogued.start.command
     asked = (*plain, "{mode}-{deep}-{cpus}")
-    variant = server("told", options=options, env={"GREETING": "hello {mode}"}, command=asked)
+    variant = server("echoes", options=options, env={"GREETING": "hello {mode}"}, command=asked)
     launcher.build([variant], lambda _building: None)
     first = min(os.sched_getaffinity(0))
     with launcher.running(variant, Placement(server_cpus=(first,)), log) as running:

@@ -1,4 +1,4 @@
-"""`redline limit` from flags to exit code, with a driver that is told what the server does; no socket is opened."""
+"""`redline limit` from flags to exit code, with a driver that is given what the server does; no socket is opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -174,8 +174,8 @@ def test_used_up_probes_are_no_success(redline: Callable[..., Result], monkeypat
     monkeypatch.setattr(search_state, "Search", OneProbe)
     done = redline(Server(), "--start", "1000")
     assert done.exit_code == 1
-    told = " ".join(done.stdout.split())  # a narrow terminal breaks the line
-    assert "all 1 probes are used up; begin at a higher rate (--start), or allow more (--probes)" in told
+    output = " ".join(done.stdout.split())  # a narrow terminal breaks the line
+    assert "all 1 probes are used up; begin at a higher rate (--start), or allow more (--probes)" in output
 
 
 def test_fast_failures_are_no_speed(redline: Callable[..., Result]) -> None:
@@ -245,7 +245,7 @@ def test_objectives_have_names_or_are_their_own() -> None:
         read_sets(["p98 < 3ms"])
 
 
-def told(**changes: object) -> str:
+def printed(**changes: object) -> str:
     limit = LimitAnswer(
         name="good",
         passed_per_s=900,
@@ -266,24 +266,24 @@ def told(**changes: object) -> str:
 
 
 def test_an_answer_by_single_rates_has_no_confidence() -> None:
-    assert "good: met up to 900/s, missed from 1,100/s (±10%), by single rates" in told()
-    assert "95% interval, by the model of a queue with one worker" in told(confidence=0.95)
+    assert "good: met up to 900/s, missed from 1,100/s (±10%), by single rates" in printed()
+    assert "95% interval, by the model of a queue with one worker" in printed(confidence=0.95)
     few = "95% interval, by how starts differ: they are few, so it may be too sure"
-    assert few in told(confidence=0.95, starts_differ=True)
-    assert "95% interval, by how probes differ: it may be too sure" in told(confidence=0.95, probes_differ=True)
-    assert "objectives: p99 < 20ms, errors < 1%" in told()
+    assert few in printed(confidence=0.95, starts_differ=True)
+    assert "95% interval, by how probes differ: it may be too sure" in printed(confidence=0.95, probes_differ=True)
+    assert "objectives: p99 < 20ms, errors < 1%" in printed()
 
 
 def test_an_open_side_says_no_more_than_is_true() -> None:
-    assert "met at no rate that was tried, missed from" in told(passed_per_s=None, met_somewhere=False)
-    assert "up to where it is met is not known" in told(passed_per_s=None)
-    assert "missed at none" in told(failed_per_s=None, missed_somewhere=False)
-    assert "from where it is missed is not known" in told(failed_per_s=None, reason="every probe scattered")
-    assert "every probe scattered" in told(reason="every probe scattered")
+    assert "met at no rate that was tried, missed from" in printed(passed_per_s=None, met_somewhere=False)
+    assert "up to where it is met is not known" in printed(passed_per_s=None)
+    assert "missed at none" in printed(failed_per_s=None, missed_somewhere=False)
+    assert "from where it is missed is not known" in printed(failed_per_s=None, reason="every probe scattered")
+    assert "every probe scattered" in printed(reason="every probe scattered")
 
 
 def test_what_was_never_probed_was_neither_met_nor_missed() -> None:
     search = Search(read_sets(["good: p99 < 20ms"]))
     limit = Limit("good", None, None, None, decided=False, modelled=False, binding="p99 < 20ms")
-    told = answer(limit, search)
-    assert (told.met_somewhere, told.missed_somewhere) == (False, False)
+    result = answer(limit, search)
+    assert (result.met_somewhere, result.missed_somewhere) == (False, False)

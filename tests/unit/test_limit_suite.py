@@ -332,8 +332,8 @@ def test_a_search_is_judged_again_by_todays_rules(bench: Bench, finished_one: Fi
     other = cell.model_copy(update={"limits": (limit.model_copy(update={"passed_per_s": 1.0}),), "confirmed": False})
     view = bench.run_folder / "limit.json"
     view.write_text(report.model_copy(update={"cells": (other,)}).model_dump_json())
-    told = judge()
-    assert f"{cell.slug}: p99 < 20ms: was met up to 1/s" in told.stdout
+    judged = judge()
+    assert f"{cell.slug}: p99 < 20ms: was met up to 1/s" in judged.stdout
     result = SearchJudgeResult.model_validate_json(judge("--json", "--write").stdout)
     (changed,) = result.answers_changed
     assert (changed.before, changed.after) == (other.limits[0], limit)

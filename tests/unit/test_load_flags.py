@@ -84,9 +84,9 @@ def test_loads_that_cannot_be(asked: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_load(flags(**asked))
     assert says in str(caught.value)
-    told = f"{caught.value} {caught.value.hint}"
+    text = f"{caught.value} {caught.value.hint}"
     assert caught.value.hint
-    assert not re.search(r"`(users|connections|rate|ramp|stages?|think|pace|depth|for)\b", told), told
+    assert not re.search(r"`(users|connections|rate|ramp|stages?|think|pace|depth|for)\b", text), text
 
 
 def test_hints_say_what_to_change() -> None:

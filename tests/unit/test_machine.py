@@ -1,4 +1,4 @@
-"""Placement on machines of every shape, and reading machines that tell much, little or nothing."""
+"""Placement on machines of every shape, and reading machines that reveal much, little or nothing."""
 
 import os
 import socket
@@ -82,7 +82,7 @@ def test_without_topology_every_cpu_is_a_core(tmp_path: Path) -> None:
     assert Host(tmp_path).physical_cores({3, 1}) == ((1,), (3,))
 
 
-def test_a_machine_that_tells_nothing(tmp_path: Path) -> None:
+def test_a_machine_that_reveals_nothing(tmp_path: Path) -> None:
     host = Host(tmp_path)
     assert (host.cpu_model(), host.virtual(), host.governor()) == ("", "", "")
     assert (host.turbo(), host.smt(), host.port_range()) == (None, None, None)
@@ -92,7 +92,7 @@ def test_a_machine_that_tells_nothing(tmp_path: Path) -> None:
     assert host.load_average_1m() == 0.0
 
 
-def test_a_machine_that_tells_all(tmp_path: Path) -> None:
+def test_a_machine_that_reveals_all(tmp_path: Path) -> None:
     host = Host(
         write(
             tmp_path,
@@ -134,7 +134,7 @@ def test_a_machine_that_tells_all(tmp_path: Path) -> None:
     assert host.cpu_pressure_ns() == 4_711_000
 
 
-def test_boost_tells_of_turbo_where_intels_file_is_missing(tmp_path: Path) -> None:
+def test_boost_stands_for_turbo_where_intels_file_is_missing(tmp_path: Path) -> None:
     assert Host(write(tmp_path, {"sys/devices/system/cpu/cpufreq/boost": "0"})).turbo() is False
 
 

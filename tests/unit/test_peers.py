@@ -72,7 +72,7 @@ def test_json_of_another_shape_is_read_as_nothing(text: str) -> None:
     assert all(adapter.read(text).latencies_ns == {} for adapter in ADAPTERS)
 
 
-def test_later_h2load_tells_more() -> None:
+def test_later_h2load_reports_more() -> None:
     heads = "             min     max  median     p95     p99    mean      sd   +/- sd"
     times = "time for request:  5.12ms  7.82ms  5.20ms  6.00ms  7.00ms  5.32ms   240us   96.67%"
     text = f"{heads}\n{times}\n"
@@ -91,10 +91,10 @@ def test_times() -> None:
 def test_a_peer_is_asked_for_the_rate_and_the_length(adapter: PeerAdapter, tmp_path: Path) -> None:
     load = PeerLoad("http://127.0.0.1:1/path0", 50, 3.0, tmp_path, rate_per_s=2000)
     commands = adapter.commands(load)
-    told = " ".join(part for command in commands for part in command) + "".join(
+    text = " ".join(part for command in commands for part in command) + "".join(
         file.read_text() for file in tmp_path.iterdir()
     )
-    assert load.url in told
-    assert "3" in told
+    assert load.url in text
+    assert "3" in text
     wanted = {"open": "40" if adapter.name == "h2load" else "2000", "closed": "-c50"}
-    assert wanted[adapter.loop] in told
+    assert wanted[adapter.loop] in text

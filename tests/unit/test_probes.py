@@ -1,4 +1,4 @@
-"""The probe of process trees: every series at both ends of what it watched, and none where nothing is told."""
+"""The probe of process trees: every series at both ends of what it watched, and none where nothing is reported."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,11 +82,11 @@ def test_a_process_that_ends_while_it_is_watched(worker: Worker) -> None:
     assert cpu[-1] >= burned
 
 
-def test_a_probe_that_never_followed_anything_has_nothing_to_tell() -> None:
+def test_a_probe_that_never_followed_anything_has_nothing_to_report() -> None:
     assert ProcessTreeProbe().finish() == ()
 
 
-def test_where_the_kernel_tells_nothing_there_is_no_series(worker: Worker, tmp_path: Path) -> None:
+def test_where_the_kernel_reports_nothing_there_is_no_series(worker: Worker, tmp_path: Path) -> None:
     probe = ProcessTreeProbe(period_s=60)
     probe._host = Host(tmp_path)
     probe.follow("server", worker.pid)

@@ -138,17 +138,17 @@ def test_the_log_is_that_of_the_command_as_the_process_sees_it(tmp_path: Path) -
     write(tmp_path, {file: (head + log + log).encode()})
     a_jvm(tmp_path, *flags, content=perf_file(NUMBERS | {"sun.rt.safepoints": 9, "sun.rt.safepointTime": 6_000}))
     one.sample()
-    told = one.facts((0, 1 << 62))
-    assert told is not None
-    assert (told.runtime, told.collector, told.max_heap_bytes) == ("jvm", "G1", 2 << 30)
-    assert (told.pauses.count, told.pauses.total_ns, told.to_safepoint.total_ns) == (1, 100, 40)
-    assert told.checks == (
+    facts = one.facts((0, 1 << 62))
+    assert facts is not None
+    assert (facts.runtime, facts.collector, facts.max_heap_bytes) == ("jvm", "G1", 2 << 30)
+    assert (facts.pauses.count, facts.pauses.total_ns, facts.to_safepoint.total_ns) == (1, 100, 40)
+    assert facts.checks == (
         Check(name="safepoints", logged=1, counted=2),
         Check(name="safepoint_ns", logged=100, counted=1_000_000),
     )
     elsewhere = one.facts((0, 1))
     assert elsewhere is not None
-    assert (elsewhere.pauses.count, elsewhere.checks) == (0, told.checks)
+    assert (elsewhere.pauses.count, elsewhere.checks) == (0, facts.checks)
 
 
 def test_a_jvm_of_before_unified_logging_gets_no_flag() -> None:

@@ -41,7 +41,7 @@ SOCKSTAT = "sockets: used 22\nTCP: inuse 2 orphan 0 tw 260 alloc 4 mem 42\nUDP: 
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Path:
+def root(tmp_path: Path) -> Path:
     """A machine whose network and links stand in files."""
     device = "sys/class/net/eth9"
     return write(
@@ -58,18 +58,18 @@ def told(tmp_path: Path) -> Path:
     )
 
 
-def test_counters_are_found_by_their_names(told: Path) -> None:
-    namespace = Namespace(7, told)
+def test_counters_are_found_by_their_names(root: Path) -> None:
+    namespace = Namespace(7, root)
     assert namespace.tcp() == TcpCounts(5000, 7, 2, 3, 4)
     assert namespace.time_wait() == 260
 
 
 @pytest.mark.parametrize("file", ["snmp", "netstat"])
 @pytest.mark.parametrize("text", ["", "Tcp: OutSegs\n", "TcpExt: ListenDrops\nTcpExt: many\n"])
-def test_what_a_kernel_does_not_tell_is_not_known(told: Path, file: str, text: str) -> None:
-    (told / "proc/7/net" / file).write_text(text)
-    assert Namespace(7, told).tcp() is None
-    assert Namespace(8, told).time_wait() is None
+def test_what_a_kernel_does_not_report_is_not_known(root: Path, file: str, text: str) -> None:
+    (root / "proc/7/net" / file).write_text(text)
+    assert Namespace(7, root).tcp() is None
+    assert Namespace(8, root).time_wait() is None
 
 
 def test_ones_own_network_is_read_by_way_of_oneself() -> None:
@@ -150,29 +150,29 @@ def test_a_full_listen_queue_is_counted() -> None:
     assert after.listen_overflows > before.listen_overflows
 
 
-def test_a_link_has_the_speed_and_the_bytes_of_its_device(told: Path) -> None:
-    found = link("eth9", told)
-    assert found == Link("eth9", 1_000_000_000, told)
+def test_a_link_has_the_speed_and_the_bytes_of_its_device(root: Path) -> None:
+    found = link("eth9", root)
+    assert found == Link("eth9", 1_000_000_000, root)
     assert found is not None
     gone = found.counted()
     assert gone is not None
     assert (gone.sent, gone.received) == (300, 700)
-    (told / "sys/class/net/eth9/statistics/rx_bytes").unlink()
+    (root / "sys/class/net/eth9/statistics/rx_bytes").unlink()
     assert found.counted() is None
 
 
 @pytest.mark.parametrize("speed", ["-1", "0", ""])
-def test_a_speed_that_is_unknown_is_none(told: Path, speed: str) -> None:
-    (told / "sys/class/net/eth9/speed").write_text(speed)
-    assert link("eth9", told) is None
+def test_a_speed_that_is_unknown_is_none(root: Path, speed: str) -> None:
+    (root / "sys/class/net/eth9/speed").write_text(speed)
+    assert link("eth9", root) is None
 
 
-def test_devices_of_software_have_no_speed_that_limits(told: Path) -> None:
-    write(told, {"sys/class/net/veth0/speed": "10000\n", "sys/class/net/bond0/speed": "20000\n"})
-    write(told, {"sys/class/net/bond0/bonding/mode": "802.3ad 4\n"})
-    assert link("veth0", told) is None
-    assert link("lo", told) is None
-    assert link("bond0", told) == Link("bond0", 20_000_000_000, told)
+def test_devices_of_software_have_no_speed_that_limits(root: Path) -> None:
+    write(root, {"sys/class/net/veth0/speed": "10000\n", "sys/class/net/bond0/speed": "20000\n"})
+    write(root, {"sys/class/net/bond0/bonding/mode": "802.3ad 4\n"})
+    assert link("veth0", root) is None
+    assert link("lo", root) is None
+    assert link("bond0", root) == Link("bond0", 20_000_000_000, root)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "localhost", "::1", "ü..invalid", ""])
@@ -250,10 +250,10 @@ def test_the_time_of_the_cores_that_a_process_began_on() -> None:
 
 
 def test_interrupts_are_read_where_the_kernel_keeps_them_apart(tmp_path: Path) -> None:
-    told = "cpu  40 0 0 60 0 {irq} 9 0\ncpu0 10 0 0 5 0 0 2 1\ncpu1 20 0 0 5 0 {irq} 7 0\n"
+    stat = "cpu  40 0 0 60 0 {irq} 9 0\ncpu0 10 0 0 5 0 0 2 1\ncpu1 20 0 0 5 0 {irq} 7 0\n"
     surroundings = Surroundings(Host(tmp_path), Namespace(7, tmp_path))
     tick = 10**9 // os.sysconf("SC_CLK_TCK")
-    by_ticks, apart = told.format(irq=0), told.format(irq=3)
+    by_ticks, apart = stat.format(irq=0), stat.format(irq=3)
     assert "cores_interrupts_ns" not in MachineShare((1,), ()).sample(by_ticks)
     assert "interrupts_ns" not in surroundings.busy(by_ticks)
     assert MachineShare((0, 1), ()).sample(apart)["cores_interrupts_ns"] == (2 + 7 + 3) * tick

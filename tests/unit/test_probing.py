@@ -22,7 +22,7 @@ from redline.model import (
 from redline.ports import Drive
 from redline.search import Evidence, Proposal, Search, Slice
 from redline.suite import parse_objectives
-from tests.fakes.probed import S, Told, interval, prober, shown
+from tests.fakes.probed import S, ScriptedDriver, interval, prober, shown
 
 
 @pytest.fixture
@@ -34,21 +34,21 @@ def engine() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_proposal_is_an_open_load_at_its_rate_in_fine_slices(engine: subprocess.Popen[bytes]) -> None:
-    told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", engine.pid)
-    made = prober(told)
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(50)], "complete", engine.pid)
+    made = prober(driver)
     made.loads = 3
     evidence = shown(made.probe(Proposal(1000, "to begin with"), "search"))
-    shape = told.drives[0].cell.load.shape
+    shape = driver.drives[0].cell.load.shape
     assert isinstance(shape, Open)
-    assert (shape.rate_per_s, told.drives[0].interval_ns, told.drives[0].seed) == (1000, S // 10, 10)
+    assert (shape.rate_per_s, driver.drives[0].interval_ns, driver.drives[0].seed) == (1000, S // 10, 10)
     assert evidence.seconds == pytest.approx(5)
     assert (evidence.due, evidence.hopeless) == (5000, False)
     assert engine.poll() is None
 
 
 def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[bytes]) -> None:
-    told = Told([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
-    made = prober(told).probe(Proposal(1000, ""), "search")
+    driver = ScriptedDriver([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
+    made = prober(driver).probe(Proposal(1000, ""), "search")
     assert made.cut
     assert shown(made).hopeless
     assert engine.wait(10) != 0
@@ -67,12 +67,12 @@ def test_a_hopeless_probe_is_ended_and_is_evidence(engine: subprocess.Popen[byte
 )
 def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, answered: int, waits: list[float]) -> None:
     """Answered 500 in a second, 200 that were sent take 0.4 s more; never is it longer than the timeout."""
-    told = Told([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
-    made, waited = prober(told), list[float]()
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    made, waited = prober(driver), list[float]()
     made.pause = waited.append
     one = Load(name="probe", shape=Open(rate_per_s=1, connections=8), duration_ns=S)
     made.cell = made.cell.model_copy(update={"load": one})
-    told.counts = Counts(due=2000, completed=answered, outcomes=outcomes)
+    driver.counts = Counts(due=2000, completed=answered, outcomes=outcomes)
     made.probe(Proposal(1000, ""), "search")
     assert waited == []
     made.probe(Proposal(500, ""), "search")
@@ -82,15 +82,15 @@ def test_the_backlog_of_a_probe_is_none_of_the_next_ones(outcomes: Outcomes, ans
 
 
 def test_one_that_is_wanted_whole_is_not(engine: subprocess.Popen[bytes]) -> None:
-    told = Told([interval(n, due=100, done=50) for n in range(20)], "complete", engine.pid)
-    prober(told).probe(Proposal(1000, "", whole=True), "search")
+    driver = ScriptedDriver([interval(n, due=100, done=50) for n in range(20)], "complete", engine.pid)
+    prober(driver).probe(Proposal(1000, "", whole=True), "search")
     assert engine.poll() is None
 
 
 def test_an_interrupt_from_outside_is_not_evidence(engine: subprocess.Popen[bytes]) -> None:
-    told = Told([interval(n, due=100, done=100) for n in range(20)], "interrupted", engine.pid)
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(20)], "interrupted", engine.pid)
     with pytest.raises(KeyboardInterrupt):
-        prober(told).probe(Proposal(1000, ""), "search")
+        prober(driver).probe(Proposal(1000, ""), "search")
 
 
 def test_slices_of_the_measurement_and_of_the_drain() -> None:
@@ -108,29 +108,29 @@ def test_what_we_cut_ourselves_is_no_error() -> None:
 def test_a_probe_in_which_the_client_was_the_limit_says_so_and_is_not_hopeless(
     engine: subprocess.Popen[bytes],
 ) -> None:
-    class Busy(Told):
+    class Busy(ScriptedDriver):
         def drive(self, drive: Drive) -> Traffic:
             found = super().drive(drive)
             return found.model_copy(update={"engine_cpu_ns": round(found.seconds * S)})
 
-    told = Busy([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
-    evidence = shown(prober(told).probe(Proposal(1000, ""), "search"))
+    driver = Busy([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
+    evidence = shown(prober(driver).probe(Proposal(1000, ""), "search"))
     assert (evidence.client, evidence.hopeless) == ("the engine was busy 100% of the time: give -t more", False)
     assert "not the server: the engine was busy" in probe_line(evidence, "", 1)
 
 
 def test_an_interrupt_just_after_our_own_cut_is_heard(engine: subprocess.Popen[bytes]) -> None:
-    class Interrupted(Told):
+    class Interrupted(ScriptedDriver):
         def drive(self, drive: Drive) -> Traffic:
             found = super().drive(drive)
-            with suppress(KeyboardInterrupt):  # as the driver does, which then tells the engine
+            with suppress(KeyboardInterrupt):  # as the driver does, which then notifies the engine
                 signal.raise_signal(signal.SIGINT)
             return found
 
-    told = Interrupted([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
+    driver = Interrupted([interval(n, due=100, done=50) for n in range(20)], "interrupted", engine.pid)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        prober(told).probe(Proposal(1000, ""), "search")
+        prober(driver).probe(Proposal(1000, ""), "search")
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -138,8 +138,8 @@ def test_the_result_has_every_probe_and_answer() -> None:
     search = Search({"good": parse_objectives("p99 < 20ms")})
     evidence = Evidence(1000, tuple(slice_of(interval(n, due=100, done=100)) for n in range(50)))
     search.saw(evidence)
-    (told,) = (answer(limit, search) for limit in search.limits())
-    assert (told.passed_per_s, told.failed_per_s) == (1000, None)
+    (result,) = (answer(limit, search) for limit in search.limits())
+    assert (result.passed_per_s, result.failed_per_s) == (1000, None)
     assert published(evidence, "to begin with", "search").answered_per_s == pytest.approx(1000)
     assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)
     assert "hopeless" in probe_line(replace(evidence, hopeless=True), "", 2)

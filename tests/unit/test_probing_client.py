@@ -1,4 +1,4 @@
-"""Why a probe tells nothing of the server: what the load generator lacked, or the host took."""
+"""Why a probe says nothing about the server: what the load generator lacked, or the host took."""
 
 from dataclasses import dataclass, replace
 
@@ -18,23 +18,23 @@ from redline.search import Proposal
 from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
-from tests.fakes.probed import S, Told, evidence_of, interval, prober, shown, traffic
+from tests.fakes.probed import S, ScriptedDriver, evidence_of, interval, prober, shown, traffic
 
 
 def stolen(grade: Grade) -> Finding:
-    told = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": "cell"}
-    return Finding(kind=FindingKind.CPU_STEAL, grade=grade, **told)
+    fields = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": "cell"}
+    return Finding(kind=FindingKind.CPU_STEAL, grade=grade, **fields)
 
 
-def test_a_probe_that_missed_while_the_host_took_the_cores_tells_nothing() -> None:
+def test_a_probe_that_missed_while_the_host_took_the_cores_shows_nothing() -> None:
     limits = parse_objectives("p99 < 20ms, errors < 0.1%")
     met, missed = (evidence_of(traffic(replace(GOOD, response_ns=ns))) for ns in (1e6, 30e6))
-    told = disturbed(missed, [stolen(Grade.WARN)], limits)
-    assert told.client == "the host took 20% of it"
+    evidence = disturbed(missed, [stolen(Grade.WARN)], limits)
+    assert evidence.client == "the host took 20% of it"
     assert not disturbed(replace(missed, hopeless=True), [stolen(Grade.WARN)], limits).hopeless
     assert disturbed(missed, [stolen(Grade.NOTE)], limits) is missed, "too little to matter"
     assert disturbed(met, [stolen(Grade.WARN)], limits) is met, "met in spite of it"
-    assert disturbed(told, [stolen(Grade.WARN)], limits).client == told.client
+    assert disturbed(evidence, [stolen(Grade.WARN)], limits).client == evidence.client
 
 
 def test_what_the_host_may_have_done_may_pass() -> None:
@@ -92,7 +92,7 @@ def test_connections_that_were_short_for_a_moment_only_are_not_the_limit() -> No
     ("answered", "room", "says"),
     [(100, 8, ""), (0, 8, ""), (7000, 8, "all 8 connections were busy: give -c more"), (7000, 80, "")],
 )
-def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_tells(answered: int, room: int, says: str) -> None:
+def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_says(answered: int, room: int, says: str) -> None:
     """8 connections that are always busy and answer 100 in a second take 80 ms for each, and 7,000 take 1.1 ms."""
     waited = traffic(waited=traffic().counts.due)
     counts = waited.counts.model_copy(update={"completed": round(answered * waited.seconds)})
@@ -101,16 +101,16 @@ def test_where_only_what_was_due_before_was_sent_the_rate_of_answers_tells(answe
 
 
 def test_what_the_engine_could_not_connect_is_no_fault_of_the_server() -> None:
-    told = Told([interval(n, due=100, done=100) for n in range(50)], "complete", 1)
-    told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=1000)
-    evidence = shown(prober(told).probe(Proposal(1000, ""), "search"))
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(50)], "complete", 1)
+    driver.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=1000)
+    evidence = shown(prober(driver).probe(Proposal(1000, ""), "search"))
     assert evidence.client.startswith("no port, descriptor or memory was left on the engine's side for 1,000 requests")
-    told.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=5)
-    assert not shown(prober(told).probe(Proposal(1000, ""), "search")).client, "hardly any"
+    driver.counts = Counts(due=5000, completed=4000, outcomes=Outcomes(ok=4000, connect=1000), exhausted=5)
+    assert not shown(prober(driver).probe(Proposal(1000, ""), "search")).client, "hardly any"
 
 
 @dataclass
-class Full(Told):
+class Full(ScriptedDriver):
     """A driver whose connections are all busy from the second probe on, or from the first."""
 
     calm: int = 1
@@ -130,8 +130,8 @@ def test_how_fast_a_calm_server_is_comes_from_probes_without_a_wait() -> None:
     slices = [interval(n, due=4, done=4) for n in range(50)]
     proposal, busy = Proposal(40, ""), "all 8 connections were busy: give -c more"
 
-    def clients(told: Told, probes: int) -> list[str]:
-        probing = prober(told)
+    def clients(driver: ScriptedDriver, probes: int) -> list[str]:
+        probing = prober(driver)
         made = [probing.probe(proposal, "search") for _ in range(probes)]
         return [shown(*made[: n + 1]).client for n in range(probes)]
 

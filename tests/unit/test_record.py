@@ -156,5 +156,5 @@ def doubted(*grades: Grade) -> CellLimit:
 def test_the_gravest_of_a_kind_is_reported_once_and_notes_are_not() -> None:
     assert words.finding_texts(doubted()) == words.finding_texts(doubted(Grade.NOTE)) == ()
     probes = len(doubted().probes)
-    (told,) = words.finding_texts(doubted(Grade.WARN, Grade.INVALID, Grade.NOTE))
-    assert told == f"cpu-steal in 2 of {probes} probes, for example at 500/s: m1. Do."
+    (text,) = words.finding_texts(doubted(Grade.WARN, Grade.INVALID, Grade.NOTE))
+    assert text == f"cpu-steal in 2 of {probes} probes, for example at 500/s: m1. Do."

@@ -54,10 +54,10 @@ def test_a_default_that_is_not_known_leaves_its_setting_without_a_name() -> None
 def test_defaults_are_marked_by_effects_on_either_side() -> None:
     report = studies.small()
     names = ("http4s.vanilla", "http4s.tapir", "vertx.vanilla", "vertx.tapir-future")
-    told = {(name, "interceptor"): "off" for name in names}
-    assert known_defaults(report) == told
+    defaults = {(name, "interceptor"): "off" for name in names}
+    assert known_defaults(report) == defaults
     turned = [_turned(effect) for effect in report.effects if effect.axis == "interceptor"]
-    assert known_defaults(report.model_copy(update={"effects": tuple(turned)})) == told
+    assert known_defaults(report.model_copy(update={"effects": tuple(turned)})) == defaults
 
 
 def test_servers_with_different_defaults_keep_their_own_settings_and_numbers() -> None:
@@ -147,7 +147,7 @@ def test_few_numbers_of_several_loads_stay_together_and_many_do_not() -> None:
     ]
 
 
-def test_a_column_is_named_by_what_tells_it_from_the_others() -> None:
+def test_a_column_is_named_by_what_distinguishes_it_from_the_others() -> None:
     board = cost_boards(reports.healthy())[0]
     assert [board.title_of(column) for column in board.columns][:2] == ["SimpleGet · saturate", "PostBytes · saturate"]
     assert board.under("steady").title_of(board.columns[0]) == "SimpleGet"
@@ -162,7 +162,7 @@ def test_refusals_are_reported_once_with_their_places() -> None:
     )
 
 
-def test_a_single_comparison_tells_no_more_than_the_results() -> None:
+def test_a_single_comparison_shows_no_more_than_the_results() -> None:
     report = reports.healthy()
     (first,) = [c for c in report.comparisons if c.metric is Metric.P50][:1]
     assert not worth_showing(cost_boards(report.model_copy(update={"comparisons": (first,)})))
@@ -178,9 +178,9 @@ def test_what_only_a_board_shows_is_more_than_the_results() -> None:
 
 def test_there_is_no_board_of_refusals_alone_where_no_verdict_is_asked_for() -> None:
     def refused(metric: Metric, *, judged: bool) -> list[Metric]:
-        told = {"ratio": None, "verdict": None, "refused": f"500 requests are too few for {metric}", "primary": judged}
+        edit = {"ratio": None, "verdict": None, "refused": f"500 requests are too few for {metric}", "primary": judged}
         report = studies.small()
-        changed = tuple(c.model_copy(update=told) if c.metric is metric else c for c in report.comparisons)
+        changed = tuple(c.model_copy(update=edit) if c.metric is metric else c for c in report.comparisons)
         return [board.metric for board in cost_boards(report.model_copy(update={"comparisons": changed}))]
 
     assert refused(Metric.P999, judged=False) == [metric for metric in COMPARED if metric is not Metric.P999]
@@ -216,8 +216,8 @@ def test_shared_ranks_are_marked_and_names_leave_out_the_setting() -> None:
     report = studies.small()
     cells = {cell.cell_id: cell for cell in report.cells}
     ranking = next(r for r in report.rankings if r.setting == "interceptor=server-log" and r.scenario == "SimpleGet")
-    told = [(rank_text(ranking, place), server_in(ranking, place, cells)) for place in ranking.places]
-    assert told == [
+    rows = [(rank_text(ranking, place), server_in(ranking, place, cells)) for place in ranking.places]
+    assert rows == [
         ("1", "http4s.vanilla"),
         ("2=", "http4s.tapir"),
         ("2=", "vertx.vanilla"),

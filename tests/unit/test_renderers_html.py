@@ -161,10 +161,10 @@ def test_curves_hold_the_percentiles_on_an_axis_of_nines() -> None:
     report = reports.healthy()
     curve = data(page(report))["groups"][0]["curves"][0]["response"]
     points = dict(zip(curve["x"], curve["y"], strict=True))
-    told = {point.q: point.ns for point in report.cells[0].response_percentiles}
-    assert (points[0.0], points[1.0], points[3.0]) == (told[0.0], told[0.9], told[0.999])
-    assert curve["y"][-1] == told[1.0]
-    assert curve["certain"] == len([q for q in told if report.cells[0].response.count * (1 - q) >= 10])
+    expected = {point.q: point.ns for point in report.cells[0].response_percentiles}
+    assert (points[0.0], points[1.0], points[3.0]) == (expected[0.0], expected[0.9], expected[0.999])
+    assert curve["y"][-1] == expected[1.0]
+    assert curve["certain"] == len([q for q in expected if report.cells[0].response.count * (1 - q) >= 10])
 
 
 def test_every_percentile_stands_under_its_own_head() -> None:
@@ -177,8 +177,8 @@ def test_every_percentile_stands_under_its_own_head() -> None:
     shares = [fmt.percent(point.q) for point in many.response_percentiles]
     assert head == ["server", "time", *shares]
     for row, points in zip(rows[::2], (few.response_percentiles, many.response_percentiles), strict=True):
-        told = {fmt.percent(point.q): fmt.duration(point.ns) for point in points}
-        assert row[2:] == [told.get(share, "") for share in shares]
+        expected = {fmt.percent(point.q): fmt.duration(point.ns) for point in points}
+        assert row[2:] == [expected.get(share, "") for share in shares]
 
 
 def test_trials_meet_at_the_same_instants_in_spite_of_jitter() -> None:

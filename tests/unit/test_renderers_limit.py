@@ -113,9 +113,9 @@ def test_markdown_says_what_the_page_says() -> None:
     text = " ".join(markdown(report).replace("\\", "").split())
     page = html(report).text
     for cell in report.cells:
-        for told in (words.ending_text(cell), words.knee_text(cell), *words.overload_texts(cell)):
-            assert told in page
-            assert told.replace("<", "&lt;") in text
+        for phrase in (words.ending_text(cell), words.knee_text(cell), *words.overload_texts(cell)):
+            assert phrase in page
+            assert phrase.replace("<", "&lt;") in text
     assert "hysteresis: " in text
 
 
@@ -160,14 +160,14 @@ def test_the_words_of_confirmation() -> None:
 
 
 def test_the_words_of_warm_ups() -> None:
-    def told(*starts: LimitStart) -> str:
+    def text(*starts: LimitStart) -> str:
         return words.starts_text(limits.busy().model_copy(update={"starts": starts}))
 
     fixed, late = LimitStart(warmed_ns=60 * SECOND), LimitStart(warmed_ns=90 * SECOND, steady=False)
-    assert told() == ""
-    assert told(LimitStart(warmed_ns=12_500_000_000, steady=True)) == "steady after 12.5 s"
-    assert told(fixed, fixed) == "each of 2 starts warmed up for 1 min"
-    assert told(LimitStart(warmed_ns=9 * SECOND, steady=True), late) == (
+    assert text() == ""
+    assert text(LimitStart(warmed_ns=12_500_000_000, steady=True)) == "steady after 12.5 s"
+    assert text(fixed, fixed) == "each of 2 starts warmed up for 1 min"
+    assert text(LimitStart(warmed_ns=9 * SECOND, steady=True), late) == (
         "start 1 steady after 9.00 s; start 2 still changing after 1 min 30 s"
     )
 

@@ -85,8 +85,8 @@ def test_a_finding_of_many_trials_is_one_of_their_cell() -> None:
 def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
     (cell,) = reports.died().cells
     (finding,) = cell.findings
-    told = finding.model_copy(update={"message": f"{finding.message} (In 1 of 5 trials.)"})
-    assert weighed_findings(cell.model_copy(update={"valid": False})) == (told,)
+    expected = finding.model_copy(update={"message": f"{finding.message} (In 1 of 5 trials.)"})
+    assert weighed_findings(cell.model_copy(update={"valid": False})) == (expected,)
 
 
 def test_what_is_good_to_know_is_reported_last_and_marks_no_number() -> None:
@@ -101,8 +101,8 @@ def test_what_is_good_to_know_is_reported_last_and_marks_no_number() -> None:
 def test_no_finding_is_lost() -> None:
     report = reports.skipping()
     asked = {(f.kind, f.message, cell.slug) for cell in report.cells for f in cell.findings}
-    told = {(d.kind, said.message, slug) for d in finding_groups(report) for said in d.messages for slug in said.slugs}
-    assert told == asked
+    shown = {(d.kind, said.message, slug) for d in finding_groups(report) for said in d.messages for slug in said.slugs}
+    assert shown == asked
 
 
 def test_an_invalid_cell_always_has_a_reason() -> None:

@@ -47,7 +47,7 @@ def facts(window_start_unix_ns: int, trial: int) -> RuntimeFacts:
     )
 
 
-def told(run: Run) -> Run:
+def with_jvm(run: Run) -> Run:
     """The run with one of its servers on a JVM."""
     cells, recordings = run.manifest.plan.cells, []
     for trial, plain in enumerate(run.recordings):
@@ -64,7 +64,7 @@ def plain() -> Run:
 
 @pytest.fixture(scope="module")
 def report(plain: Run) -> Report:
-    return build_report(told(plain))
+    return build_report(with_jvm(plain))
 
 
 def test_numbers_are_those_of_all_used_trials(report: Report) -> None:

@@ -52,7 +52,7 @@ def factors_of(variants: tuple[Variant, ...]) -> tuple[list[str], list[np.ndarra
     return list(axes.values), coded(axes.runs, axes.levels)
 
 
-def test_a_quarter_of_four_axes_tells_their_main_effects_apart() -> None:
+def test_a_quarter_of_four_axes_separates_their_main_effects() -> None:
     screen = screened(suite_of(FOUR))
     assert (len(screen.variants), screen.screened) == (16, {"rust.hyper": 64})
     _, factors = factors_of(screen.variants)
@@ -230,7 +230,7 @@ def test_one_server_over_two_protocols_is_two_servers_of_a_screen() -> None:
     }
 
 
-def test_axes_that_the_trials_do_not_tell_apart_have_no_effect() -> None:
+def test_axes_that_the_trials_do_not_separate_have_no_effect() -> None:
     runs = [(0, 0), (1, 1)] * 3
     found = main_effects([1.0, 2.0, 1.1, 2.1, 0.9, 1.9], [0] * 6, coded(runs, [2, 2]))
     assert found == (None, None)

@@ -24,7 +24,7 @@ def probes_of(queue: Queue, shares: Sequence[float] = SHARES, seed: int = 1) -> 
 
 
 def point(rate_per_s: float, mean_ns: float, **changes: object) -> CurvePoint:
-    told = {
+    fields = {
         "rate_per_s": rate_per_s,
         "answered_per_s": rate_per_s,
         "seconds": 5.0,
@@ -37,7 +37,7 @@ def point(rate_per_s: float, mean_ns: float, **changes: object) -> CurvePoint:
         "p999_ns": None,
         "overloaded": False,
     }
-    return CurvePoint.model_validate(told | changes)
+    return CurvePoint.model_validate(fields | changes)
 
 
 def mm1(*rates: float) -> list[CurvePoint]:
@@ -45,9 +45,9 @@ def mm1(*rates: float) -> list[CurvePoint]:
 
 
 def found(points: Sequence[CurvePoint]) -> Knee:
-    told = knee(points)
-    assert isinstance(told, Knee), told
-    return told
+    result = knee(points)
+    assert isinstance(result, Knee), result
+    return result
 
 
 def test_of_mm1_it_is_at_half_of_the_capacity_wherever_the_points_are() -> None:
@@ -81,8 +81,8 @@ def test_a_server_that_is_as_fast_until_its_capacity_has_it_there() -> None:
 
 
 def test_a_curve_that_begins_past_its_knee_says_so() -> None:
-    told = knee(mm1(1200, 1500, 1900))
-    assert told == "at 1,200/s, the lowest rate that was tried, the curve is past its knee already"
+    result = knee(mm1(1200, 1500, 1900))
+    assert result == "at 1,200/s, the lowest rate that was tried, the curve is past its knee already"
 
 
 def test_too_few_points_are_no_curve() -> None:
@@ -97,10 +97,10 @@ def test_refusals_are_no_speed() -> None:
 
 @given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1e3, 1e10)), min_size=3, max_size=20, unique_by=lambda p: p[0]))
 def test_it_is_within_what_was_tried(pairs: list[tuple[float, float]]) -> None:
-    told = knee([point(*pair) for pair in pairs])
+    result = knee([point(*pair) for pair in pairs])
     rates = [rate for rate, _ in pairs]
-    if isinstance(told, Knee):
-        assert min(rates) <= told.low_per_s <= told.rate_per_s <= told.high_per_s <= max(rates)
+    if isinstance(result, Knee):
+        assert min(rates) <= result.low_per_s <= result.rate_per_s <= result.high_per_s <= max(rates)
 
 
 def test_probes_of_one_rate_are_one_point_with_all_their_counts() -> None:

@@ -54,69 +54,69 @@ def test_every_plan_is_bounded_and_of_whole_slices(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_is_only_busy_holds_and_is_back_when_its_queue_is_gone(seed: int) -> None:
-    told = saw(Server(MU), seed)
-    assert (told.goodput, told.recovery, told.reason) == ("holds", "recovers", "")
-    assert told.goodput_share == pytest.approx(1, abs=0.05)
-    assert told.collapsed_after_s is None
+    result = saw(Server(MU), seed)
+    assert (result.goodput, result.recovery, result.reason) == ("holds", "recovers", "")
+    assert result.goodput_share == pytest.approx(1, abs=0.05)
+    assert result.collapsed_after_s is None
     backlog = (PLAN.overload_per_s - MU) * PLAN.overload_s
-    assert told.backlog_at_most == pytest.approx(backlog, rel=0.15)
+    assert result.backlog_at_most == pytest.approx(backlog, rel=0.15)
     # A backlog b drains at mu - lambda. With those, it is a random walk whose end is known to about a tenth here.
-    drained_s = told.backlog_at_most / (MU - PLAN.calm_per_s)
-    assert told.backlog_gone_s == pytest.approx(drained_s, rel=0.25)
-    assert told.back_s is not None
-    assert told.backlog_gone_s is not None
-    assert told.backlog_gone_s <= told.back_s <= told.backlog_gone_s + 0.5
-    assert (told.errors_overload, told.errors_after) == (0, 0)
+    drained_s = result.backlog_at_most / (MU - PLAN.calm_per_s)
+    assert result.backlog_gone_s == pytest.approx(drained_s, rel=0.25)
+    assert result.back_s is not None
+    assert result.backlog_gone_s is not None
+    assert result.backlog_gone_s <= result.back_s <= result.backlog_gone_s + 0.5
+    assert (result.errors_overload, result.errors_after) == (0, 0)
 
 
 def test_one_that_works_more_the_more_wait_collapses_and_does_not_come_back() -> None:
     """At 500 waiting a request takes six times as long: below the calm rate, so the queue only grows."""
-    told = saw(Server(MU, slower=lambda waiting: 1 + waiting / 100))
-    assert (told.goodput, told.recovery) == ("collapses", "does not come back")
-    assert told.goodput_share is not None
-    assert told.goodput_share < 0.5
+    result = saw(Server(MU, slower=lambda waiting: 1 + waiting / 100))
+    assert (result.goodput, result.recovery) == ("collapses", "does not come back")
+    assert result.goodput_share is not None
+    assert result.goodput_share < 0.5
     # dq/dt = 1300 - 1000 / (1 + q / 100): below half of the capacity from q = 100 on, a tenth of a second later.
-    assert told.collapsed_after_s == pytest.approx(0.18, abs=0.4)
-    assert told.backlog_gone_s is None
-    assert told.back_s is None
+    assert result.collapsed_after_s == pytest.approx(0.18, abs=0.4)
+    assert result.backlog_gone_s is None
+    assert result.back_s is None
 
 
 def test_the_moment_of_a_fall_is_found() -> None:
     """1,000/s until 600 wait, then a tenth of that: 300/s too much take two seconds."""
-    told = saw(Server(MU, slower=lambda waiting: 10 if waiting > 600 else 1))
-    assert told.goodput == "collapses"
-    assert told.collapsed_after_s == pytest.approx(600 / 300, rel=0.3)
+    result = saw(Server(MU, slower=lambda waiting: 10 if waiting > 600 else 1))
+    assert result.goodput == "collapses"
+    assert result.collapsed_after_s == pytest.approx(600 / 300, rel=0.3)
 
 
 def test_one_that_slows_down_a_little_sags_and_comes_back() -> None:
     plan = overload_plan([(0.5 * MU, 0.95 * MU)], MU, 4.0)
-    told = saw(Server(MU, slower=lambda waiting: 1.18 if waiting > 100 else 1), plan=plan)
-    assert (told.goodput, told.recovery, told.reason) == ("sags", "recovers", "")
-    assert told.goodput_share == pytest.approx(1 / 1.18, abs=0.05)
+    result = saw(Server(MU, slower=lambda waiting: 1.18 if waiting > 100 else 1), plan=plan)
+    assert (result.goodput, result.recovery, result.reason) == ("sags", "recovers", "")
+    assert result.goodput_share == pytest.approx(1 / 1.18, abs=0.05)
 
 
 def test_one_that_drains_slower_than_it_can_does_not_come_back_in_time() -> None:
-    told = saw(Server(MU, slower=lambda waiting: 1.25 if waiting > 100 else 1))
-    assert (told.goodput, told.recovery) == ("sags", "does not come back")
-    assert "requests still waited" in told.reason
-    assert "/s fewer as time went by" in told.reason
+    result = saw(Server(MU, slower=lambda waiting: 1.25 if waiting > 100 else 1))
+    assert (result.goodput, result.recovery) == ("sags", "does not come back")
+    assert "requests still waited" in result.reason
+    assert "/s fewer as time went by" in result.reason
 
 
 def test_one_that_sheds_holds_without_a_backlog() -> None:
-    told = saw(Server(MU, most=30))
-    assert (told.goodput, told.recovery) == ("holds", "recovers")
-    assert told.backlog_at_most < 60
-    assert told.errors_overload == pytest.approx(300 * PLAN.overload_s, rel=0.15)
-    assert told.back_s is not None
-    assert told.back_s < 1
+    result = saw(Server(MU, most=30))
+    assert (result.goodput, result.recovery) == ("holds", "recovers")
+    assert result.backlog_at_most < 60
+    assert result.errors_overload == pytest.approx(300 * PLAN.overload_s, rel=0.15)
+    assert result.back_s is not None
+    assert result.back_s < 1
 
 
 def test_work_for_clients_that_gave_up_is_a_collapse() -> None:
     """After two seconds of overload everybody has waited half a second: all that is served is late."""
-    told = saw(Server(MU, timeout_s=0.5))
-    assert told.goodput == "collapses"
-    assert told.collapsed_after_s == pytest.approx(0.5 * MU / 300, rel=0.35)
-    assert told.errors_overload > 0
+    result = saw(Server(MU, timeout_s=0.5))
+    assert result.goodput == "collapses"
+    assert result.collapsed_after_s == pytest.approx(0.5 * MU / 300, rel=0.35)
+    assert result.errors_overload > 0
 
 
 def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
@@ -126,33 +126,33 @@ def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
         tired[0] = tired[0] or waiting > 500
         return 1.45 if tired[0] and waiting < 100 else 1
 
-    told = saw(Server(MU, slower=slower), plan=overload_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
-    assert told.recovery == "stays slow"
-    assert told.p99_before_ns is not None
-    assert told.p99_after_ns is not None
-    assert told.p99_after_ns > 2 * told.p99_before_ns
+    result = saw(Server(MU, slower=slower), plan=overload_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
+    assert result.recovery == "stays slow"
+    assert result.p99_before_ns is not None
+    assert result.p99_after_ns is not None
+    assert result.p99_after_ns > 2 * result.p99_before_ns
 
 
 @pytest.mark.parametrize("per_s", [100.0, 1000.0])
 def test_chance_is_no_hysteresis(per_s: float) -> None:
     plan = overload_plan([(0.9 * per_s, 0.95 * per_s)], per_s, 5.0)
-    told = [saw(Server(per_s), seed, plan) for seed in range(20 if per_s < 500 else 5)]
-    assert {each.goodput for each in told} == {"holds"}
-    assert sum(each.recovery in ("stays slow", "does not come back") for each in told) <= 1
+    results = [saw(Server(per_s), seed, plan) for seed in range(20 if per_s < 500 else 5)]
+    assert {each.goodput for each in results} == {"holds"}
+    assert sum(each.recovery in ("stays slow", "does not come back") for each in results) <= 1
 
 
 def test_what_it_bore_was_no_overload() -> None:
-    told = saw(Server(2 * MU))
-    assert (told.goodput, told.recovery) == ("not known", "recovers")
-    assert told.reason == "it bore even 1.30 k/s: this was no overload"
+    result = saw(Server(2 * MU))
+    assert (result.goodput, result.recovery) == ("not known", "recovers")
+    assert result.reason == "it bore even 1.30 k/s: this was no overload"
 
 
 def test_a_short_time_after_is_not_held_against_it() -> None:
     short = overload_plan([(0.98 * MU, MU)], MU, 4.0)
     plan = OverloadPlan(0.95 * MU, 1.3 * MU, MU, short.before_s, short.overload_s, short.before_s, short.slice_s)
-    told = saw(Server(MU), plan=plan)
-    assert told.recovery == "not known"
-    assert told.reason.startswith("it answered as much as it can until the load ended, and ")
+    result = saw(Server(MU), plan=plan)
+    assert result.recovery == "not known"
+    assert result.reason.startswith("it answered as much as it can until the load ended, and ")
 
 
 def test_death_an_end_before_its_time_and_a_client_at_its_limit() -> None:
@@ -169,6 +169,6 @@ def test_death_an_end_before_its_time_and_a_client_at_its_limit() -> None:
 def test_it_judges_whatever_it_gets(counts: list[tuple[int, int, int]]) -> None:
     plan = overload_plan([(100.0, 120.0)], 110.0, 1.0)
     slices = [Slice(plan.slice_s, due, right, wrong, Histogram.of([1e6] * right)) for due, right, wrong in counts]
-    told = judge_overload(plan, slices)
-    assert len(told.course) == len(slices)
-    assert Beyond.model_validate_json(told.model_dump_json()) == told
+    result = judge_overload(plan, slices)
+    assert len(result.course) == len(slices)
+    assert Beyond.model_validate_json(result.model_dump_json()) == result

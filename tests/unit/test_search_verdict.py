@@ -56,8 +56,8 @@ def test_a_queue_that_only_grows_has_failed_however_fast_it_still_answers() -> N
 def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() -> None:
     rng = np.random.default_rng(3)
     queue = Queue(exponential(2000.0))
-    told = [verdict((queue.probe(1770, rng),), GOOD[0]) for _ in range(40)]
-    assert told.count("unclear") >= 30
+    verdicts = [verdict((queue.probe(1770, rng),), GOOD[0]) for _ in range(40)]
+    assert verdicts.count("unclear") >= 30
 
 
 def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
@@ -68,8 +68,8 @@ def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
 
 def test_what_is_far_from_the_limit_has_passed() -> None:
     rng = np.random.default_rng(6)
-    told = [verdict((Queue(exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
-    assert told.count("passed") >= 18
+    verdicts = [verdict((Queue(exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
+    assert verdicts.count("passed") >= 18
 
 
 @pytest.mark.parametrize("load", [0.5, 0.9, 1.0])

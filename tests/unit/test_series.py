@@ -1,4 +1,4 @@
-"""Counters over a window: what was counted in it alone, and nothing where no samples tell it."""
+"""Counters over a window: what was counted in it alone, and nothing where no samples show it."""
 
 import pytest
 

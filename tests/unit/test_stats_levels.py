@@ -51,7 +51,7 @@ def test_a_p_value_is_a_chance_and_agrees_with_the_interval(blocks: list[list[fl
         assert 0 <= found.p <= 1
         assert found.ratio.low is not None
         assert found.ratio.high is not None
-        # Of the same trials in another order, only what rounding leaves is left to be told apart.
+        # Of the same trials in another order, only what rounding leaves is left to be distinguished.
         if abs(found.p - 0.05) > 1e-6 and abs(found.ratio.value - 1) > 1e-12:
             assert (found.p < 0.05) == (not found.ratio.low <= 1 <= found.ratio.high)
         equal = found.p_equivalent(0.02)
@@ -161,9 +161,9 @@ def test_recordings_are_cut_into_blocks() -> None:
 
 
 @pytest.mark.parametrize("q", [0.5, 0.99])
-def test_blocks_tell_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
-    """The variance that the blocks of one cell tell is, on average, that of the quantile from cell to cell."""
-    logs, told = [], []
+def test_blocks_show_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
+    """The variance that the blocks of one cell show is, on average, that of the quantile from cell to cell."""
+    logs, variances = [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         parts = tuple(tuple(Histogram.of(rng.lognormal(13, 0.5, 300)) for _ in range(10)) for _ in range(3))
@@ -171,18 +171,18 @@ def test_blocks_tell_how_much_a_quantile_varies_where_trials_do_not_differ(q: fl
         spread = within_trials(sample)
         assert spread is not None
         logs.append(math.log(sample.value))
-        told.append(spread.variance)
-    assert np.mean(told) == pytest.approx(np.var(logs, ddof=1), rel=0.5)
+        variances.append(spread.variance)
+    assert np.mean(variances) == pytest.approx(np.var(logs, ddof=1), rel=0.5)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50), st.integers(1, 10**9))
 def test_counts_up_to_a_value_are_those_of_its_slot(values: list[int], at: int) -> None:
     made = Histogram.of(values)
-    told, counts = made.buckets()
+    bucket_ns, counts = made.buckets()
     slot = Histogram.of([at]).max_ns
     table = HistogramTable([made, Histogram()])
     found = np.column_stack((table.counts_up_to(at), table.counts))
-    assert found.tolist() == [[int(counts[told <= slot].sum()), len(values)], [0, 0]]
+    assert found.tolist() == [[int(counts[bucket_ns <= slot].sum()), len(values)], [0, 0]]
     assert table.counts_up_to(0)[0] == values.count(1)
     assert HistogramTable([]).counts_up_to(at).shape == (0,)
 
@@ -200,7 +200,7 @@ def test_blocks_lose_nothing_and_are_of_equal_length(values: list[float], data: 
 @pytest.mark.parametrize("world", [Levels(0.01, 0.003), Levels(0.0, 0.01)], ids=["between", "within"])
 def test_intervals_hold_the_truth_with_and_without_differences_between_trials(world: Levels, trials: int) -> None:
     seeds = 200
-    told, lucky, _ = coverage(world, trials, seeds)["in use"]
-    assert told >= stats.binom.ppf(1e-4, seeds, 0.95) / seeds
+    share, lucky, _ = coverage(world, trials, seeds)["in use"]
+    assert share >= stats.binom.ppf(1e-4, seeds, 0.95) / seeds
     if not world.between:
         assert lucky >= stats.binom.ppf(1e-4, seeds // 3, 0.95) / (seeds // 3)

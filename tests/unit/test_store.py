@@ -127,9 +127,9 @@ def test_a_damaged_recording_is_named(store: RunStore) -> None:
 
 def test_a_later_version_is_refused_by_name(store: RunStore) -> None:
     file = store.folder / "run.json"
-    told = json.loads(file.read_text())
-    told["format"] = "redline.run/99"
-    file.write_text(json.dumps(told))
+    document = json.loads(file.read_text())
+    document["format"] = "redline.run/99"
+    file.write_text(json.dumps(document))
     with pytest.raises(StoreError, match="format"):
         store.manifest()
 

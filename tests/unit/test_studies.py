@@ -33,5 +33,5 @@ def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:
     ]
     for server, second, words in said:
         assert words in page
-        told = float(re.findall(r"\d+,\d+", words)[0].replace(",", ""))
-        assert abs(rates[server, second] - told) <= 60, words
+        rate = float(re.findall(r"\d+,\d+", words)[0].replace(",", ""))
+        assert abs(rates[server, second] - rate) <= 60, words

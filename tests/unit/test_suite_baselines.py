@@ -44,7 +44,7 @@ def test_each_variant_is_compared_with_that_of_the_same_options(tmp_path: Path) 
     assert suite.group_of("fam.layered+routes=1") == suite.group_of("fam.plain+routes=1") == "fam.plain+routes=1"
 
 
-def test_what_one_of_both_has_no_option_for_does_not_tell_them_apart(tmp_path: Path) -> None:
+def test_what_one_of_both_has_no_option_for_does_not_distinguish_them(tmp_path: Path) -> None:
     suite = pairs_of(tmp_path, "{'fam.*': slow.vanilla}")
     assert set(suite.baselines.values()) == {"slow.vanilla"}
     assert len(suite.baselines) == 6

@@ -1,4 +1,4 @@
-"""Every mistake in a suite is told: all of them at once, each with its line, column, field and a hint."""
+"""Every mistake in a suite is reported: all of them at once, each with its line, column, field and a hint."""
 
 from pathlib import Path
 
@@ -26,8 +26,8 @@ threshold: 200%
 
 def test_every_problem_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     problems = problems_of(tmp_path, MANY)
-    told = [(p.place.line, p.place.column, p.place.field) for p in problems if p.place]
-    assert told == [
+    places = [(p.place.line, p.place.column, p.place.field) for p in problems if p.place]
+    assert places == [
         (1, 1, "abuot"),
         (2, 11, "servers[0]"),
         (2, 41, "servers[1].wiht"),

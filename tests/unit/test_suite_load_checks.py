@@ -134,12 +134,12 @@ def test_check_shows_a_detected_warm_up(tmp_path: Path) -> None:
     write_catalogue(tmp_path / "catalogue")
     (tmp_path / "some.yaml").write_text(SUITE, encoding="utf-8")
     asked = ["check", str(tmp_path / "some.yaml"), "--warmup", "auto"]
-    told = json.loads(CliRunner().invoke(app, [*asked, "--json"], catch_exceptions=False).stdout)
-    assert {(cell["warmup_ns"], cell["warmup_detect"]) for cell in told["cells"]} == {(60 * S, True)}
+    document = json.loads(CliRunner().invoke(app, [*asked, "--json"], catch_exceptions=False).stdout)
+    assert {(cell["warmup_ns"], cell["warmup_detect"]) for cell in document["cells"]} == {(60 * S, True)}
     assert "≤ 1 min" in CliRunner().invoke(app, asked, catch_exceptions=False).stdout
     (tmp_path / "some.yaml").write_text(SUITE + "warmup: 2s\n", encoding="utf-8")
-    told = json.loads(CliRunner().invoke(app, [*asked[:2], "--json"], catch_exceptions=False).stdout)
-    assert "warmup_detect" not in told["cells"][0]
+    document = json.loads(CliRunner().invoke(app, [*asked[:2], "--json"], catch_exceptions=False).stdout)
+    assert "warmup_detect" not in document["cells"][0]
 
 
 def test_the_schema_knows_both_forms() -> None:

@@ -219,8 +219,8 @@ def test_loads_in_words(shape: Closed | Open, text: str) -> None:
 
 def test_many_stages_and_a_count_in_words() -> None:
     shape = Closed(users=1, stages=tuple(LoadStage(to=n, over_ns=S) for n in range(5)))
-    told = load_text(Load(name="a", shape=shape, duration_ns=S, count=1000))
-    assert told == "closed, 1 user to 0 over 1s, to 1 over 1s, and 2 stages more, to 4 over 1s, 1s or 1,000 requests"
+    text = load_text(Load(name="a", shape=shape, duration_ns=S, count=1000))
+    assert text == "closed, 1 user to 0 over 1s, to 1 over 1s, and 2 stages more, to 4 over 1s, 1s or 1,000 requests"
 
 
 def test_users_on_average() -> None:
@@ -237,9 +237,9 @@ stages = st.lists(st.builds(LoadStage, to=st.integers(0, 1000), over_ns=st.integ
 
 
 @given(st.integers(1, 1000), stages, st.integers(1, 10**13))
-def test_the_average_is_between_the_least_and_the_most(users: int, told: list[LoadStage], over_ns: int) -> None:
-    shape = Closed(users=users, stages=tuple(told))
-    levels = [users, *(stage.to for stage in told)]
+def test_the_average_is_between_the_least_and_the_most(users: int, steps: list[LoadStage], over_ns: int) -> None:
+    shape = Closed(users=users, stages=tuple(steps))
+    levels = [users, *(stage.to for stage in steps)]
     assert min(levels) - 1e-6 <= shape.mean_users(over_ns) <= shape.most_users * (1 + 1e-9)
 
 

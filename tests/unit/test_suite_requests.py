@@ -49,7 +49,7 @@ def test_what_is_right_can_be_a_hash_or_values_of_json(tmp_path: Path) -> None:
     )
 
 
-def test_where_the_answer_tells_the_servers_clock(tmp_path: Path) -> None:
+def test_where_the_answer_gives_the_servers_clock(tmp_path: Path) -> None:
     field = scenario_of(tmp_path, "get: /a, timestamp: {pointer: /now, unit: ms}")
     assert field.request.timestamp == Timestamp(pointer="/now", unit="ms")
     assert field.clock_resolution_ns == 1_000_000

@@ -120,9 +120,9 @@ def test_comparisons_have_ratio_interval_and_verdict() -> None:
 
 def test_of_the_far_tail_a_comparison_shows_only_what_could_be_compared() -> None:
     report = reports.healthy()
-    told = {"ratio": None, "verdict": None, "refused": "500 requests are too few for p99.9"}
+    changes = {"ratio": None, "verdict": None, "refused": "500 requests are too few for p99.9"}
     tails = [found for found in report.comparisons if found.metric is Metric.P999]
-    for comparisons, rows in ((tails, len(tails)), ([c.model_copy(update=told) for c in tails], 0)):
+    for comparisons, rows in ((tails, len(tails)), ([c.model_copy(update=changes) for c in tails], 0)):
         console = Console(file=io.StringIO(), width=80)
         show(comparison_sections(comparisons, base="monday", other="tuesday"), console)
         assert isinstance(console.file, io.StringIO)

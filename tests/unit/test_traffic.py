@@ -17,13 +17,13 @@ from tests.fakes.recordings import simulated_run
 RUN = simulated_run(trials=1)
 TRAFFIC = RUN.recordings[0].traffic
 assert TRAFFIC is not None
-TOLD = json.loads(TRAFFIC.model_dump_json())
-DUE = TOLD["counts"]["due"]
+DOCUMENT = json.loads(TRAFFIC.model_dump_json())
+DUE = DOCUMENT["counts"]["due"]
 
 
 def wrong() -> dict[str, dict[str, Any]]:
     """By what is wrong: the traffic's JSON."""
-    due, lost, short = (json.loads(json.dumps(TOLD)) for _ in range(3))
+    due, lost, short = (json.loads(json.dumps(DOCUMENT)) for _ in range(3))
     due["counts"]["due"] += 1
     lost["counts"]["outcomes"]["ok"] -= 1
     short["response"] = Histogram.of([1e6] * (DUE - 3)).encode()
@@ -38,13 +38,13 @@ def test_due_outcomes_and_responses_are_of_one_number(which: str) -> None:
 
 
 def test_a_histogram_that_cannot_be_decoded_is_a_validation_error() -> None:
-    encoded = bytearray(base64.b64decode(TOLD["response"]))
+    encoded = bytearray(base64.b64decode(DOCUMENT["response"]))
     encoded[len(encoded) // 2] ^= 0xFF
     with pytest.raises(ValidationError):
-        Traffic.model_validate({**TOLD, "response": base64.b64encode(encoded).decode()})
+        Traffic.model_validate({**DOCUMENT, "response": base64.b64encode(encoded).decode()})
 
 
-def test_the_driver_tells_it_in_one_line() -> None:
+def test_the_driver_reports_it_in_one_line() -> None:
     traffic = wrong()["due"]
     started = {"event": "started", "format": "redline.engine/1"}
     result: dict[str, Any] = {"event": "result"}
@@ -68,9 +68,9 @@ def test_a_stored_recording_that_breaks_it_is_named(tmp_path: Path) -> None:
     recording = RUN.recordings[0]
     store.save(recording, RUN.manifest.plan.cells[recording.cell_id])
     (file,) = (tmp_path / "run/recordings").iterdir()
-    told = json.loads(file.read_text())
-    told["traffic"]["counts"]["due"] += 1
-    file.write_text(json.dumps(told))
+    document = json.loads(file.read_text())
+    document["traffic"]["counts"]["due"] += 1
+    file.write_text(json.dumps(document))
     with pytest.raises(StoreError, match="that fell due") as caught:
         store.recordings()
     assert file.name in str(caught.value)

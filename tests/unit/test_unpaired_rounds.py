@@ -14,7 +14,7 @@ from redline.report.sections.comparison import comparison_sections
 from redline.report.sections.run import run_summary
 from tests.fakes.recordings import SATURATE, simulated_run
 
-TOLD = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate"
+TEXT = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate"
 
 
 @cache
@@ -59,13 +59,13 @@ def test_runs_are_not_paired() -> None:
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_reports_show_it(form: str) -> None:
     text = RENDERERS[form].render(made(axum=(1, 4))).decode().replace("\\", "")
-    assert text.count(TOLD) == 1
+    assert text.count(TEXT) == 1
     assert "rounds have a valid trial of both" not in RENDERERS[form].render(made()).decode()
 
 
 def test_the_terminal_shows_it() -> None:
     report, comparisons = printed(made(axum=(1, 4)))
-    assert TOLD in " ".join(report.split())
+    assert TEXT in " ".join(report.split())
     assert "4 of 6 rounds have a valid trial of both" in comparisons
     assert "rounds have" not in "".join(printed(made()))
 

@@ -28,7 +28,7 @@ from tests.fakes.recordings import simulated_cell, simulated_recording
 BODY = b'{"now": 1790000000000, "total": 3, "list": [null, {"a/b": true, "m~n": 1.0}], "text": "soon"}'
 
 
-def told(request: Request, body: bytes = BODY, status: int = 200) -> str:
+def mismatch(request: Request, body: bytes = BODY, status: int = 200) -> str:
     return difference(request, "GET /", status, body) or ""
 
 
@@ -51,13 +51,13 @@ def told(request: Request, body: bytes = BODY, status: int = 200) -> str:
     ],
 )
 def test_all_of_an_answer_is_compared(expect: Expected, says: str) -> None:
-    wrong = told(Request(expect=expect))
+    wrong = mismatch(Request(expect=expect))
     assert says in wrong
     assert bool(says) == bool(wrong)
 
 
 def test_what_is_no_json_is_shown() -> None:
-    assert "is not JSON but '<html>'" in told(Request(expect=Expected(json_values={"/a": 1})), b"<html>")
+    assert "is not JSON but '<html>'" in mismatch(Request(expect=Expected(json_values={"/a": 1})), b"<html>")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_no_json_is_shown() -> None:
     ],
 )
 def test_a_timestamp_has_to_be_there(pointer: str | None, body: bytes, right: bool) -> None:
-    wrong = told(Request(timestamp=Timestamp(pointer=pointer, unit="s")), body)
+    wrong = mismatch(Request(timestamp=Timestamp(pointer=pointer, unit="s")), body)
     assert right == (wrong == "")
     assert right or "no timestamp stands" in wrong
 
@@ -114,8 +114,8 @@ def asked(
 def test_each_request_is_asked() -> None:
     right = Request(path="/right", timestamp=Timestamp(pointer="/now", unit="ms"))
     wrong = Request(path="/wrong", expect=Expected(json_values={"/total": 4}))
-    assert asked(targets.tells_json, cell_of(right, right)) is None
-    assert asked(targets.tells_json, cell_of(right, wrong)) == "GET /wrong: 3 instead of 4 stands at /total"
+    assert asked(targets.answers_json, cell_of(right, right)) is None
+    assert asked(targets.answers_json, cell_of(right, wrong)) == "GET /wrong: 3 instead of 4 stands at /total"
 
 
 def test_placeholders_are_filled_and_headers_stand_several_times() -> None:

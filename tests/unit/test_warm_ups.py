@@ -53,7 +53,7 @@ def test_a_trial_is_judged_by_itself() -> None:
     assert trial_text(None) == ""
 
 
-def test_a_report_tells_it_in_every_form() -> None:
+def test_a_report_shows_it_in_every_form() -> None:
     long = SATURATE.model_copy(update={"duration_ns": 4 * S})
     report = build_report(simulated_run({"rust.hyper": replace(GOOD, cold_s=0.0)}, loads=(long,), ceiling=None))
     assert {trial.warm_up and trial.warm_up.kind for trial in report.cells[0].trials} == {"flat"}

@@ -19,7 +19,7 @@ OF_STARTS: dict[str, tuple[float, ...]] = {
     "wandering": tuple(2 * 1.45 ** min(start, 11 - start) for start in range(12)),
     "differing": (3.4, 5.0, 2.0, 4.1, 2.3, 4.4, 2.8, 2.1, 3.7, 2.5, 3.1, 4.7),
 }
-"""Service times of one start after the other, in units of ONE_S. Those of `differing` differ, and tell nothing."""
+"""Service times of one start after the other, in units of ONE_S. Those of `differing` differ, and show nothing."""
 
 
 def jumping(for_s: float) -> float:

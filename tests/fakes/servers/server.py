@@ -1,4 +1,4 @@
-"""A small HTTP server for tests of the launcher, that behaves or misbehaves as told: `server.py PORT BEHAVIOUR`."""
+"""A small HTTP server for tests of the launcher, that behaves or misbehaves as asked: `server.py PORT BEHAVIOUR`."""
 
 import itertools
 import os
@@ -141,7 +141,7 @@ def taken(port: int) -> None:
     sys.exit("OSError: [Errno 98] Address already in use")
 
 
-def told(port: int) -> None:
+def echoes(port: int) -> None:
     """Says what it was given, then serves."""
     print(" ".join(sys.argv[3:]), os.environ.get("GREETING"), flush=True)
     print(f"in {Path.cwd()} on {sorted(os.sched_getaffinity(0))}", flush=True)
