@@ -87,6 +87,32 @@ def test_every_command_takes_the_flags_that_are_declared() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
+        ("load", "missing argument 'URL'\n  hint: see `redline load --help`"),
+        ("load u --userz 3", "no such option: --userz (Possible options: --seed, --users)"),
+        ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
+        ("report x --format markdown", "'markdown' is not one of 'html', 'csv', 'json', 'md'\n"),
+    ],
+)
+def test_a_command_line_that_cannot_be_read_is_one_message(line: str, says: str) -> None:
+    script = "import sys; sys.argv[0] = 'redline'; from redline.cli.main import main; main()"
+    command = [sys.executable, "-c", script, *line.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("redline: ")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 2
+    assert "Value error" not in done.stderr
+
+
+def test_without_a_command_it_shows_them() -> None:
+    out, _ = redline([])
+    assert "selftest  Test the engine" in out
+
+
+@pytest.mark.parametrize(
     "args", [["--version"], ["--help"], ["list"], ["list", "--json"], ["doctor"], ["check", "suites/quickstart.yaml"]]
 )
 def test_output_that_cannot_be_written_is_one_message(args: list[str]) -> None:

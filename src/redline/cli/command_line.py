@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_ty
 import typer
 
 app = typer.Typer(
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

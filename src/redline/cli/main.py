@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from redline.cli import exits
 
@@ -56,18 +56,30 @@ def _open_closed_streams() -> None:
 
 def _run() -> int:
     """The exit code. Raises OSError where stdout cannot be written."""
-    from redline.cli.command_line import app  # noqa: PLC0415 - Ctrl-C is handled while these are imported
+    from typer.exceptions import TyperException  # noqa: PLC0415 - Ctrl-C is handled while these are imported
+
+    from redline.cli.command_line import app  # noqa: PLC0415
     from redline.errors import RedlineError  # noqa: PLC0415
 
     try:
-        app(standalone_mode=True)
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except SystemExit as done:
-        return done.code if isinstance(done.code, int) else exits.DONE
+        code = done.code
+    except TyperException as error:
+        sys.stderr.write(_usage_message(error.format_message(), getattr(error, "ctx", None)))
+        return error.exit_code
     except RedlineError as error:
         for problem in error.problems:
             sys.stderr.write(f"redline: {problem}\n")
         return error.exit_code
-    return exits.DONE
+    return code if isinstance(code, int) else exits.DONE
+
+
+def _usage_message(message: str, context: Any) -> str:
+    """What typer says of a command line, in the form of all our messages. `context`: that of the command, if known."""
+    message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
+    command = context.command_path if context is not None else "redline"
+    return f"redline: {message[:1].lower()}{message[1:]}\n  hint: see `{command} --help`\n"
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
