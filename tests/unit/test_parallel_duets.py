@@ -127,7 +127,7 @@ def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: P
     warming = {(drive.cell.load.connections, drive.cell.load.duration_ns) for drive in driver.drives}
     assert warming == {(2, 7_000_000_000)}
     (asked,) = driver.duets
-    assert (asked.drive.cell.load.name, asked.drive.cell.warmup_ns) == (cells[0].load.name, 2_000_000_000 * SERVERS)
+    assert (asked.drive.cell.load.name, asked.drive.cell.warmup_ns) == (cells[0].load.name, 7_000_000_000 * SERVERS)
 
 
 def ab_flags(**given: Any) -> AbFlags:

@@ -22,7 +22,7 @@ from redline.model.catalogue import (
 from redline.model.container import Container
 from redline.model.exchange import Scenario
 from redline.model.jvm import NO_FLAGS, FlagSet, jvm_words, without_effect
-from redline.model.load import EngineMode, Load, Open
+from redline.model.load import EngineMode, Load
 from redline.model.profile import Profile
 
 Design = Literal["interleaved", "duet", "parallel-duet"]
@@ -34,15 +34,12 @@ PLACES = (
     "they are loaded in turn"
 )
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
-WARMED_BY = (
-    "the load of the warm-up, if that is another one; the cell's own load then runs for 2 s before it counts, a rate "
-    "for 15 s"
-)
-SETTLING_NS, SETTLING_OF_RATE_NS = 2_000_000_000, 15_000_000_000
-"""How long a cell's own load runs after `warmup_by` before it counts, and how long a rate does.
+WARMED_BY = "the load of the warm-up, if that is another one; the cell's own then runs for 15 s before it counts"
+SETTLING_NS = 15_000_000_000
+"""How long a cell's own load runs after `warmup_by` before it counts.
 
-A server that few users have warmed up does not sustain a rate at once, and the backlog would be measured. http4s near
-its limit needed 8 to 12 s until none was left."""
+Few users do not reach all code that many do, nor prepare a server for a rate. http4s near its limit needed 8 to 12 s
+until no backlog was left; Spring Boot under 128 users became faster for 12 s."""
 
 DIRECT = "direct"
 GC = "gc"
@@ -285,8 +282,7 @@ class Cell(Frozen):
     @property
     def settling_ns(self) -> int:
         """How long its own load runs before it counts, when another has warmed the server up; 0 if none does."""
-        longest_ns = SETTLING_OF_RATE_NS if isinstance(self.load.shape, Open) else SETTLING_NS
-        return min(longest_ns, self.warmup_ns) if self.warmup_by else 0
+        return min(SETTLING_NS, self.warmup_ns) if self.warmup_by else 0
 
     @property
     def id(self) -> str:
