@@ -31,7 +31,8 @@ test-all: HYPOTHESIS = --hypothesis-profile=long
 test-all: TESTS = long or not long
 test-all: FUZZ_SECONDS = 60
 test-all: EPOLL_TESTS =
-test-all: EXTRAS = --extra ray
+# Exported, or the makes that `compile` starts would set .venv up again without Ray.
+test-all: export EXTRAS = --extra ray
 test-all: compile test-engine test-sanitizers test-lab fuzz ## All tests: also long ones, JVM servers, documented commands, provoked findings
 
 PARALLEL = @$(MAKE) --no-print-directory --jobs=2 --output-sync=target
@@ -52,8 +53,11 @@ lint-engine: build
 	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --all-features --quiet -- -D warnings
 	cd engine/fuzz && cargo fmt --check
 
+# Clippy in place of rustc here too, with the command that builds these servers: what they depend on is compiled once.
+CATALOGUE ?= --bin hyper --bin axum
+lint test-all: export CATALOGUE = --all-targets --all-features
 lint-catalogue: build
-	cd catalogue/rust && cargo fmt --all --check && cargo clippy --locked --all-targets --all-features --quiet -- -D warnings
+	cd catalogue/rust && cargo fmt --all --check && $(CLIPPY) cargo build --release --locked --quiet $(CATALOGUE)
 
 # Clippy in place of rustc, for the engine's own crates: a `cargo clippy` beside the tests would compile all dependencies
 # once more, and use them for nothing else. The engine that is installed never comes from here.
