@@ -68,8 +68,8 @@ def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) 
     [
         ("exits", "B exited with code 1"),
         ("silent", "B was not ready"),
-        ("wrong", "status 404"),
-        ("elsewhere", "it listens on port"),
+        pytest.param("wrong", "status 404", marks=pytest.mark.long),
+        pytest.param("elsewhere", "it listens on port", marks=pytest.mark.long),
         ("taken", "B found its port in use"),
         ("dying", "B "),
         ("turns", "requests to B failed: unexpected status"),

@@ -56,7 +56,7 @@ def test_what_is_kept_is_judged_as_it_was(redline: Redline, servers: tuple[str, 
     assert not left_of(redline)
 
 
-def test_a_killed_comparison_keeps_its_starts_and_goes_on(redline: Redline, servers: tuple[str, str]) -> None:
+def test_a_killed_comparison_keeps_its_starts_and_is_resumed(redline: Redline, servers: tuple[str, str]) -> None:
     killed = started(redline, servers)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
@@ -71,7 +71,7 @@ def test_a_killed_comparison_keeps_its_starts_and_goes_on(redline: Redline, serv
     assert len(now) == done.json["starts"] > len(kept)
 
 
-def test_an_interrupted_comparison_goes_on_for_longer(redline: Redline, servers: tuple[str, str]) -> None:
+def test_an_interrupted_comparison_is_resumed_for_longer(redline: Redline, servers: tuple[str, str]) -> None:
     running = started(redline, servers)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)

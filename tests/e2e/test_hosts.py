@@ -269,6 +269,7 @@ def test_a_search_goes_to_pairs_in_parallel(lab: Lab, tmp_path: Path) -> None:
     assert {host.name for host in report.hosts if host.role == "server"} == {"server-0", "server-0-of-1"}
 
 
+@pytest.mark.long
 def test_a_search_that_is_interrupted_on_pairs_is_resumed_there(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

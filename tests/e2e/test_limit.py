@@ -118,7 +118,7 @@ def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> 
         assert cell.beyond.course
 
 
-def test_a_search_that_is_interrupted_is_gone_on_with(redline: Redline, suite: Path) -> None:
+def test_a_search_that_is_interrupted_is_resumed(redline: Redline, suite: Path) -> None:
     flags = ("-o", "found", "--probes", "2", "--no-beyond")
     with redline.start("limit", suite, *flags) as process:
         assert process.stderr is not None

@@ -61,8 +61,8 @@ servers:
 SUITE = """\
 servers: [{server}]
 scenarios: [Ok]
-loads: {{saturate: {{closed: {{users: {users}}}, for: 6s}}}}
-warmup: 2s
+loads: {{saturate: {{closed: {{users: {users}}}, for: {seconds}s}}}}
+warmup: {warmup}s
 trials: 1
 profile: [{kinds}]
 """
@@ -75,10 +75,14 @@ def catalogue(folder: Path, family: str, text: str, source: str) -> None:
     shutil.copy(SOURCES / source, folder / "catalogue" / family)
 
 
-def profiled(redline: Redline, folder: Path, server: str, *kinds: str, users: int = 2) -> tuple[Recording, ...]:
+def profiled(
+    redline: Redline, folder: Path, server: str, *kinds: str, users: int = 2, seconds: int = 6
+) -> tuple[Recording, ...]:
     """The recordings of a run that profiles these kinds of one server."""
     suite = folder / "suite.yaml"
-    suite.write_text(SUITE.format(server=server, kinds=", ".join(kinds), users=users))
+    suite.write_text(
+        SUITE.format(server=server, kinds=", ".join(kinds), users=users, seconds=seconds, warmup=seconds // 3)
+    )
     done = redline("run", suite, "-o", folder / "run")
     assert done.code == 0, done.err
     run = RunStore(folder / "run").run()
@@ -126,7 +130,7 @@ def test_perf_finds_the_share_of_a_function_and_the_engine_its_own(redline: Redl
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     catalogue(tmp_path, "native", NATIVE, "burning.c")
-    server, engine = profiled(redline, tmp_path, "native.burning", "cpu", "engine")
+    server, engine = profiled(redline, tmp_path, "native.burning", "cpu", "engine", seconds=3)
     facts, stacks = stacks_of(tmp_path, server)
     assert (facts.kind, facts.subject, facts.event) == ("cpu", "server", "cpu-clock")
     assert len(stacks.slices) >= 3

@@ -102,7 +102,7 @@ def test_flags_are_for_both_parts(redline: Redline, lab: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
+def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_continues(redline: Redline, lab: Lab) -> None:
     suite = suite_with_half(lab, "good.one, good.two", 3)
     process = redline.start("run", suite, "-o", "out")
     _wait_for_recordings(redline.folder / "out" / "capacity", 2)
@@ -130,7 +130,7 @@ def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_goes_on(red
 
 
 @pytest.mark.alone
-def test_resume_goes_on_between_the_parts_and_in_the_second(redline: Redline, lab: Lab) -> None:
+def test_resume_continues_between_the_parts_and_in_the_second(redline: Redline, lab: Lab) -> None:
     redline("run", suite_with_half(lab, "good.one, good.two", 1), "-o", "out")
     if has_no_capacity(redline):
         pytest.skip(TOO_BUSY)

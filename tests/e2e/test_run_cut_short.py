@@ -30,7 +30,7 @@ def test_a_full_disk_keeps_what_was_measured(redline: Redline, lab: Lab) -> None
     place = redline.folder / "small"
     place.mkdir()
     script = (
-        f"mount -t tmpfs -o size=1m tmpfs {place} && redline run {suite} -o {place}/run;"
+        f"mount -t tmpfs -o size=512k tmpfs {place} && redline run {suite} -o {place}/run;"
         f" code=$?; cp -r {place}/run {redline.folder}/out; exit $code"
     )
     done = redline.in_own_mounts(script)
@@ -38,7 +38,7 @@ def test_a_full_disk_keeps_what_was_measured(redline: Redline, lab: Lab) -> None
     assert len(stored(redline).recordings) >= 1
 
 
-def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(redline: Redline, lab: Lab) -> None:
+def test_ctrl_c_keeps_what_was_measured_and_resume_continues(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one, good.two", trials=4)
     process = redline.start("run", suite, "-o", "out")
     _wait_for_recordings(redline, 2)

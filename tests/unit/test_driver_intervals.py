@@ -38,7 +38,7 @@ def test_a_load_of_usual_length_keeps_every_interval() -> None:
     assert shape(kept(usual)) == shape(tuple(usual))
 
 
-@pytest.mark.parametrize("count", [MOST_INTERVALS + 1, 2 * MOST_INTERVALS, 2 * MOST_INTERVALS + 1, 5 * MOST_INTERVALS])
+@pytest.mark.parametrize("count", [MOST_INTERVALS + 1, 2 * MOST_INTERVALS + 1])
 def test_a_long_one_keeps_fewer_and_longer_ones(count: int) -> None:
     warmup, load = interval("warmup", 0, 250), measured(count)
     drain = interval("drain", load[-1].end_ns, load[-1].end_ns + 10)

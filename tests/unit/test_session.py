@@ -48,7 +48,7 @@ def test_every_trial_is_run_in_order_and_kept(tmp_path: Path) -> None:
     assert store.run() == RUN
 
 
-def test_an_interrupted_session_is_gone_on_with(tmp_path: Path) -> None:
+def test_an_interrupted_session_is_resumed(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "run")
     store.create(RUN.manifest)
     stop_at = PLAN.trials[3].position
