@@ -43,7 +43,7 @@ def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
     assert report.starts >= 2
     assert 1.5 < report.ratio.value < 2.5
     assert report.self_ratio is not None
-    assert 0.7 < report.self_ratio.value < 1.4
+    assert not report.self_ratio.is_beyond(0.4)  # A against itself
     assert {each.metric for each in report.also} >= {Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99}
 
 

@@ -15,6 +15,7 @@ from redline.analysis import build_report
 from redline.cli.session_view import SessionView
 from redline.model import FindingKind, Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
+from redline.plugins.hosts import calibration
 from redline.plugins.hosts.executor import Pair
 from redline.running.assembly import on_hosts
 from redline.running.searching import SearchRequest, SearchSession
@@ -55,9 +56,14 @@ def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:
 
 @contextmanager
 def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
+    """Two pairs, which are calibrated for a shorter time than those of a user."""
     pairs = tuple(near_pair(folder / f"pair-{number}", number=number) for number in range(2))
+    short = calibration.LOAD.model_copy(update={"duration_ns": 500_000_000})
     try:
-        yield pairs
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(calibration, "LOAD", short)
+            patched.setattr(calibration, "WARM_UP_NS", 200_000_000)
+            yield pairs
     finally:
         for pair in pairs:
             end(pair)
