@@ -1,7 +1,7 @@
 """What the engine saw. The JSON form is the engine's event format; see docs/reference/engine-protocol.md."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -152,25 +152,26 @@ class Interval(Frozen):
     @classmethod
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
         """One interval of these bounds with the sums of the parts, of which there is at least one, all of one phase."""
-        handshakes = [part.handshake for part in parts if part.handshake is not None]
-        return cls(
-            phase=parts[0].phase,
-            index=index,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            counts=Counts.merged(part.counts for part in parts),
-            response=Histogram.merged(part.response for part in parts),
-            service=Histogram.merged(part.service for part in parts),
-            lateness=Histogram.merged(part.lateness for part in parts),
-            handshake=Histogram.merged(handshakes) if handshakes else None,
-            one_way=OneWay.merged(part.one_way for part in parts if part.one_way is not None),
-            engine_cpu_ns=sum(part.engine_cpu_ns for part in parts),
-        )
+        return cls(phase=parts[0].phase, index=index, start_ns=start_ns, end_ns=end_ns, **sums(parts))
 
     @property
     def lasts_ns(self) -> int:
         """From its start to its end."""
         return self.end_ns - self.start_ns
+
+
+def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
+    """The fields of intervals, or of traffic, that add up over parts: counts, histograms and the engine's CPU time."""
+    handshakes = [part.handshake for part in parts if part.handshake is not None]
+    return {
+        "counts": Counts.merged(part.counts for part in parts),
+        "response": Histogram.merged(part.response for part in parts),
+        "service": Histogram.merged(part.service for part in parts),
+        "lateness": Histogram.merged(part.lateness for part in parts),
+        "handshake": Histogram.merged(handshakes) if handshakes else None,
+        "one_way": OneWay.merged(part.one_way for part in parts if part.one_way is not None),
+        "engine_cpu_ns": sum(part.engine_cpu_ns for part in parts),
+    }
 
 
 class Engine(Frozen):

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from redline.model import Counts, Histogram, Interval, OneWay, Traffic
+from redline.model import Interval, Traffic
+from redline.model.traffic import sums
 from redline.plugins.drivers.intervals import kept_ns
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
@@ -59,7 +60,6 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
             "cpus": first.engine.cpus if len(parts) == 1 else (),
         }
     )
-    handshakes = [part.handshake for part in parts if part.handshake is not None]
     return Traffic(
         engine=engine,
         connections=sum(part.connections for part in parts),
@@ -69,14 +69,8 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         measure_end_ns=max(part.measure_end_ns for part in parts),
         clocks=next((part.clocks for part in parts if part.clocks is not None), None),
         ended=next(ending for ending in _ENDINGS if any(part.ended == ending for part in parts)),
-        counts=Counts.merged(part.counts for part in parts),
-        response=Histogram.merged(part.response for part in parts),
-        service=Histogram.merged(part.service for part in parts),
-        lateness=Histogram.merged(part.lateness for part in parts),
-        handshake=Histogram.merged(handshakes) if handshakes else None,
-        one_way=OneWay.merged(part.one_way for part in parts if part.one_way is not None),
         tls=next((part.tls for part in parts if part.tls is not None), None),
-        engine_cpu_ns=sum(part.engine_cpu_ns for part in parts),
+        **sums(parts),
         intervals=merged_intervals([part.intervals for part in parts], interval_ns),
     )
 
