@@ -21,6 +21,8 @@ found = read_clock()
 print(found.model_dump_json() if found else "null")
 """
 FOLLOWS_WITHIN_S = 30.0
+BOUND_NS = 50_000_000
+"""Both read the same clock of one kernel, and a busy machine answers late."""
 NAMES = {"head": "0", "server-0": "0", "load-0": "1"}
 
 
@@ -47,11 +49,12 @@ def read(host: NetHost) -> ClockReading | None:
 
 def test_a_clock_that_follows_one_in_its_network_is_known_to_a_millisecond(net: dict[str, NetHost]) -> None:
     deadline = time.monotonic() + FOLLOWS_WITHIN_S
-    while (found := read(net["server-0"])) is None or found.stratum < 9:
+    # chronyd allows for a whole second after its first answer, and for less with each that follows.
+    while (found := read(net["server-0"])) is None or found.stratum < 9 or found.bound_ns >= BOUND_NS:
         assert time.monotonic() < deadline, (found, net["server-0"].said())
         time.sleep(0.5)
     assert (found.reference, found.stratum) == (net["head"].address, 9)
-    assert 0 < found.bound_ns < 50_000_000  # both read the same clock of one kernel; a busy machine answers late
+    assert found.bound_ns > 0
     own = read(net["head"])
     assert own is not None
     assert (own.stratum, own.bound_ns) == (8, 0)
