@@ -278,10 +278,10 @@ class Profiler(Probe, Protocol):
         """Variables that the server needs, so that its stacks can be read."""
 
     def begin(self) -> None:
-        """The measurement has begun; nothing if it had before."""
+        """Sample from now on; nothing if it does so already, or has ended."""
 
     def end(self) -> None:
-        """The measurement has ended. `finish` does this too."""
+        """Sample no longer. `finish` does this too."""
 
     def facts(self, traffic: Traffic | None) -> ProfileFacts:
         """Keep what was sampled during that traffic's measurement. The server has ended."""

@@ -13,6 +13,8 @@ from redline.analysis import build_report
 from redline.analysis.libraries import Libraries
 from redline.analysis.profiles import profile_reports
 from redline.model import (
+    Cell,
+    Interval,
     ProfileFacts,
     ProfileFile,
     ProfileKind,
@@ -30,6 +32,9 @@ from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_recording, simulated_run
 
 SLICES = 50
+EDGE_NS = 20_000_000
+"""How long a profiler takes to begin, and to end."""
+
 Mix = Mapping[str, float]
 """By a stack as text, the first frame a thread, how often it is sampled relative to the others."""
 
@@ -103,6 +108,30 @@ def profiled(
     return recording.model_copy(update={"profile": facts, "perturbed": True})
 
 
+def profiled_start(
+    cell: Cell, behaviour: Behaviour = GOOD, *, position: int = 100, seed: int = 1, cost: float = 1.0
+) -> Recording:
+    """One trial of the cell with a profiler, under which the server does its work in so many times the time."""
+    longer = cell.under_profiler
+    one = profiled(simulated_recording(longer, behaviour, position=position, seed=seed))
+    assert one.traffic is not None
+    assert one.profile is not None
+    start, end = one.traffic.window_unix_ns
+    started = Slice(start + longer.unprofiled_ns, start + longer.unprofiled_ns + EDGE_NS)
+    stopped = Slice(end - longer.unprofiled_ns - EDGE_NS, end - longer.unprofiled_ns)
+
+    def slowed(each: Interval) -> Interval:
+        middle = one.traffic.epoch_unix_ns + (each.start_ns + each.end_ns) / 2 if one.traffic else 0.0
+        if each.phase != "measure" or not started.start <= middle < stopped.end:
+            return each
+        completed = round(each.counts.completed / cost)
+        return each.model_copy(update={"counts": each.counts.model_copy(update={"completed": completed})})
+
+    traffic = one.traffic.model_copy(update={"intervals": tuple(map(slowed, one.traffic.intervals))})
+    facts = one.profile.model_copy(update={"started": started, "stopped": stopped})
+    return one.model_copy(update={"cell_id": cell.id, "traffic": traffic, "profile": facts})
+
+
 def _with_samples(run: Run, behaviours: Mapping[str, Behaviour], mixes: Mapping[str, Mix]) -> tuple[ProfileReport, ...]:
     """What a profile of the CPU time of each cell says."""
     found: dict[str, Stacks] = {}
@@ -111,11 +140,10 @@ def _with_samples(run: Run, behaviours: Mapping[str, Behaviour], mixes: Mapping[
         slug = cell.variant.slug
         if slug not in mixes:
             continue
-        one = profiled(simulated_recording(cell, behaviours[slug], position=position, seed=position))
-        assert one.traffic is not None
-        found[f"profiles/{position:04d}.cpu.stacks.gz"] = stacks_of(
-            mixes[slug], one.traffic.window_unix_ns, seed=position
-        )
+        one = profiled_start(cell, behaviours[slug], position=position, seed=position, cost=1.03)
+        assert one.profile is not None
+        assert one.profile.sampled is not None
+        found[f"profiles/{position:04d}.cpu.stacks.gz"] = stacks_of(mixes[slug], one.profile.sampled, seed=position)
         recordings.append(one)
     report = build_report(run)
     libraries = Libraries(load_libraries(Path("/nonexistent")))

@@ -152,20 +152,6 @@ def test_without_cpu_times_shares_are_compared() -> None:
         assert sum(points.values()) == pytest.approx(0, abs=0.01)
 
 
-def test_what_the_profiler_costs_is_said_with_an_interval() -> None:
-    run = run_of_two()
-    cell = next(iter(run.manifest.plan.cells.values()))
-    slower = profiled(simulated_recording(cell, replace(GOOD, rate_per_s=GOOD.rate_per_s / 1.1), position=100))
-    report = build_report(run)
-    (found,) = profile_reports([slower], lambda _: Stacks(), LIBRARIES, report.cells, ())
-    for metric, truth in ((Metric.THROUGHPUT, 1 / 1.1), (Metric.CPU_PER_REQUEST, 1.1)):
-        ratio = found.overhead[metric]
-        assert ratio.value == pytest.approx(truth, rel=0.01)
-        assert ratio.low is not None
-        assert ratio.high is not None
-        assert ratio.low < ratio.value < ratio.high
-
-
 def test_threads_and_functions_have_their_shares() -> None:
     vanilla, _ = made()
     assert vanilla.threads[0].name == "io-compute"

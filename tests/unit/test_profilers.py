@@ -1,4 +1,4 @@
-"""A profiler runs from the begin of the measurement to its end, and whatever it cannot do fails no trial."""
+"""A profiler runs in the middle of the measurement, and whatever it cannot do fails no trial."""
 
 import gzip
 import stat
@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from redline.model import PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
-from redline.plugins.profilers import async_profiler, commands
+from redline.model import Interval, LoadStage, PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
+from redline.plugins.profilers import async_profiler, commands, machine
 from redline.plugins.profilers.async_profiler import Artefacts, AsyncProfiler
 from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
 from redline.plugins.profilers.commands import Perf, PySpy
@@ -21,9 +22,14 @@ from redline.ports import Drive, Placement
 from redline.running.record import Tools
 from redline.running.trial import run_trial
 from tests.fakes.plugins import FakeDriver, FakeLauncher
-from tests.fakes.recordings import SATURATE, simulated_cell
+from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 
 CELL = simulated_cell()
+RAMP = simulated_cell(
+    load=SATURATE.model_copy(
+        update={"shape": SATURATE.shape.model_copy(update={"stages": (LoadStage(to=128, over_ns=500_000_000),)})}
+    )
+)
 PLANNED = PlannedTrial(cell_id=CELL.id, round=0, position=9, seed=1, profile="cpu")
 
 
@@ -93,40 +99,69 @@ def test_it_samples_the_measurement_and_is_read_when_the_server_has_stopped(tmp_
     assert facts.stacks is not None
     assert Stacks.from_bytes((tmp_path / facts.stacks).read_bytes()) == sampler.stacks
     assert gzip.decompress((tmp_path / facts.stacks).read_bytes()) == b"[main tid=1];a;b 7\n"
-    measured = [each for each in made.traffic.intervals if each.phase == "measure"]
-    assert len(sampler.slices) == len(measured)
-    window = made.traffic.window_unix_ns
-    assert abs(sampler.slices[0].start - window[0]) < 1_000_000
-    assert abs(sampler.slices[-1].end - window[1]) < 1_000_000
+    assert facts.started is not None
+    assert facts.stopped is not None
+    assert facts.sampled == (facts.started.end, facts.stopped.start)
+
+
+def test_a_quarter_of_the_measurement_is_not_profiled_before_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The measurement is twice as long, so that as much is profiled as the suite says."""
+    sampler, now = FakeSampler([]), [0]
+    monkeypatch.setattr(machine, "time", SimpleNamespace(time_ns=lambda: now[0]))
+    expected = simulated_recording(CELL.under_profiler, seed=PLANNED.seed + PLANNED.position).traffic
+    assert expected is not None
+
+    def seen(interval: Interval) -> None:
+        now[0] = expected.epoch_unix_ns + interval.end_ns
+        if interval.phase == "measure":
+            sampler.events.append("measured")
+
+    tools = Tools(FakeLauncher(sampler.events), FakeDriver(sampler.events), tuple, Placement())
+    profiler = TrialProfiler("cpu", "server", sampler, tmp_path)
+    made = run_trial(PLANNED, CELL, tools, tmp_path, seen, profiler=profiler)
+    begin, end = sampler.events.index("sample 4321"), sampler.events.index("sampled")
+    measured = [sampler.events[a:b].count("measured") for a, b in ((0, begin), (begin, end), (end, None))]
+    assert made.traffic is not None
+    whole = sum(each.phase == "measure" for each in made.traffic.intervals)
+    assert made.traffic.measure_end_ns - made.traffic.measure_start_ns == 2 * CELL.load.duration_ns
+    assert measured == [whole // 4, whole // 2, whole // 4]
+    assert made.profile is not None
+    assert made.profile.sampled is not None
+    assert len(sampler.slices) == whole // 2
+    for one, other in zip(made.profile.sampled, (sampler.slices[0].start, sampler.slices[-1].end), strict=True):
+        assert abs(one - other) < 1_000_000
 
 
 class SoonWarm(FakeDriver):
     """Ends the warm-up long before its maximum."""
 
     def drive(self, drive: Drive) -> Traffic:
-        return super().drive(replace(drive, cell=CELL))
+        return super().drive(replace(drive, cell=RAMP))
 
 
 @pytest.mark.parametrize(("longest", "measured_before"), [(1, 0), (100, 1)])
-def test_it_begins_with_the_measurement_however_the_warm_up_ends(
+def test_a_load_that_changes_is_profiled_as_a_whole_however_the_warm_up_ends(
     tmp_path: Path, longest: int, measured_before: int
 ) -> None:
     """The last interval of a warm-up of known length is the begin; of another, the first that was measured."""
-    seen, cell = list[str](), CELL.model_copy(update={"warmup_ns": CELL.warmup_ns * longest})
+    seen, cell = list[str](), RAMP.model_copy(update={"warmup_ns": RAMP.warmup_ns * longest})
     profiler = TrialProfiler("cpu", "server", FakeSampler(seen), tmp_path)
     tools = Tools(FakeLauncher(seen), SoonWarm(seen), tuple, Placement())
-    run_trial(PLANNED, cell, tools, tmp_path, lambda each: seen.append(each.phase), profiler=profiler)
+    made = run_trial(PLANNED, cell, tools, tmp_path, lambda each: seen.append(each.phase), profiler=profiler)
     before, after = seen[: seen.index("sample 4321")], seen[seen.index("sample 4321") :]
     assert "warmup" in before
     assert before.count("measure") == measured_before
     assert "warmup" not in after
-    assert "measure" in after[: after.index("sampled")]
+    assert after.index("drain") < after.index("sampled")
+    assert made.traffic is not None
+    assert made.traffic.measure_end_ns - made.traffic.measure_start_ns == RAMP.load.duration_ns
 
 
 def test_without_a_warm_up_it_begins_with_the_engine(tmp_path: Path) -> None:
-    cold = simulated_cell(load=SATURATE).model_copy(update={"warmup_ns": 0})
     sampler = FakeSampler([])
-    profiled(tmp_path, sampler, cold, engine=True)
+    profiled(tmp_path, sampler, RAMP.model_copy(update={"warmup_ns": 0}), engine=True)
     assert sampler.events[:6] == ["start", "verify", "drive", "prepare 99", "sample 99", "sampled"]
 
 

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean, stdev
 from typing import Literal
 
 import numpy as np
 
 from redline.analysis.libraries import Libraries
+from redline.analysis.overhead import overhead
 from redline.errors import RedlineError
 from redline.model import (
     CellReport,
@@ -34,8 +34,7 @@ from redline.model import (
     ThreadShare,
     Traffic,
 )
-from redline.stats import CONFIDENCE, Trial, holm_adjust
-from redline.stats.distributions import t_quantile
+from redline.stats import holm_adjust
 from redline.stats.shares import METHOD_NONE, Part, Share, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
@@ -58,7 +57,6 @@ _Z = 1.96
 _HIGHER = 1.2
 """By so much the highest rate is above the lowest, or they are not compared."""
 _METHOD_QUOTIENT = "from the intervals of both, on a log scale (MOVER)"
-_METHOD_OVERHEAD = "t interval of the log ratio, with the scatter of the plain trials"
 
 
 def profile_reports(
@@ -300,7 +298,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         lost=sum(each.lost for each in profiles),
         positions=tuple(each.position for each in one.recordings),
         cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
-        overhead=_overhead(one.recordings, cell) if cell.valid else {},
+        overhead=overhead(one.recordings),
         libraries=tuple(
             LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, "anywhere").estimate())
             for name in shown
@@ -314,44 +312,6 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         native=next((each.native for each in profiles if each.native), ()),
         files=tuple(file for each in profiles for file in each.files),
         problem=one.problem,
-    )
-
-
-def _overhead(recordings: Sequence[Recording], cell: CellReport) -> dict[Metric, Estimate]:
-    """How the profiled trials differ from the cell's, by the scatter of these: there are too few to know their own."""
-    trials = [Trial(each) for each in recordings if each.traffic]
-    plain = [each for each in cell.trials if each.used]
-    found: dict[Metric, tuple[list[float | None], list[float | None]]] = {
-        Metric.THROUGHPUT: (
-            [each.traffic.rate_per_s for each in trials if each.traffic],
-            [each.rate_per_s for each in plain],
-        ),
-        Metric.CPU_PER_REQUEST: (
-            [each.cpu_per_request_ns for each in trials],
-            [each.cpu_per_request_ns for each in plain],
-        ),
-    }
-    ratios = {metric: _ratio(_logs(ours), _logs(theirs)) for metric, (ours, theirs) in found.items()}
-    return {metric: ratio for metric, ratio in ratios.items() if ratio}
-
-
-def _logs(values: Iterable[float | None]) -> list[float]:
-    return [math.log(each) for each in values if each]
-
-
-def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
-    if not ours or len(theirs) < 2:
-        return None
-    value = fmean(ours) - fmean(theirs)
-    error = stdev(theirs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
-    half = t_quantile((1 + CONFIDENCE) / 2, len(theirs) - 1) * error
-    return Estimate(
-        value=math.exp(value),
-        low=math.exp(value - half),
-        high=math.exp(value + half),
-        unit="ratio",
-        n=len(ours),
-        method=_METHOD_OVERHEAD,
     )
 
 
@@ -418,8 +378,16 @@ def _graph(one: _Profile, nodes: int) -> FlameGraph:
 
 
 def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
-    """The slices whose middles lie in intervals of the highest p99."""
-    measured = [each for each in traffic.intervals if each.phase == "measure" and each.response.count]
+    """The slices whose middles lie in intervals of the highest p99, of those that were profiled."""
+    if not slices:
+        return
+    measured = [
+        each
+        for each in traffic.intervals
+        if each.phase == "measure"
+        and each.response.count
+        and slices[0].start <= traffic.epoch_unix_ns + (each.start_ns + each.end_ns) / 2 < slices[-1].end
+    ]
     if len(measured) < _FEWEST_INTERVALS:
         return
     ranked = sorted(measured, key=lambda each: each.response.quantile_ns(0.99), reverse=True)

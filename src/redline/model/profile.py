@@ -41,6 +41,13 @@ _SLICE = re.compile(r"# slice (?P<start>\d{1,19}) (?P<end>\d{1,19}) ns")
 _THREAD = re.compile(r"\[(?:(?P<name>.*) )?tid=(?P<tid>\d{1,10})\]")
 
 
+class Slice(NamedTuple):
+    """A piece of time in Unix ns, from `start` up to `end`."""
+
+    start: int
+    end: int
+
+
 class ProfileFile(Frozen):
     """A file that a profiler left; `stacks` is in the text form above, gzip'd."""
 
@@ -64,23 +71,27 @@ class ProfileFacts(Frozen):
     event: str = Field(description="what made it take a sample, such as `ctimer` or `cpu-clock`")
     interval: int = Field(gt=0, description="ns of CPU or wall time between samples of a thread; `alloc`: bytes")
     unit: ProfileUnit = Field(default="samples", description="of the weights of stacks")
-    samples: int = Field(ge=0, description="in the measurement window")
+    samples: int = Field(ge=0, description="while it was profiled")
     lost: int = omitted_if_default(0, ge=0, description="samples without a stack, or that the profiler dropped")
     native: tuple[NativeMemory, ...] = omitted_if_default((), description="of a JVM, when an `alloc` profile ended")
+    started: Slice | None = omitted_if_default(
+        None, description="from when the profiler was told to begin until it sampled, in Unix ns; absent if it did not"
+    )
+    stopped: Slice | None = omitted_if_default(
+        None, description="from when the profiler was told to end until it had; absent if it did not"
+    )
     files: tuple[ProfileFile, ...] = ()
     problem: str = omitted_if_default("", description="why there are no stacks; empty if there are")
+
+    @property
+    def sampled(self) -> Slice | None:
+        """When it sampled for certain; None where that is not known, as in recordings of earlier versions."""
+        return Slice(self.started.end, self.stopped.start) if self.started and self.stopped else None
 
     @property
     def stacks(self) -> str | None:
         """The file that holds the stacks; None if there is none."""
         return next((file.name for file in self.files if file.form == "stacks"), None)
-
-
-class Slice(NamedTuple):
-    """A piece of time in Unix ns, from `start` up to `end`."""
-
-    start: int
-    end: int
 
 
 class Thread(NamedTuple):

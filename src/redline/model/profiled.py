@@ -122,7 +122,8 @@ class ProfileReport(Frozen):
     positions: tuple[int, ...] = Field(description="of the profiled trials in the plan")
     cpu_per_request_ns: float | None = Field(description="of the cell's unprofiled trials; null if it is not known")
     overhead: dict[Metric, Estimate] = Field(
-        description="throughput and CPU time per request under the profiler over those of the cell's plain trials"
+        description="throughput and CPU time per request with the profiler over those without, on one start; "
+        "empty if the load changes or is too short"
     )
     libraries: tuple[LibraryShare, ...] = Field(description="the largest first")
     frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")

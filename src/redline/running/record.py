@@ -158,33 +158,46 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
     )
 
 
-@dataclass(frozen=True)
 class _Profiled:
-    """Begins a profile, if there is one, as soon as the measurement is known to have begun, and ends it with that.
+    """Begins and ends a profile, if there is one, so that it is measured with and without on one start.
 
-    A warm-up of a length ends with its last interval. One that is detected has ended when an interval was measured.
+    A load that has no unprofiled ends is profiled from the begin of its measurement: a warm-up of a length ends with
+    its last interval, and one that is detected has ended when an interval was measured.
     """
 
-    profiler: Profiler | None
-    cell: Cell
+    def __init__(self, profiler: Profiler | None, cell: Cell) -> None:
+        self._profiler, self._cell = profiler, cell
+        self._measured_from_ns: int | None = None
 
     @property
     def probes(self) -> tuple[Probe, ...]:
         """The profiler as a probe."""
-        return (self.profiler,) if self.profiler else ()
+        return (self._profiler,) if self._profiler else ()
 
     def opens(self) -> None:
         """The engine has begun; without a warm-up, so has the measurement."""
-        if self.profiler and not self.cell.warmup_ns:
-            self.profiler.begin()
+        if self._profiler and not self._cell.warmup_ns and not self._cell.unprofiled_ns:
+            self._profiler.begin()
 
     def seen(self, interval: Interval) -> None:
         """The engine reported one more interval."""
-        is_last = interval.phase == "warmup" and interval.end_ns >= self.cell.warmup_ns
-        if self.profiler and (is_last or interval.phase == "measure"):
-            self.profiler.begin()
-        elif self.profiler and interval.phase == "drain":
-            self.profiler.end()
+        if self._profiler is None:
+            return
+        if interval.phase == "drain":
+            self._profiler.end()
+        elif interval.phase == "measure":
+            self._measured(interval, self._profiler)
+        elif interval.end_ns >= self._cell.warmup_ns and not self._cell.unprofiled_ns:
+            self._profiler.begin()
+
+    def _measured(self, interval: Interval, profiler: Profiler) -> None:
+        if self._measured_from_ns is None:
+            self._measured_from_ns = interval.start_ns
+        measured_ns, unprofiled_ns = interval.end_ns - self._measured_from_ns, self._cell.unprofiled_ns
+        if measured_ns >= unprofiled_ns:
+            profiler.begin()
+        if unprofiled_ns and measured_ns >= self._cell.load.duration_ns - unprofiled_ns:
+            profiler.end()
 
 
 def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Failure | None:

@@ -66,11 +66,12 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
 ) -> Recording:
     """Run a cell once on a freshly started server. What goes wrong with the server or the load is in the recording.
 
-    A profile is made readable once the server has stopped.
+    With a profiler it is measured longer. A profile is made readable once the server has stopped.
 
     Raises KeyboardInterrupt, and StoreError when a log cannot be written: the next trial's could not be either.
     """
     empty, log = new_recording(planned), logs / "server.log"
+    cell = cell.under_profiler if profiler else cell
     stages_ns: dict[Stage, int] = {}  # the budget of a suite counts the time of a stage that failed too
 
     @contextmanager
@@ -103,7 +104,11 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
         if wrong is None:
             with timed("load"):
                 options = LoadOptions(
-                    log=logs / "engine.log", server_log=log, on_interval=on_interval, profiler=profiler
+                    log=logs / "engine.log",
+                    server_log=log,
+                    interval_ns=_profiled_interval_ns(cell) if profiler else None,
+                    on_interval=on_interval,
+                    profiler=profiler,
                 )
                 before_ns = _fixed_work_ns(tools)
                 found = record_load(cell, planned, server, tools, options)
@@ -117,6 +122,11 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
     return found.model_copy(
         update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns, "profile": profile}
     )
+
+
+def _profiled_interval_ns(cell: Cell) -> int:
+    """Of 80 intervals 40 are profiled, and slow moments and the profiler's cost are seen by them; 50 to 500 ms each."""
+    return min(max(cell.load.duration_ns // 80, 50_000_000), 500_000_000)
 
 
 def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:

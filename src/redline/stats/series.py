@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redline.stats.distributions import beta_below, kendall_p
 from redline.stats.samples import Floats
@@ -32,6 +33,9 @@ LEAST_NOISE = 0.005
 
 _OF_NORMAL = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
+
+_MOST_CORRELATION = 0.8
+"""Of residuals; from a few numbers more cannot be told."""
 
 _CRITICAL = ((5, 24.0), (6, 15.0), (7, 11.0), (8, 9.5), (9, 8.0), (10, 7.0), (12, 6.1), (15, 5.6), (20, 5.5))
 """By how many numbers: the largest gap over the spread within the groups that one group shows once in 1,000 times.
@@ -192,3 +196,30 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
     while previous[ends[0]]:
         ends.insert(0, previous[ends[0]])
     return ends
+
+
+@dataclass(frozen=True)
+class Switched:
+    """By how much numbers are higher while something is switched on, with its standard error."""
+
+    value: float
+    error: float
+    freedom: int
+
+
+def switched(values: Floats, at: Floats, on: NDArray[np.bool_]) -> Switched:
+    """The difference between numbers with `on` and those without, by least squares along with a linear trend in `at`.
+
+    The error counts with neighbours that resemble each other: it grows with the correlation of the residuals of
+    neighbours, where that is positive, as that of a mean does for an autoregressive series. Needs six numbers.
+    """
+    columns = np.column_stack([np.ones(len(values)), (at - at.mean()) / np.ptp(at), on])
+    unscaled = np.linalg.inv(columns.T @ columns)
+    fitted = unscaled @ columns.T @ values
+    residuals, freedom = values - columns @ fitted, len(values) - len(fitted)
+    squares = float(residuals @ residuals)
+    # A fit makes neighbouring residuals differ, so their correlation is too small by about this.
+    found = float(residuals[1:] @ residuals[:-1]) / squares + len(fitted) / len(values) if squares else 0.0
+    correlation = min(max(found, 0.0), _MOST_CORRELATION)
+    variance = squares / freedom * unscaled[-1, -1] * (1 + correlation) / (1 - correlation)
+    return Switched(float(fitted[-1]), math.sqrt(variance), freedom)

@@ -265,7 +265,8 @@ def expected_length_ns(plan: Plan) -> int:
     Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on what server and
     proxies run on: a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
-    trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in (*plan.trials, *plan.profiled))
+    trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
+    trials += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
     # In a duet each server, and the baseline once more as a control, has the time of a trial.
     duets = ((*duet.cell_ids, duet.cell_ids[0]) for duet in plan.duets)
     return trials + sum(expected_trial_ns(plan.cells[cell_id]) for cell_ids in duets for cell_id in cell_ids)

@@ -79,7 +79,7 @@ class Perf(_Command):
         """Begin with the process and all below it; what they start is sampled too."""
         self._offset_ns = time.time_ns() - time.monotonic_ns()
         self._pids = procfs.tree(pid)
-        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC"]
+        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
         self._run(
             [PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", ",".join(map(str, self._pids))],
             folder / "perf.log",

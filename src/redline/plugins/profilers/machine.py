@@ -1,6 +1,7 @@
 """The profilers of this machine, and one of them around the measurement of one trial."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class MachineProfilers:
 
 
 class TrialProfiler:
-    """A sampler from the begin of the measurement to its end. The driver's reader begins it, and may end it."""
+    """A sampler within the measurement of one trial. The driver's reader begins it, and may end it."""
 
     perturbs = True
 
@@ -73,6 +74,8 @@ class TrialProfiler:
         self._pid: int | None = None
         self._problem = ""
         self._began = self._ended = False
+        self._started: Slice | None = None
+        self._stopped: Slice | None = None
         self._lock = threading.Lock()
 
     @property
@@ -93,13 +96,13 @@ class TrialProfiler:
             if self._began or self._ended or self._problem or pid is None:
                 return
             self._began = True
-            self._try(lambda: self._sampler.start(pid, self._folder))
+            self._started = self._try(lambda: self._sampler.start(pid, self._folder))
 
     def end(self) -> None:
         """Sample no longer."""
         with self._lock:
             if self._began and not self._ended and not self._problem:
-                self._try(self._sampler.stop)
+                self._stopped = self._try(self._sampler.stop)
             self._ended = True
 
     def finish(self) -> tuple[Series, ...]:
@@ -116,7 +119,8 @@ class TrialProfiler:
         if not self._began:
             self._problem = self._problem or "the measurement did not begin"
         if not self._problem:
-            self._try(lambda: found.append(self._sampler.read(self._folder, _slices(traffic))))
+            during = Slice(self._started.end, self._stopped.start) if self._started and self._stopped else None
+            self._try(lambda: found.append(self._sampler.read(self._folder, _slices(traffic, during))))
         files = list[ProfileFile]()
         if found:
             self._try(lambda: files.extend(self._kept(found[0])))
@@ -132,6 +136,8 @@ class TrialProfiler:
             samples=found[0].samples if found else 0,
             lost=found[0].lost if found else 0,
             native=found[0].native if found else (),
+            started=self._started,
+            stopped=self._stopped,
             files=tuple(file.model_copy(update={"name": self._relative(file.name)}) for file in files),
             problem=self._problem,
         )
@@ -148,20 +154,24 @@ class TrialProfiler:
         """From the run's directory."""
         return f"{self._folder.parent.name}/{self._folder.name}/{name}"
 
-    def _try(self, step: Callable[[], object]) -> None:
-        """What a profiler cannot do is said of the profile, and fails no trial."""
+    def _try(self, step: Callable[[], object]) -> Slice | None:
+        """When it was done. What a profiler cannot do is said of the profile, and fails no trial."""
+        began_ns = time.time_ns()
         try:
             step()
+            return Slice(began_ns, time.time_ns())
         except OSError as error:
             self._problem = f"{error.filename or self._sampler.name}: {error.strerror or error}"
         except (ProfilerError, StoreError) as error:
             self._problem = str(error)
+        return None
 
 
-def _slices(traffic: Traffic | None) -> tuple[Slice, ...]:
-    """The engine's intervals of the measurement in Unix time."""
-    if traffic is None:
+def _slices(traffic: Traffic | None, during: Slice | None) -> tuple[Slice, ...]:
+    """The engine's intervals of the measurement in Unix time, those whose middle lies in `during`."""
+    if traffic is None or during is None:
         return ()
     epoch = traffic.epoch_unix_ns
-    measured = [each for each in traffic.intervals if each.phase == "measure"]
-    return slices_of(Slice(epoch + each.start_ns, epoch + each.end_ns) for each in measured)
+    measured = (each for each in traffic.intervals if each.phase == "measure")
+    slices = (Slice(epoch + each.start_ns, epoch + each.end_ns) for each in measured)
+    return slices_of(each for each in slices if during.start <= (each.start + each.end) / 2 < during.end)

@@ -1,0 +1,107 @@
+"""What a profiler costs: how a server changes while it is profiled, within one start."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from redline.model import Estimate, Interval, Metric, Recording, Slice
+from redline.stats import CONFIDENCE
+from redline.stats.distributions import t_quantile
+from redline.stats.series import Switched, switched
+
+STRETCHES = 20
+"""Into so many the measurement is put, those with the profiler and those without."""
+SHORTEST_NS = 250_000_000
+"""A stretch lasts for more than one sample of the CPU time."""
+_FEWEST = 2
+"""Stretches of each kind, before, during and after the profile: without these a trend would pass for its cost."""
+_METHOD = "t interval of the log ratio over stretches of one start, its trend taken out"
+
+
+def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
+    """Throughput, and the server's CPU time per request, with the profiler over those without, of profiled trials.
+
+    Empty where a trial was profiled from begin to end.
+    """
+    trials = [stretches for recording in recordings if (stretches := tuple(_stretches(recording)))]
+    values: dict[Metric, Callable[[_Stretch], float | None]] = {
+        Metric.THROUGHPUT: lambda each: each.answers_per_s,
+        Metric.CPU_PER_REQUEST: lambda each: each.cpu_per_request_ns,
+    }
+    found = {metric: [_changed(stretches, value) for stretches in trials] for metric, value in values.items()}
+    return {metric: _estimate(changes) for metric, each in found.items() if (changes := [one for one in each if one])}
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A piece of a measurement, with the profiler or without."""
+
+    middle_ns: float
+    profiled: bool
+    answers_per_s: float
+    cpu_per_request_ns: float | None
+
+
+def _stretches(recording: Recording) -> Iterator[_Stretch]:
+    """What lies before, in and after the profile, not what lies on its edges; nothing where one of these is short."""
+    traffic, profile = recording.traffic, recording.profile
+    if traffic is None or profile is None or profile.started is None or profile.stopped is None:
+        return
+    begins, ends = profile.started, profile.stopped
+    pieces: dict[str, list[Interval]] = {"before": [], "during": [], "after": []}
+    measured = [each for each in traffic.intervals if each.phase == "measure"]
+    for each in measured:
+        start, end = traffic.epoch_unix_ns + each.start_ns, traffic.epoch_unix_ns + each.end_ns
+        if end <= begins.start:
+            pieces["before"].append(each)
+        elif start >= begins.end and end <= ends.start:
+            pieces["during"].append(each)
+        elif start >= ends.end:
+            pieces["after"].append(each)
+    whole_ns = measured[-1].end_ns - measured[0].start_ns if measured else 0
+    length_ns = max(whole_ns / STRETCHES, SHORTEST_NS)
+    split = {name: _split(piece, length_ns) for name, piece in pieces.items()}
+    if all(len(each) >= _FEWEST for each in split.values()):
+        for name, stretches in split.items():
+            for stretch in stretches:
+                yield _stretch(recording, stretch, traffic.epoch_unix_ns, profiled=name == "during")
+
+
+def _split(intervals: Sequence[Interval], length_ns: float) -> list[list[Interval]]:
+    """Into pieces of about that length."""
+    lasts_ns = intervals[-1].end_ns - intervals[0].start_ns if intervals else 0
+    pieces = min(round(lasts_ns / length_ns), len(intervals))
+    return [list(each) for each in np.array_split(np.array(intervals, dtype=object), pieces)] if pieces else []
+
+
+def _stretch(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: int, *, profiled: bool) -> _Stretch:
+    during = Slice(intervals[0].start_ns, intervals[-1].end_ns)
+    completed = sum(each.counts.completed for each in intervals)
+    series = recording.find("cpu_ns", "server")
+    cpu_ns = series.increase(epoch_unix_ns + during.start, epoch_unix_ns + during.end) if series else None
+    return _Stretch(
+        middle_ns=(during.start + during.end) / 2,
+        profiled=profiled,
+        answers_per_s=completed / (during.end - during.start) * 1e9,
+        cpu_per_request_ns=cpu_ns / completed if cpu_ns is not None and completed else None,
+    )
+
+
+def _changed(stretches: Sequence[_Stretch], value_of: Callable[[_Stretch], float | None]) -> Switched | None:
+    values = [value_of(each) for each in stretches]
+    known = [value for value in values if value]
+    if len(known) < len(values):
+        return None
+    at = np.array([each.middle_ns for each in stretches])
+    return switched(np.log(known), at, np.array([each.profiled for each in stretches]))
+
+
+def _estimate(changes: Sequence[Switched]) -> Estimate:
+    """The mean over trials."""
+    value = math.fsum(each.value for each in changes) / len(changes)
+    error = math.sqrt(math.fsum(each.error**2 for each in changes)) / len(changes)
+    half = t_quantile((1 + CONFIDENCE) / 2, sum(each.freedom for each in changes)) * error
+    ends = math.exp(value - half), math.exp(value + half)
+    return Estimate(value=math.exp(value), low=ends[0], high=ends[1], unit="ratio", n=len(changes), method=_METHOD)
