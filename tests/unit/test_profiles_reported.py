@@ -69,11 +69,21 @@ def test_the_terminal_has_libraries_with_intervals_and_functions() -> None:
     assert text.count("Where the time goes") == 1
     assert re.search(r"tapir's interpreter +\u2013 +16\.\d% ±0\.\d", text)
     assert re.search(r"tapir's interpreter \+(19|20)\.\d ±0\.\d, tapir \+[34]\.\d ±0\.\d\.", text)
-    assert "java.lang.String.<init> http4s" in text
+    assert "http4s java.lang.String.<init>" in text
     assert re.search(r"Threads of http4s.tapir: io-compute \(4\) 9\d(\.\d)?%, GC Thread \(4\) [34](\.\d)?%", text)
     assert "http4s.tapir: functions that differ most from the baseline" in text
     assert re.search(r"\+1[12]\.\d ±0\.\d scala.collection.immutable.List.map", text)
     assert "Sampled by async-profiler 4.6, ctimer, every 1.00 ms, one start" in text
+
+
+def test_long_names_of_functions_are_folded_and_do_not_split_their_table() -> None:
+    first, *_ = REPORT.profiles
+    frames = tuple(each.model_copy(update={"frame": f"{'com.acme.' * 12}run"}) for each in first.frames)
+    report = REPORT.model_copy(update={"profiles": (first.model_copy(update={"frames": frames}),)})
+    lines = render(profile_sections(report), Console(width=80)).plain.splitlines()
+    heads = [line.split() for line in lines if line.endswith("function")]
+    assert [(each[0], each[-1]) for each in heads] == [("self", "function")]
+    assert max(map(len, lines)) <= 80
 
 
 def test_what_the_profiler_costs_is_not_known_where_trials_scatter() -> None:

@@ -309,12 +309,12 @@ def _share(own: Estimate, total: Estimate | None) -> TableCell:
 
 
 def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
-    """The functions that ran most themselves."""
+    """The functions that ran most themselves. Their names are long: they stand last, where a terminal folds them."""
     rows = tuple(
-        (f"{100 * frame.self_share:.1f}%", f"{100 * frame.total_share:.1f}%", frame.frame, frame.library)
+        (f"{100 * frame.self_share:.1f}%", f"{100 * frame.total_share:.1f}%", frame.library, frame.frame)
         for frame in one.frames[:most]
     )
-    columns = (Column("self", "right"), Column("with callees", "right"), Column("function"), Column("counts for"))
+    columns = (Column("self", "right"), Column("with callees", "right"), Column("counts for"), Column("function"))
     return Table(columns, rows, title=title)
 
 
