@@ -217,6 +217,8 @@ def test_a_factor_of_one_changes_nothing(tmp_path: Path) -> None:
     ("overrides", "says"),
     [
         (Overrides(scale=0.5, loads=("half",)), "no load of this suite has a rate of its own"),
+        (Overrides(scale=0.5, loads=("r10k-50pct",)), "no load of this suite matches `r10k-50pct`"),
+        (Overrides(users=8, loads=("nothing",)), "no load of this suite matches `nothing`"),
         (Overrides(scale=2000.0, loads=("r10k",)), "--scale makes the rate of `r10k-200000pct` more than 10,000,000/s"),
     ],
 )

@@ -197,6 +197,8 @@ def _matches(names: tuple[str, ...], glob: str) -> bool:
 
 def _changed_loads(loads: tuple[Load, ...], overrides: Overrides) -> tuple[tuple[Load, ...], list[Problem]]:
     problems: list[Problem] = []
+    if not loads:
+        return loads, problems  # that none was selected is said already
     if overrides.duration_ns is not None:
         loads, found = _for_length(loads, overrides.duration_ns)
         problems += found
