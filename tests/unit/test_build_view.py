@@ -1,4 +1,4 @@
-"""What is shown while servers are built, and what is said of each afterwards."""
+"""What is shown while servers are built and trials run, and what is said of each afterwards."""
 
 import io
 
@@ -7,12 +7,13 @@ from rich.console import Console
 
 from redline.cli.build_view import BuildView
 from redline.cli.commands.build import build_result, matching
-from redline.cli.session_view import SessionView
+from redline.cli.session_view import SessionView, TrialsView
 from redline.errors import BuildError, UsageError
 from redline.model import Build, ServerEntry, Start
 from redline.ports import Building, BuildOutcome
 from redline.running.session import build_all
 from tests.fakes.plugins import FakeLauncher
+from tests.fakes.profiles import profiled_start
 from tests.fakes.recordings import simulated_run
 
 NAMES = ("http4s.ember", "http4s.blaze", "netty.tapir", "rust.axum")
@@ -128,3 +129,22 @@ def test_a_run_builds_each_variant_and_keeps_why_it_could_not() -> None:
     assert failed.unavailable == dict.fromkeys(slugs, "no [red]compiler")
     assert file.getvalue().count("no [red]compiler") == 1
     assert all(slug in file.getvalue() for slug in slugs)
+
+
+def test_a_trial_with_a_profiler_is_named_as_one_and_that_it_perturbs_is_no_news() -> None:
+    run = simulated_run()
+    cell = next(iter(run.manifest.plan.cells.values()))
+    out = io.StringIO()
+    TrialsView(run.manifest.plan, 0, Console(file=out, width=120)).trial_ended(profiled_start(cell), cell)
+    (line,) = out.getvalue().splitlines()
+    assert line.endswith("profiled: cpu")
+
+
+def test_a_profile_that_could_not_be_made_is_said_at_once() -> None:
+    run = simulated_run()
+    cell = next(iter(run.manifest.plan.cells.values()))
+    one, out = profiled_start(cell), io.StringIO()
+    assert one.profile is not None
+    failed = one.model_copy(update={"profile": one.profile.model_copy(update={"problem": "the JVM did not load it"})})
+    TrialsView(run.manifest.plan, 0, Console(file=out, width=120, force_terminal=True)).trial_ended(failed, cell)
+    assert "there is no profile: the JVM did not load it" in out.getvalue()

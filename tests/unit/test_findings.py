@@ -29,6 +29,7 @@ from redline.model import (
 from redline.quantities import percent
 from redline.stats.series import trend
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.profiles import profiled, profiled_start
 from tests.fakes.recordings import MEASURE_NS, SATURATE, SLOW, STEADY, simulated_cell, simulated_recording
 
 DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "findings.md"
@@ -283,3 +284,10 @@ def test_intervals_in_which_nothing_ended_say_nothing_of_the_response_time() -> 
     found = judge(OPEN, recording.model_copy(update={"traffic": traffic}))
     (unsteady,) = [finding for finding in found if finding.kind is FindingKind.UNSTEADY]
     assert "rose by" in unsteady.message
+
+
+def test_a_profiler_in_the_middle_of_the_measurement_makes_no_trend() -> None:
+    started = profiled_start(CLOSED, replace(GOOD, trend=0.8))
+    assert FindingKind.UNSTEADY not in {finding.kind for finding in judge(CLOSED, started)}
+    whole = profiled(simulated_recording(CLOSED, replace(GOOD, trend=0.8)))
+    assert FindingKind.UNSTEADY in {finding.kind for finding in judge(CLOSED, whole)}

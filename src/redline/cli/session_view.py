@@ -22,6 +22,7 @@ from redline.model import (
     DuetRecording,
     Failure,
     Finding,
+    FindingKind,
     Grade,
     Interval,
     Manifest,
@@ -190,9 +191,11 @@ class TrialsView(OneLine):
         """Count it, and say at once what is doubtful about it."""
         self._done += 1
         findings = judge(cell, recording)
+        if recording.profile is not None:  # it counts for nothing because the profiler perturbs it: no news
+            findings = tuple(each for each in findings if each.kind is not FindingKind.PERTURBED)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
-        if serious or not self._console.is_terminal:
+        if serious or (recording.profile and recording.profile.problem) or not self._console.is_terminal:
             self._console.print(self._ended(recording, cell, serious), highlight=False)
 
     def rounds_judged(self, precision: Precision) -> None:
@@ -234,6 +237,12 @@ class TrialsView(OneLine):
         if recording.traffic:
             p99 = duration(recording.traffic.response.quantile_ns(0.99))
             text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
+        if recording.profile is not None:
+            text.append(f"  profiled: {'engine' if recording.profile.subject == 'engine' else recording.profile.kind}")
+            if problem := recording.profile.problem:
+                text.append(
+                    f"\n    {GRADE_MARKS[Grade.WARN]} there is no profile: {problem}", style=COLOURS[Grade.WARN]
+                )
         for finding in findings:
             text.append(f"\n    {GRADE_MARKS[finding.grade]} {finding.message}", style=COLOURS[finding.grade])
         return text

@@ -20,9 +20,11 @@ FEWEST_ANSWERS = 20
 def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The finding of a trend over the measured intervals, neither chance nor small; or that none can be seen.
 
-    A load that changes by design is not judged: whatever follows it changes too.
+    A load that changes by design is not judged: whatever follows it changes too. Neither is a trial in the middle of
+    which a profiler ran.
     """
-    if cell.load.changes:
+    profile = trial.recording.profile
+    if cell.load.changes or (profile is not None and profile.sampled):
         return ()
     closed = isinstance(cell.load.shape, Closed)
     values = _speeds(trial, by_rate=closed)
