@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
+from redline.cli import places
 from redline.cli.command_line import FLAGS
 
 OURS = {"numpy", "scipy", "rich", "jinja2", "ruamel.yaml", "ruptures", "psutil", "redline.model"}
@@ -139,3 +141,16 @@ def test_a_reader_who_leaves_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert done.stderr == ""
+
+
+def test_its_name_is_that_on_the_path_or_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("bin", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "redline").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    names = []
+    for called in (tmp_path / "bin" / "redline", tmp_path / "other" / "redline", "-c"):
+        monkeypatch.setattr(sys, "argv", [str(called)])
+        names.append(places.own_name())
+    assert names == ["redline", "other/redline", "redline"]

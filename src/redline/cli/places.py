@@ -52,4 +52,6 @@ def new_run(suite: str) -> Path:
 def own_name() -> str:
     """How this command can be called again: `redline` where that is on the PATH, else its path."""
     called, found = Path(sys.argv[0]), shutil.which("redline")
-    return "redline" if found and Path(found).exists() and called.samefile(found) else os.path.relpath(called)
+    if not called.exists():  # `python -c` or a module called it
+        return "redline"
+    return "redline" if found and called.samefile(found) else os.path.relpath(called)
