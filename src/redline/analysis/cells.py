@@ -102,9 +102,10 @@ def _parts(judged: JudgedCell) -> Iterator[PartReport]:
 
 def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
     """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty for nothing."""
-    if histogram.count == 0:
+    count = histogram.count
+    if count == 0:
         return ()
-    shares = [q for q in _nines() if enough_beyond(histogram.count, q)]
+    shares = [q for q in _nines() if enough_beyond(count, q)]
     found = histogram.quantiles_ns(shares)
     points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, found, strict=True)]
     return (*points, Percentile(q=1.0, ns=histogram.max_ns))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.linalg import helmert
-from scipy.special import fdtrc, stdtrit
+import scipy
 
 from redline.stats.samples import CONFIDENCE, Floats
 
@@ -16,7 +15,7 @@ _ALIASED = 1e-6
 
 def contrasts(levels: int) -> Floats:
     """The coding of a factor, shape (levels, levels - 1): orthogonal columns with mean 0 and mean square 1."""
-    coding: Floats = helmert(levels).T * np.sqrt(levels)
+    coding: Floats = scipy.linalg.helmert(levels).T * np.sqrt(levels)
     return coding
 
 
@@ -89,7 +88,7 @@ def main_effects(
     inverse = np.linalg.pinv(model.T @ model)
     found = inverse @ model.T @ y
     variance = float(((y - model @ found) ** 2).sum()) / left
-    wide = float(stdtrit(left, (1 + CONFIDENCE) / 2))
+    wide = float(scipy.special.stdtrit(left, (1 + CONFIDENCE) / 2))
     effects: list[MainEffect | None] = []
     end = model.shape[1] - sum(factor.shape[1] for factor in factors)
     for factor in factors:
@@ -104,7 +103,9 @@ def main_effects(
         steps = coding[1:] - coding[0]
         errors = np.sqrt(variance * np.einsum("ij,jk,ik->i", steps, own_inverse, steps))
         explained = found[columns] @ np.linalg.solve(own_inverse, found[columns]) / len(columns)
-        p = float(fdtrc(len(columns), left, explained / variance)) if variance > 0 else float(explained <= 0)
+        p = float(explained <= 0)
+        if variance > 0:
+            p = float(scipy.special.fdtrc(len(columns), left, explained / variance))
         effects.append(
             MainEffect(
                 tuple((float(step), float(wide * e)) for step, e in zip(steps @ found[columns], errors, strict=True)), p

@@ -183,13 +183,20 @@ class Quantiles(Sample):
         return values[low]
 
     @cached_property
+    def value(self) -> float:
+        """The quantile with each trial counted once."""
+        rank = ranks(np.array([self.q]), float(self.merged.total[-1]))
+        return float(self._at_ranks(rank)[0])
+
+    @cached_property
     def by_trial(self) -> Floats:
         """The quantile of each trial by itself."""
         values, cumulative = self.merged.table
         if not cumulative[-1].all():
             return super().by_trial
-        return values[self._own()]
+        return values[self._own]
 
+    @cached_property
     def _own(self) -> NDArray[np.int64]:
         """The bucket of the quantile of each trial; 0 where it has no requests."""
         cumulative = self.merged.table[1]
@@ -199,7 +206,7 @@ class Quantiles(Sample):
     def _bounds(self, weights: Floats, rank: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Between which buckets the quantile of every row lies: no mixture has it outside of its parts' quantiles."""
         cumulative = self.merged.table[1]
-        own = self._own()[cumulative[-1] > 0]
+        own = self._own[cumulative[-1] > 0]
         low, high = int(own.min(initial=len(cumulative) - 1)), int(own.max(initial=0))
         # By rounding of ranks it may be off by a bucket, so the ends are tried.
         if np.any(weights @ cumulative[high] < rank) or (low > 0 and np.any(weights @ cumulative[low - 1] >= rank)):
@@ -236,7 +243,7 @@ class Quantiles(Sample):
     def _held_ranks(self, confidence: float) -> tuple[int, int] | None:
         return quantile_ranks(int(self.merged.total[-1]), self.q, confidence)
 
-    def _at_ranks(self, wanted: tuple[int, int]) -> Floats:
+    def _at_ranks(self, wanted: ArrayLike) -> Floats:
         return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
 
 
