@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from redline.model import Histogram
-from redline.search import Evidence, Slice
+from redline.search import Evidence, ProbeSlice
 
 MS = 1e6
 
@@ -14,7 +14,7 @@ def probe(rate: float, *, response_ms: float = 1.0, answered: float = 1.0, error
     """Five even seconds, of which shares are answered or fail; the rest is still open."""
     due = round(rate / 10)
     times = Histogram.of(np.full(due, response_ms * MS))
-    each = Slice(0.1, due, round(due * (answered - errors)), round(due * errors), times)
+    each = ProbeSlice(0.1, due, round(due * (answered - errors)), round(due * errors), times)
     return Evidence(rate, (each,) * 50)
 
 

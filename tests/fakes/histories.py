@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from redline.analysis.changes import Level
-from redline.analysis.history import Seen, Sight
+from redline.analysis.history import SeenRun, Sight
 from redline.model import Environment, Load, Metric, Run
 from redline.stats import Ratios, estimate
 from redline.storage.runs import RunStore
@@ -40,9 +40,9 @@ def level_series(
 
 def seen(
     place: int, says: Level | str, environment: Environment | None = None, *, suite: str = "nightly", build: str = "b0"
-) -> Seen:
+) -> SeenRun:
     """The run of the `place`-th day, of one cell."""
-    return Seen(
+    return SeenRun(
         name=f"run-{place:02}",
         folder=f"runs/run-{place:02}",
         suite=suite,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from redline.model import Histogram
-from redline.search import Slice
+from redline.search import ProbeSlice
 from redline.search.evidence import Floats
 from redline.search.overload import OverloadPlan
 
@@ -30,7 +30,7 @@ class Server:
     timeout_s: float = float("inf")
     dies_at_s: float = float("inf")
 
-    def slices(self, plan: OverloadPlan, rng: Generator) -> tuple[Slice, ...]:
+    def slices(self, plan: OverloadPlan, rng: Generator) -> tuple[ProbeSlice, ...]:
         """What a load of this plan showed, after a warm-up at its first rate."""
         due = arrivals(plan, rng)
         ends, right = self._ends(due, rng)
@@ -66,7 +66,7 @@ def arrivals(plan: OverloadPlan, rng: Generator) -> Floats:
     return np.sort(np.concatenate(found))
 
 
-def _sliced(plan: OverloadPlan, due: Floats, ends: Floats, right: Floats, until_s: float) -> tuple[Slice, ...]:
+def _sliced(plan: OverloadPlan, due: Floats, ends: Floats, right: Floats, until_s: float) -> tuple[ProbeSlice, ...]:
     """As an engine reports it: what fell due in a slice, and what ended in it."""
     count = round(until_s / plan.slice_s)
     edges = np.arange(count + 1) * plan.slice_s
@@ -77,5 +77,5 @@ def _sliced(plan: OverloadPlan, due: Floats, ends: Floats, right: Floats, until_
         answered = int(right[mine].sum())
         counted = mine & (due >= 0)
         response = Histogram.of((ends[counted] - due[counted]) * 1e9)
-        found.append(Slice(plan.slice_s, asked, answered, int(mine.sum()) - answered, response))
+        found.append(ProbeSlice(plan.slice_s, asked, answered, int(mine.sum()) - answered, response))
     return tuple(found)

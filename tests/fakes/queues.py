@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from redline.model import Histogram
-from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Slice, hopeless
+from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, hopeless
 from redline.search.evidence import Floats
 from redline.selftest.truth import ManyServers, OneServer, Service, deterministic, exponential
 
@@ -78,12 +78,12 @@ def evidence(
     slots = np.minimum((known[measured] - warmup_s) / slice_s, count).astype(int)
     order = np.argsort(slots, kind="stable")
     parts = np.split(responses[measured][order] * 1e9, np.searchsorted(slots[order], np.arange(1, count + 1)))
-    slices: list[Slice] = []
+    slices: list[ProbeSlice] = []
     for index in range(count):
-        slices.append(Slice(slice_s, int(due_in[index]), int(ended_in[index]), 0, Histogram.of(parts[index])))
+        slices.append(ProbeSlice(slice_s, int(due_in[index]), int(ended_in[index]), 0, Histogram.of(parts[index])))
         if not whole and hopeless(slices):
             return Evidence(rate_per_s, tuple(slices), hopeless=True)
-    slices.append(Slice(0.0, 0, len(parts[count]), 0, Histogram.of(parts[count])))
+    slices.append(ProbeSlice(0.0, 0, len(parts[count]), 0, Histogram.of(parts[count])))
     return Evidence(rate_per_s, tuple(slices))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redline.analysis.history import Seen, build_history, regressions, see, silent
+from redline.analysis.history import SeenRun, build_history, regressions, see, silent
 from redline.model import Environment, Metric, Skipped, Verdict
 from redline.model.history import History, LeftOut
 from redline.report.render import markdown
@@ -23,7 +23,7 @@ def rendered(made: History) -> str:
     return markdown.render(history_comment(made)).decode()
 
 
-def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[Seen]:
+def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[SeenRun]:
     """A run a night; an environment stays until the next."""
     series, machine, runs = level_series(speeds, 7, between=0.003, trial_effect=0.003), HERE, []
     for place, level in enumerate(series):
@@ -32,7 +32,7 @@ def nightly(speeds: list[float], environments: dict[int, Environment] | None = N
     return runs
 
 
-def history(runs: list[Seen]) -> History:
+def history(runs: list[SeenRun]) -> History:
     return build_history("runs", runs)
 
 

@@ -21,7 +21,7 @@ from redline.model import (
     RuntimeFacts,
     Series,
 )
-from redline.model.runtime import Check, CollectionSum
+from redline.model.runtime import CollectionSum, CounterCheck
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
@@ -186,7 +186,7 @@ def test_a_log_that_says_another_thing_than_the_counters_is_reported(
     name: str, logged: int, counted: int, grade: Grade | None
 ) -> None:
     cell = a_cell()
-    check = Check.model_validate({"name": name, "logged": logged, "counted": counted})
+    check = CounterCheck.model_validate({"name": name, "logged": logged, "counted": counted})
     one = found(cell, recorded(cell, checks=(check,)))
     assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.COLLECTOR_LOG: grade} if grade else {})
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from redline.model.runtime import Check
+from redline.model.runtime import CounterCheck
 from redline.plugins.probes.jvm import Jvm, RoleClocks, compilers_of, log_flag
 from redline.plugins.probes.perfdata import PerfData
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -143,8 +143,8 @@ def test_the_log_is_that_of_the_command_as_the_process_sees_it(tmp_path: Path) -
     assert (facts.runtime, facts.collector, facts.max_heap_bytes) == ("jvm", "G1", 2 << 30)
     assert (facts.pauses.count, facts.pauses.total_ns, facts.to_safepoint.total_ns) == (1, 100, 40)
     assert facts.checks == (
-        Check(name="safepoints", logged=1, counted=2),
-        Check(name="safepoint_ns", logged=100, counted=1_000_000),
+        CounterCheck(name="safepoints", logged=1, counted=2),
+        CounterCheck(name="safepoint_ns", logged=100, counted=1_000_000),
     )
     elsewhere = one.facts((0, 1))
     assert elsewhere is not None

@@ -20,7 +20,7 @@ from redline.model import (
     Traffic,
 )
 from redline.ports import Drive
-from redline.search import Evidence, Proposal, Search, Slice
+from redline.search import Evidence, ProbeSlice, Proposal, Search
 from redline.suite import parse_objectives
 from tests.fakes.probed import S, ScriptedDriver, interval, prober, shown
 
@@ -94,7 +94,9 @@ def test_an_interrupt_from_outside_is_not_evidence(engine: subprocess.Popen[byte
 
 
 def test_slices_of_the_measurement_and_of_the_drain() -> None:
-    assert slice_of(interval(0, due=9, done=7, errors=1)) == Slice(0.1, 9, 7, 1, interval(0, due=9, done=7).response)
+    assert slice_of(interval(0, due=9, done=7, errors=1)) == ProbeSlice(
+        0.1, 9, 7, 1, interval(0, due=9, done=7).response
+    )
     assert slice_of(interval(0, due=0, done=3, phase="drain")).seconds == 0
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from redline.model import Histogram, Open
 from redline.model.limits import Beyond
-from redline.search import Slice
+from redline.search import ProbeSlice
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from tests.fakes.overload import Server
 
@@ -168,7 +168,7 @@ def test_death_an_end_before_its_time_and_a_client_at_its_limit() -> None:
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=40))
 def test_it_judges_whatever_it_gets(counts: list[tuple[int, int, int]]) -> None:
     plan = overload_plan([(100.0, 120.0)], 110.0, 1.0)
-    slices = [Slice(plan.slice_s, due, right, wrong, Histogram.of([1e6] * right)) for due, right, wrong in counts]
+    slices = [ProbeSlice(plan.slice_s, due, right, wrong, Histogram.of([1e6] * right)) for due, right, wrong in counts]
     result = judge_overload(plan, slices)
     assert len(result.course) == len(slices)
     assert Beyond.model_validate_json(result.model_dump_json()) == result

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from redline.model import Histogram
-from redline.search import Evidence, Slice, growth, hopeless
+from redline.search import Evidence, ProbeSlice, growth, hopeless
 from redline.search.evidence import overloaded
 from redline.search.steps import TriedRate, bounds, verdict
 from redline.selftest.truth import exponential
@@ -29,7 +29,7 @@ def test_probes_of_one_rate_that_contradict_each_other_decide_nothing() -> None:
 def drained(evidence: Evidence, *, answered: int = 0, errors: int = 0, response_ms: float = 5000) -> Evidence:
     """The same probe, and what ended only after its load had."""
     late = Histogram.of(np.full(answered + errors, response_ms * MS))
-    return replace(evidence, slices=(*evidence.slices, Slice(0.0, 0, answered, errors, late)))
+    return replace(evidence, slices=(*evidence.slices, ProbeSlice(0.0, 0, answered, errors, late)))
 
 
 def test_a_timeout_that_ends_after_the_load_is_an_error() -> None:
@@ -61,7 +61,7 @@ def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() ->
 
 
 def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
-    empty = Evidence(1, (Slice(0.1, 0, 0, 0, Histogram()),) * 10)
+    empty = Evidence(1, (ProbeSlice(0.1, 0, 0, 0, Histogram()),) * 10)
     assert verdict((empty,), GOOD[0]) == "unclear"
     assert verdict((Evidence(1, ()), probe(1)), GOOD[0]) == verdict((probe(1),), GOOD[0])
 
@@ -86,8 +86,8 @@ def test_an_overloaded_one_is_within_two_seconds() -> None:
 
 
 def test_a_pause_is_not_growth() -> None:
-    calm = Slice(0.1, 100, 100, 0, Histogram.of([MS] * 100))
-    stopped, caught_up = Slice(0.1, 100, 0, 0, Histogram()), Slice(0.1, 100, 150, 0, Histogram.of([MS] * 150))
+    calm = ProbeSlice(0.1, 100, 100, 0, Histogram.of([MS] * 100))
+    stopped, caught_up = ProbeSlice(0.1, 100, 0, 0, Histogram()), ProbeSlice(0.1, 100, 150, 0, Histogram.of([MS] * 150))
     slices = [*[calm] * 10, stopped, stopped, *[caught_up] * 4]
     assert not any(hopeless(slices[:length]) for length in range(len(slices)))
     assert growth(slices).per_s == pytest.approx(0)
@@ -117,7 +117,7 @@ def test_what_is_answered_after_the_load_is_achieved() -> None:
 
 
 def test_while_nothing_has_ended_patience_decides() -> None:
-    silent = [Slice(0.1, 100, 0, 0, Histogram())] * 30
+    silent = [ProbeSlice(0.1, 100, 0, 0, Histogram())] * 30
     assert not hopeless(silent)
     assert not hopeless(silent, patience_s=3.5)
     assert hopeless(silent, patience_s=2.5)

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator
 
-from redline.stats.shares import METHOD_BLOCKS, METHOD_COUNT, METHOD_NONE, METHOD_TRIALS, Part, share
+from redline.stats.shares import METHOD_BLOCKS, METHOD_COUNT, METHOD_NONE, METHOD_TRIALS, TrialWeights, share
 
 TRUTH = 0.2
 
 
-def drawn(rng: Generator, slices: int, each: int, *, between: float = 0.0, lasting: int = 1) -> Part:
+def drawn(rng: Generator, slices: int, each: int, *, between: float = 0.0, lasting: int = 1) -> TrialWeights:
     """A part of 20% of the samples; its chance differs by `between` between stretches of `lasting` slices."""
     stretches = rng.normal(0, between, -(-slices // lasting))
     chances = np.clip(TRUTH + np.repeat(stretches, lasting)[:slices], 0, 1)
     whole = rng.poisson(each, slices)
-    return Part(rng.binomial(whole, chances).astype(float), whole.astype(float))
+    return TrialWeights(rng.binomial(whole, chances).astype(float), whole.astype(float))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,9 @@ def test_intervals_hold_the_truth(trials: int, slices: int, between: float, last
     )
 )
 def test_a_share_is_that_of_the_sums_and_within_its_interval(trials: list[list[tuple[int, int]]]) -> None:
-    parts = [Part(np.array([float(a) for a, _ in one]), np.array([float(a + b) for a, b in one])) for one in trials]
+    parts = [
+        TrialWeights(np.array([float(a) for a, _ in one]), np.array([float(a + b) for a, b in one])) for one in trials
+    ]
     part, whole = (sum(float(getattr(each, name).sum()) for each in parts) for name in ("part", "whole"))
     found = share(parts, int(whole)).estimate()
     if whole == 0:
@@ -65,7 +67,7 @@ def test_a_share_is_that_of_the_sums_and_within_its_interval(trials: list[list[t
 
 def test_a_part_and_the_rest_add_up_with_equal_intervals() -> None:
     part = drawn(np.random.default_rng(1), 50, 100)
-    rest = Part(part.whole - part.part, part.whole)
+    rest = TrialWeights(part.whole - part.part, part.whole)
     ours, theirs = share([part], 5000), share([rest], 5000)
     assert ours.value + theirs.value == pytest.approx(1)
     assert ours.variance == pytest.approx(theirs.variance)

@@ -26,7 +26,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRun:
     """What is kept of one run: a history of many does not fit into memory whole."""
 
     name: str
@@ -42,10 +42,10 @@ class Seen:
     """By slug why a cell of the suite was not run, as where its server could not be built."""
 
 
-def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
+def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
     """One run, judged by today's rules, as far as its cells are wanted."""
     manifest = run.manifest
-    return Seen(
+    return SeenRun(
         name=manifest.name,
         folder=folder,
         suite=manifest.plan.suite.name,
@@ -60,7 +60,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> Seen:
 
 
 def build_history(
-    folder: str, seen: Iterable[Seen], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
+    folder: str, seen: Iterable[SeenRun], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
 ) -> History:
     """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
     runs = sorted(seen, key=lambda one: (one.started_unix_ns, one.name))
@@ -137,7 +137,7 @@ def _level_of(one: JudgedCell, metric: Metric) -> Level | str:
     return Level(one.estimate(metric), pooled([one.sample(metric)]))
 
 
-def _runs(runs: Sequence[Seen], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
+def _runs(runs: Sequence[SeenRun], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
     before: dict[int, Environment] = {}
     made = []
     for run, era in zip(runs, era_of, strict=True):
@@ -164,7 +164,7 @@ class _Timeline:
     cell_id: str
     metric: Metric
     says: Mapping[int, Level | str]
-    runs: Sequence[Seen]
+    runs: Sequence[SeenRun]
     era_of: Sequence[int]
 
     @property
@@ -230,7 +230,7 @@ class _Timeline:
         return sight.build if sight else ""
 
 
-def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iterator[Followed]:
+def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> Iterator[Followed]:
     """The cell in each metric that its last run asks for; in others than the first only where some run tells it."""
     places = [place for place, run in enumerate(runs) if cell_id in run.cells]
     last = runs[places[-1]]
@@ -257,7 +257,7 @@ def _followed(cell_id: str, runs: Sequence[Seen], era_of: Sequence[int]) -> Iter
         )
 
 
-def _that_say(slug: str, last: Seen, later: Mapping[int, Seen]) -> dict[int, Seen]:
+def _that_say(slug: str, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
     """Of the runs after the last one that has the cell, those that tell why: they skipped it, or the suite is another.
 
     A run of the same text that does not have it was made of a part of the suite, or a quick one.
@@ -266,7 +266,7 @@ def _that_say(slug: str, last: Seen, later: Mapping[int, Seen]) -> dict[int, See
     return {place: run for place, run in own.items() if slug in run.skipped or run.suite_text != last.suite_text}
 
 
-def _skipped(slug: str, later: Mapping[int, Seen]) -> dict[int, Level | str]:
+def _skipped(slug: str, later: Mapping[int, SeenRun]) -> dict[int, Level | str]:
     """By a run's place why it skipped the cell; empty where another of that name took its place, or none is left."""
     if not later or any(one.slug == slug for run in later.values() for one in run.cells.values()):
         return {}

@@ -35,7 +35,7 @@ from redline.model import (
     Traffic,
 )
 from redline.stats import holm_adjust
-from redline.stats.shares import METHOD_NONE, Part, Share, share
+from redline.stats.shares import METHOD_NONE, MeasuredShare, TrialWeights, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
 LEAST = 0.001
@@ -147,10 +147,12 @@ class _Trial:
         of_classes = recording.profile is not None and recording.profile.kind in ("alloc", "lock")
         return cls(normal(stacks, of_classes=of_classes), slices or (None,), slow, traffic)
 
-    def part(self, weights: Mapping[Slice | None, int], whole: Mapping[Slice | None, int], *, of: bool | None) -> Part:
+    def part(
+        self, weights: Mapping[Slice | None, int], whole: Mapping[Slice | None, int], *, of: bool | None
+    ) -> TrialWeights:
         """By slice: all (`of` None), those of slow moments (True), or the others (False)."""
         places = [each for each in self.slices if of is None or (each in self.slow) is of]
-        return Part(
+        return TrialWeights(
             np.array([weights.get(each, 0) for each in places], dtype=float),
             np.array([whole.get(each, 0) for each in places], dtype=float),
         )
@@ -199,12 +201,12 @@ class _Profile:
         return Stacks.merged(trial.stacks for trial in self.trials)
 
     @cached_property
-    def sums(self) -> tuple["_Sums", ...]:
+    def sums(self) -> tuple["_WeightSums", ...]:
         """Of each trial."""
-        return tuple(_Sums.of(trial.stacks, self.libraries) for trial in self.trials)
+        return tuple(_WeightSums.of(trial.stacks, self.libraries) for trial in self.trials)
 
-    def share(self, name: str, of: _Of = "own", *, slow: bool | None = None) -> Share:
-        """Of a library or a function; see `_Sums` and `_Trial.part`."""
+    def share(self, name: str, of: _Of = "own", *, slow: bool | None = None) -> MeasuredShare:
+        """Of a library or a function; see `_WeightSums` and `_Trial.part`."""
         parts = [
             trial.part(getattr(sums, of).get(name, _NOTHING), sums.whole, of=slow)
             for trial, sums in zip(self.trials, self.sums, strict=True)
@@ -227,7 +229,7 @@ class _Profile:
         ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
 
-        def points(of: _Of) -> dict[str, Share]:
+        def points(of: _Of) -> dict[str, MeasuredShare]:
             found = {}
             for name in dict.fromkeys((*self.names(of), *other.names(of))):
                 one = self.share(name, of).scaled(factor, spread or 0.0).minus(other.share(name, of))
@@ -241,7 +243,7 @@ class _Profile:
         if not any(trial.slow for trial in self.trials):
             return None
 
-        def points(of: _Of) -> dict[str, Share]:
+        def points(of: _Of) -> dict[str, MeasuredShare]:
             return {
                 name: self.share(name, of, slow=True).minus(self.share(name, of, slow=False)) for name in self.names(of)
             }
@@ -253,7 +255,7 @@ class _Profile:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _WeightSums:
     """By library and slice what counts for it, and where it is on the stack; by frame what it ran itself; and all."""
 
     own: dict[str, Counter[Slice | None]]
@@ -262,7 +264,7 @@ class _Sums:
     whole: Counter[Slice | None]
 
     @classmethod
-    def of(cls, stacks: Stacks, libraries: Libraries) -> "_Sums":
+    def of(cls, stacks: Stacks, libraries: Libraries) -> "_WeightSums":
         """Of the stacks of one trial. Frames of less than LEAST of the whole are left out: there are thousands."""
         total, heavy = stacks.total, self_weights(stacks)
         made = cls({}, {}, {}, Counter())
@@ -316,14 +318,14 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
 
 
 def _change(
-    against: str, ratio: Estimate | None, libraries: Mapping[str, Share], frames: Mapping[str, Share]
+    against: str, ratio: Estimate | None, libraries: Mapping[str, MeasuredShare], frames: Mapping[str, MeasuredShare]
 ) -> ProfileChange:
     return ProfileChange(
         against=against, ratio=ratio, libraries=_points(libraries), frames=_points(frames)[:_CHANGED_FRAMES]
     )
 
 
-def _points(shares: Mapping[str, Share]) -> tuple[Points, ...]:
+def _points(shares: Mapping[str, MeasuredShare]) -> tuple[Points, ...]:
     """Those that are worth a word, the largest first."""
     ps = [each.p for each in shares.values()]
     adjusted = holm_adjust([1.0 if p is None else p for p in ps])

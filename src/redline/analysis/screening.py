@@ -136,7 +136,7 @@ def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
     return ""
 
 
-def _effect(axis: str, values: Sequence[str], found: factorial.MainEffect | None, trials: int) -> MainEffect:
+def _effect(axis: str, values: Sequence[str], found: factorial.FactorEffect | None, trials: int) -> MainEffect:
     """Of one axis, without levels where its effect is not known."""
     differences = found.differences if found else ()
     return MainEffect(

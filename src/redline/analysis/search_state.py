@@ -12,7 +12,7 @@ from redline.model import Cell, Finding, Interval, Load, Objective, Open, Traffi
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
 from redline.quantities import duration, rate, significant
-from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings, Slice
+from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
 from redline.search.client import (
     busy_connections,
     busy_workers,
@@ -81,14 +81,14 @@ def load_text(cell: Cell) -> str:
     return f"open, {shape.arrivals}, {shape.connections:,} connections, {lengths}"
 
 
-def slice_of(interval: Interval, *, cut: bool = False) -> Slice:
+def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
     """An interval of the measurement, or of the drain: that one has no length, since nothing falls due in it.
 
     `cut`: its load was ended by us, so what had no answer by then is no error.
     """
     counts, measured = interval.counts, interval.phase == "measure"
     ended_by_us = counts.outcomes.in_flight + counts.outcomes.unsent if cut else 0
-    return Slice(
+    return ProbeSlice(
         seconds=(interval.end_ns - interval.start_ns) / 1e9 if measured else 0.0,
         due=counts.due,
         answered=counts.completed if measured else counts.outcomes.ok,

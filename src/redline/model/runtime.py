@@ -76,7 +76,7 @@ class CollectionSum(Frozen):
     total_ns: int
 
 
-class Check(Frozen):
+class CounterCheck(Frozen):
     """One number that both the log and the runtime's own counters know, from the load's beginning to its end."""
 
     name: Literal["safepoints", "safepoint_ns", "collections"]
@@ -105,7 +105,7 @@ class RuntimeFacts(Frozen):
     stalls: Durations = omitted_if_default(Durations(), description="waits of a thread for memory to be freed")
     evacuation_failures: int = omitted_if_default(0, description="collections that found no room for what lives")
     humongous: int = omitted_if_default(0, description="collections that an object of half a region or more began")
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CounterCheck, ...] = ()
     traced_bytes: int = omitted_if_default(0, description="what all of this took of the server's output")
 
     @property

@@ -15,7 +15,7 @@ from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recordi
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
 from redline.running.record import Tools, record_load
-from redline.search import Proposal, Slice, hopeless
+from redline.search import ProbeSlice, Proposal, hopeless
 from redline.search.overload import OverloadPlan
 
 SLICES_PER_PROBE = 50
@@ -198,7 +198,7 @@ class OverloadAbort:
         self._patience_s = patience_s
         self._enabled = enabled
         self._pid: int | None = None
-        self._slices: list[Slice] = []
+        self._slices: list[ProbeSlice] = []
         self.done = False
 
     def started(self, pid: int) -> None:

@@ -128,7 +128,9 @@ class SearchSession:
             interrupted = [each.result() for each in searches]  # what one raised is raised here
             return any(interrupted)
 
-    def _dealt(self, left: Sequence[tuple[int, SearchState]]) -> list[tuple["Place", list[tuple[int, SearchState]]]]:
+    def _dealt(
+        self, left: Sequence[tuple[int, SearchState]]
+    ) -> list[tuple["SearchSite", list[tuple[int, SearchState]]]]:
         """What each pair of hosts searches: servers that are read side by side, of a scenario and load, on one pair.
 
         By the plan's order, so that what was begun on a pair is resumed there.
@@ -136,8 +138,8 @@ class SearchSession:
         cells = self.plan.manifest.plan.cells
         names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in self.plan.order)
         numbers = {name: number for number, name in enumerate(names)}
-        places = [Place(pair.tools, partial(getattr, pair, "is_lost")) for pair in self.bench.pairs]
-        places = places or [Place(self.bench.tools)]
+        places = [SearchSite(pair.tools, partial(getattr, pair, "is_lost")) for pair in self.bench.pairs]
+        places = places or [SearchSite(self.bench.tools)]
         shares: list[list[tuple[int, SearchState]]] = [[] for _ in places]
         for number, state in left:
             shares[numbers[_side_by_side(state.cell)] % len(places)].append((number, state))
@@ -149,7 +151,7 @@ def _side_by_side(cell: Cell) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Place:
+class SearchSite:
     """Where cells are searched: with which tools, and whether a host of it is lost."""
 
     tools: Tools
@@ -164,7 +166,7 @@ class _Turns:
     """
 
     session: SearchSession
-    place: Place
+    place: SearchSite
     share: Sequence[tuple[int, SearchState]]
     cells: int
     is_over: threading.Event = field(default_factory=threading.Event)

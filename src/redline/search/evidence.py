@@ -30,7 +30,7 @@ _QUARTERS = 4
 
 
 @dataclass(frozen=True)
-class Slice:
+class ProbeSlice:
     """A slice of a probe's time: what fell due in it, what ended in it, and how long that had taken.
 
     `ended` are all outcomes, `answered` the right ones; both count what became known in this slice, whenever it was
@@ -60,14 +60,14 @@ class Evidence:
     """
 
     rate_per_s: float
-    slices: tuple[Slice, ...]
+    slices: tuple[ProbeSlice, ...]
     hopeless: bool = False
     client: str = ""
     passing: bool = False
     start: int = 0
 
     @cached_property
-    def timed(self) -> tuple[Slice, ...]:
+    def timed(self) -> tuple[ProbeSlice, ...]:
         """The slices in which load was put on."""
         return tuple(each for each in self.slices if each.seconds > 0)
 
@@ -176,7 +176,7 @@ class Growth:
     errors: float
 
 
-def growth(slices: Sequence[Slice]) -> Growth:
+def growth(slices: Sequence[ProbeSlice]) -> Growth:
     """Of the slices so far, all of which have a length."""
     due = np.array([each.due for each in slices], dtype=np.float64)
     steps = due - np.array([each.ended for each in slices], dtype=np.float64)
@@ -191,7 +191,7 @@ def growth(slices: Sequence[Slice]) -> Growth:
     )
 
 
-def hopeless(slices: Sequence[Slice], patience_s: float = inf) -> bool:
+def hopeless(slices: Sequence[ProbeSlice], patience_s: float = inf) -> bool:
     """Whether more falls due than is done, surely, by enough to matter, and in each quarter of the time so far.
 
     While nothing at all has ended that is so only after `patience_s`, in seconds: the loosest limit on a response
@@ -204,7 +204,7 @@ def hopeless(slices: Sequence[Slice], patience_s: float = inf) -> bool:
     return _grows(answering(slices))
 
 
-def _grows(slices: Sequence[Slice]) -> bool:
+def _grows(slices: Sequence[ProbeSlice]) -> bool:
     if len(slices) < FEWEST:
         return False
     found = growth(slices)
@@ -213,7 +213,7 @@ def _grows(slices: Sequence[Slice]) -> bool:
     return found.errors >= SURE and found.share >= LEAST_SHARE and each_quarter
 
 
-def answering(slices: Sequence[Slice]) -> Sequence[Slice]:
+def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
     """The slices in which what fell due in the probe could have ended: past the first outcome and a long response time.
 
     Far past its capacity a server's response times grow nearly as fast as time goes by, and nothing would be left.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from redline.model import Histogram, LoadStage, Open
 from redline.model.limits import Beyond, BeyondMoment
 from redline.quantities import percent, rate
-from redline.search.evidence import Slice
+from redline.search.evidence import ProbeSlice
 
 CALM = 0.8
 """Of the lower end of an answer: a rate that it surely bore."""
@@ -116,7 +116,7 @@ def _whole(seconds: float, slice_s: float) -> float:
 
 
 def judge_overload(
-    plan: OverloadPlan, slices: Sequence[Slice], *, died: str = "", stopped: str = "", client: str = ""
+    plan: OverloadPlan, slices: Sequence[ProbeSlice], *, died: str = "", stopped: str = "", client: str = ""
 ) -> Beyond:
     """What the load showed. `died`: the server did, and how; `stopped`: the load was ended early, and why.
 
@@ -206,7 +206,7 @@ class _Seen:
     the backlog was gone, where it was.
     """
 
-    def __init__(self, plan: OverloadPlan, slices: tuple[Slice, ...]) -> None:
+    def __init__(self, plan: OverloadPlan, slices: tuple[ProbeSlice, ...]) -> None:
         self.plan, self.slices = plan, slices
         self.lengths, self.due, self.answered, self.errors = (
             np.array([getattr(each, name) for each in slices], dtype=np.float64)

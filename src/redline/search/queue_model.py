@@ -157,7 +157,7 @@ def _fitted(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | 
 
 
 @dataclass(frozen=True)
-class _Line:
+class _FittedLine:
     """The weighted line; weights are the inverse of each point's chance, in requests per second."""
 
     x: Floats
@@ -175,7 +175,7 @@ class _Line:
         return float(np.sqrt(1 / share.sum() + away))
 
 
-def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) -> _Line | None:
+def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) -> _FittedLine | None:
     """Through 1 / (percentile - base), by turns: the base and the points' weights need the root, and the root them."""
     capacity = known.capacity
     at = np.array([point.rate_per_s for point in points])
@@ -198,7 +198,7 @@ def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) 
         root = -height / slope
         base_s = _base_s(known.calmest, q, -1 / slope, root, least_s)
         spread = float(np.clip(-1 / slope / np.log(1 / (1 - q)), *_SPREADS))
-    return _Line(x, y, 1 / np.append(chance, capacity.sd_per_s) if capacity else 1 / chance, root, spread)
+    return _FittedLine(x, y, 1 / np.append(chance, capacity.sd_per_s) if capacity else 1 / chance, root, spread)
 
 
 def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
@@ -216,7 +216,7 @@ def diluted(quantiles_s: Floats, base_s: float) -> Floats:
     return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
 
 
-def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _Line) -> float:
+def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _FittedLine) -> float:
     """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions reach it."""
     factor = max(0.3, (1.2 + 0.2 * np.log(1 / (1 - q))) ** 2 - 2)
     seconds = np.array([point.seconds for point in points])

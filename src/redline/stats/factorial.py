@@ -60,7 +60,7 @@ def resolution(factors: Sequence[Floats]) -> str:
 
 
 @dataclass(frozen=True)
-class MainEffect:
+class FactorEffect:
     """Of one factor: each other level less the first, as a value with its half width; and the p-value of all of them.
 
     `p` is the probability of so large an F where no level differs from another.
@@ -72,7 +72,7 @@ class MainEffect:
 
 def main_effects(
     values: Sequence[float], blocks: Sequence[int], factors: Sequence[Floats]
-) -> tuple[MainEffect | None, ...] | None:
+) -> tuple[FactorEffect | None, ...] | None:
     """The main effect of each factor, all else alike, with blocks as further factors; None where no error is known.
 
     None instead of one effect where the runs do not tell it from others. The error is what main effects and blocks
@@ -89,7 +89,7 @@ def main_effects(
     found = inverse @ model.T @ y
     variance = float(((y - model @ found) ** 2).sum()) / left
     wide = float(scipy.special.stdtrit(left, (1 + CONFIDENCE) / 2))
-    effects: list[MainEffect | None] = []
+    effects: list[FactorEffect | None] = []
     end = model.shape[1] - sum(factor.shape[1] for factor in factors)
     for factor in factors:
         columns = np.arange(end, end + factor.shape[1])
@@ -107,7 +107,7 @@ def main_effects(
         if variance > 0:
             p = float(scipy.special.fdtrc(len(columns), left, explained / variance))
         effects.append(
-            MainEffect(
+            FactorEffect(
                 tuple((float(step), float(wide * e)) for step, e in zip(steps @ found[columns], errors, strict=True)), p
             )
         )

@@ -23,7 +23,7 @@ METHOD_NONE = "no samples"
 
 
 @dataclass(frozen=True)
-class Part:
+class TrialWeights:
     """Weights in one trial, by slice in order of time: of a part of the samples, and of all of them."""
 
     part: Floats
@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Share:
+class MeasuredShare:
     """A share, or a sum of such, with its variance by chance and degrees of freedom."""
 
     value: float
@@ -56,20 +56,20 @@ class Share:
         error = math.sqrt(self.variance)
         return 2 * t_tail(abs(self.value) / error, self.freedom) if error else float(self.value == 0)
 
-    def scaled(self, factor: float, spread: float = 0.0) -> "Share":
+    def scaled(self, factor: float, spread: float = 0.0) -> "MeasuredShare":
         """Times a factor that has a standard error; the two have nothing in common."""
         variance = factor**2 * self.variance + self.value**2 * spread**2
-        return Share(self.value * factor, variance, self.freedom, self.n, self.method)
+        return MeasuredShare(self.value * factor, variance, self.freedom, self.n, self.method)
 
-    def minus(self, other: "Share") -> "Share":
+    def minus(self, other: "MeasuredShare") -> "MeasuredShare":
         """The difference of two that have nothing in common, with the freedom of the one that has less."""
         known = METHOD_NONE not in (self.method, other.method)
         variance, freedom = self.variance + other.variance, min(self.freedom, other.freedom)
         method = self.method if known else METHOD_NONE
-        return Share(self.value - other.value, variance, freedom, min(self.n, other.n), method)
+        return MeasuredShare(self.value - other.value, variance, freedom, min(self.n, other.n), method)
 
 
-def share(trials: Sequence[Part], samples: int) -> Share:
+def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
     """The part's share of all weight, by trials of slices: the ratio of the sums.
 
     Its variance is that of a bootstrap of blocks with endlessly many draws (Carlstein 1986, blocks that do not
@@ -78,7 +78,7 @@ def share(trials: Sequence[Part], samples: int) -> Share:
     """
     whole = float(sum(each.whole.sum() for each in trials))
     if whole <= 0:
-        return Share(0.0, 0.0, _MANY, len(trials), METHOD_NONE)
+        return MeasuredShare(0.0, 0.0, _MANY, len(trials), METHOD_NONE)
     value = float(sum(each.part.sum() for each in trials)) / whole
     found = [_within(trials, value, whole), _over(trials, value, whole)]
     spreads = [each for each in found if each]
@@ -86,14 +86,14 @@ def share(trials: Sequence[Part], samples: int) -> Share:
         draws = max(samples, 1) / DESIGN_EFFECT
         # Agresti and Coull, The American Statistician 52, 1998: two hits and two misses more.
         near = (value * draws + 2) / (draws + 4)
-        return Share(value, near * (1 - near) / (draws + 4), _MANY, len(trials), METHOD_COUNT)
+        return MeasuredShare(value, near * (1 - near) / (draws + 4), _MANY, len(trials), METHOD_COUNT)
     variance, freedom, method = max(
         spreads, key=lambda each: t_quantile((1 + CONFIDENCE) / 2, each[1]) * math.sqrt(each[0])
     )
-    return Share(value, variance, freedom, len(trials), method)
+    return MeasuredShare(value, variance, freedom, len(trials), method)
 
 
-def _within(trials: Sequence[Part], value: float, whole: float) -> tuple[float, float, str] | None:
+def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
     variance, freedom = 0.0, 0
     for each in trials:
         blocks = min(BLOCKS, len(each.whole))
@@ -105,7 +105,7 @@ def _within(trials: Sequence[Part], value: float, whole: float) -> tuple[float, 
     return (variance / whole**2, freedom, METHOD_BLOCKS) if freedom else None
 
 
-def _over(trials: Sequence[Part], value: float, whole: float) -> tuple[float, float, str] | None:
+def _over(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
     if len(trials) < 2:
         return None
     residuals = np.array([(each.part - value * each.whole).sum() for each in trials])

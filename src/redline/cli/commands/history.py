@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.analysis.changes import FEWEST_RUNS
-from redline.analysis.history import Seen, build_history, overlooked, regressions, see, silent
+from redline.analysis.history import SeenRun, build_history, overlooked, regressions, see, silent
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
@@ -87,7 +87,7 @@ def _any(names: tuple[str, ...], globs: tuple[str, ...]) -> bool:
 
 def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> History:
     """The history of what can be read; what cannot is left out, with the reason."""
-    seen: list[Seen] = []
+    seen: list[SeenRun] = []
     aside = list(archive.left_out)
     with OneLine(Console(stderr=True)) as line:
         for number, store in enumerate(archive.runs, start=1):

@@ -26,10 +26,10 @@ from redline.plugins.hosts.agent import Footprint
 from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
 from redline.plugins.hosts.remote import (
     CALL_S,
-    Host,
     HostLostError,
     LoadHostsProbe,
     PartsDriver,
+    RemoteHost,
     RemoteProbe,
     call,
 )
@@ -55,12 +55,12 @@ class Pair:
     Without one of their own, proxies run on the server's.
     """
 
-    server: Host
-    loads: tuple[Host, ...]
-    proxy: Host | None = None
+    server: RemoteHost
+    loads: tuple[RemoteHost, ...]
+    proxy: RemoteHost | None = None
 
     @property
-    def hosts(self) -> tuple[Host, ...]:
+    def hosts(self) -> tuple[RemoteHost, ...]:
         """All of them."""
         return (self.server, *self.loads, *((self.proxy,) if self.proxy else ()))
 
@@ -309,7 +309,7 @@ def _readings(pair: Pair) -> list[_Reading]:
     return [_reading(host) for host in pair.hosts]
 
 
-def _reading(host: Host) -> _Reading:
+def _reading(host: RemoteHost) -> _Reading:
     clock, ahead_ns = _or_none(host, "clock") or (None, None)
     return _Reading(clock, ahead_ns, _or_none(host, "footprint"))
 
@@ -345,7 +345,7 @@ def _step_ns(first: _Reading, last: _Reading) -> int | None:
     return 0 if abs(moved_ns) < READ_WITHIN_NS else moved_ns
 
 
-def _or_none(host: Host, method: str, *arguments: Any) -> Any:
+def _or_none(host: RemoteHost, method: str, *arguments: Any) -> Any:
     """A call whose failure shows elsewhere."""
     try:
         return call(host, method, *arguments)

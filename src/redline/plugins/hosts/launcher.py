@@ -11,7 +11,7 @@ from typing import Any
 from redline.errors import BuildError, LaunchError
 from redline.model import Failure, ServerFacts, Variant
 from redline.plugins.hosts.agent import RemoteStart
-from redline.plugins.hosts.remote import Host, HostLostError, call
+from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
 from redline.plugins.launchers.builds import StandingBuild
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Launcher, Placement
@@ -24,7 +24,7 @@ BEYOND_READY_S = 60.0
 class RemoteServer:
     """A server on another host."""
 
-    host: Host
+    host: RemoteHost
     number: int
     endpoint: Endpoint
     facts: ServerFacts
@@ -39,7 +39,7 @@ class RemoteRoute:
     """A server on one host behind proxies on another: its endpoint is that of the first proxy."""
 
     server: RemoteServer
-    proxy: Host
+    proxy: RemoteHost
     number: int
     endpoint: Endpoint
     facts: ServerFacts
@@ -49,7 +49,7 @@ class RemoteRoute:
         return self.server.death() or _death(self.proxy, self.number)
 
 
-def _death(host: Host, number: int) -> Failure | None:
+def _death(host: RemoteHost, number: int) -> Failure | None:
     try:
         found: Failure | None = call(host, "death", number)
     except HostLostError as error:
@@ -65,7 +65,7 @@ class Sender:
     project: Path
 
     def provide(
-        self, variants: Sequence[Variant], hosts: Sequence[Host], progress: Callable[[Building], None]
+        self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
     ) -> dict[str, dict[str, str | BuildError]]:
         """By host and slug, what runs each variant there, or why that host cannot run it."""
         entries = {each.catalogued.name: each.catalogued for one in variants for each in (one, *one.hops)}
@@ -81,7 +81,7 @@ class Sender:
 
     def _send(
         self,
-        host: Host,
+        host: RemoteHost,
         parcels: Mapping[str, Parcel],
         builds: Mapping[str, StandingBuild],
         progress: Callable[[Building], None],
@@ -101,11 +101,13 @@ class RemoteLauncher:
     `servers` and `proxies` are all hosts that may run either: what is built is sent to each.
     """
 
-    def __init__(self, local: Launcher, sender: Sender, servers: Sequence[Host], proxies: Sequence[Host]) -> None:
+    def __init__(
+        self, local: Launcher, sender: Sender, servers: Sequence[RemoteHost], proxies: Sequence[RemoteHost]
+    ) -> None:
         self._local, self._sender, self._servers, self._proxies = local, sender, servers, proxies
         self._host, self._proxy = servers[0], proxies[0] if proxies else None
 
-    def on(self, host: Host, proxy: Host | None = None) -> "RemoteLauncher":
+    def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
         """The same for one of the servers' hosts, and maybe one of the proxies'."""
         other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
@@ -130,7 +132,7 @@ class RemoteLauncher:
     def _misfits(
         self,
         variants: Sequence[Variant],
-        hosts: Sequence[Host],
+        hosts: Sequence[RemoteHost],
         outcome: BuildOutcome,
         progress: Callable[[Building], None],
     ) -> dict[str, BuildError]:
@@ -175,7 +177,9 @@ class RemoteLauncher:
 
 
 @contextmanager
-def _started(host: Host, parts: Sequence[Variant], log: Path, method: str, *arguments: Any) -> Iterator[RemoteStart]:
+def _started(
+    host: RemoteHost, parts: Sequence[Variant], log: Path, method: str, *arguments: Any
+) -> Iterator[RemoteStart]:
     """What that method of the agent starts, until the block ends; its output is fetched then. Raises LaunchError."""
     within_s = BEYOND_READY_S + sum(part.catalogued.ready.within_ns for part in parts) / 1e9
     try:

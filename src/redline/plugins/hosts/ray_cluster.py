@@ -17,7 +17,7 @@ from redline.errors import UsageError
 from redline.model import ROLES, Role
 from redline.plugins.hosts.agent import Footprint, HostAgent, HostReport
 from redline.plugins.hosts.executor import Pair
-from redline.plugins.hosts.remote import CALL_S, Host, HostLostError, call
+from redline.plugins.hosts.remote import CALL_S, HostLostError, RemoteHost, call
 
 ANSWERED_WITHIN_S = 5.0
 PLACED_WITHIN_S = 60.0
@@ -144,7 +144,7 @@ def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair
 
 
 @contextmanager
-def everyone(address: str) -> Iterator[tuple[Host, ...]]:
+def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
     """An agent on each host of the cluster that has a role, in use or not. Raises UsageError as `connected` does."""
     with _cluster(address) as ray:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
@@ -241,7 +241,7 @@ def _pair(ray: Any, group: Any, loads: int, *, apart: bool) -> Pair:
     return Pair(agent("server", 0), of_load, agent("proxy", 1 + loads) if apart else None)
 
 
-def check(hosts: Sequence[Host]) -> None:
+def check(hosts: Sequence[RemoteHost]) -> None:
     """Raise UsageError for hosts that cannot be measured with: of another version, or open to anybody."""
     first = hosts[0].report
     for host in hosts:

@@ -55,7 +55,7 @@ class Pending(Protocol):
         """What it returns, or raises. Raises HostLostError when the host is gone, or when time is over."""
 
 
-class Host(Protocol):
+class RemoteHost(Protocol):
     """An agent on another host, as whatever connects the hosts gives it to the lab."""
 
     @property
@@ -70,13 +70,13 @@ class Host(Protocol):
         """Call a method of `HostAgent`."""
 
 
-def call(host: Host, method: str, *arguments: Any, within_s: float = CALL_S) -> Any:
+def call(host: RemoteHost, method: str, *arguments: Any, within_s: float = CALL_S) -> Any:
     """Call a method of the agent, and wait for what it returns. Raises HostLostError and what the method raises."""
     return host.submit(method, *arguments).result(within_s)
 
 
 @dataclass
-class Seen:
+class SeenByHosts:
     """What load hosts saw of the last load, besides the traffic: by host its share, and series of engine and host."""
 
     shares: dict[str, LoadShare] = field(default_factory=dict)
@@ -86,9 +86,9 @@ class Seen:
 class PartsDriver:
     """Drives one load from several hosts: each does its part, and what they saw is merged here."""
 
-    def __init__(self, hosts: Sequence[Host], server: Host | None, proxy: Host | None = None) -> None:
+    def __init__(self, hosts: Sequence[RemoteHost], server: RemoteHost | None, proxy: RemoteHost | None = None) -> None:
         self._hosts, self._server, self._proxy = tuple(hosts), server, proxy
-        self.seen = Seen()
+        self.seen = SeenByHosts()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """What is wrong with the answers of a server, asked from the first load host; None if nothing is."""
@@ -110,7 +110,7 @@ class PartsDriver:
 
         Raises DriveError when a host, or its engine, gives no result: part of a load is not that load.
         """
-        self.seen = Seen()
+        self.seen = SeenByHosts()
         try:
             with self._ended_whatever_happens():
                 return self._drive(drive)
@@ -119,7 +119,7 @@ class PartsDriver:
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Several servers of one host in slices, from the first load host."""
-        self.seen = Seen()
+        self.seen = SeenByHosts()
         try:
             with self._ended_whatever_happens():
                 return self._duet(drive)
@@ -151,7 +151,9 @@ class PartsDriver:
                 drive.on_interval(interval)
         return traffic
 
-    def _connect(self, hosts: Sequence[Host], parts: Sequence[Part], entire: dict[str, Any], within_s: float) -> None:
+    def _connect(
+        self, hosts: Sequence[RemoteHost], parts: Sequence[Part], entire: dict[str, Any], within_s: float
+    ) -> None:
         """Let every host open its connections. Raises DriveError where one cannot, or all have none."""
         jobs = [entire | part.keys() for part in parts]
         for one in jobs[1:]:
@@ -165,7 +167,7 @@ class PartsDriver:
         if without is not None and not any(event["connections"] for event in events):
             raise DriveError(without["error"]["message"], hint=without["error"]["hint"])
 
-    def _follow_warmup(self, hosts: Sequence[Host], drive: Drive, epoch_unix_ns: int) -> None:
+    def _follow_warmup(self, hosts: Sequence[RemoteHost], drive: Drive, epoch_unix_ns: int) -> None:
         """Show the warm-up, and end it when the server is warm. Afterwards the hosts are left alone."""
         quiet_ns = epoch_unix_ns + drive.cell.warmup_ns - MEASURE_NOTICE_NS
         transcripts = [Transcript() for _ in hosts]
@@ -190,7 +192,7 @@ class PartsDriver:
                     _all(hosts, "order", {"command": "measure", "at_ns": at_ns})
                     return
 
-    def _finished(self, hosts: Sequence[Host], drive: Drive) -> list[tuple[Ended, tuple[Series, ...]]]:
+    def _finished(self, hosts: Sequence[RemoteHost], drive: Drive) -> list[tuple[Ended, tuple[Series, ...]]]:
         """What every engine wrote, when all have ended."""
         pending = [host.submit("finish") for host in hosts]
         until_s = time.monotonic() + deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S
@@ -202,7 +204,9 @@ class PartsDriver:
             _all(hosts, "interrupt")
             return [each.result(CALL_S) for each in pending]
 
-    def _keep(self, hosts: Sequence[Host], traffics: Sequence[Traffic], series: Sequence[tuple[Series, ...]]) -> None:
+    def _keep(
+        self, hosts: Sequence[RemoteHost], traffics: Sequence[Traffic], series: Sequence[tuple[Series, ...]]
+    ) -> None:
         names = [host.report.name for host in hosts]
         self.seen.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
         self.seen.series = tuple(
@@ -229,7 +233,7 @@ class PartsDriver:
         self.seen.series = tuple(each.model_copy(update={"host": host.report.name}) for each in series)
         return traffic
 
-    def _follow_duet(self, host: Host, drive: Drive) -> None:
+    def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
         """End the warm-up of a duet when its servers are warm."""
         transcript, known = Transcript(), 0
         while lines := call(host, "lines_after", known, 5.0):
@@ -272,7 +276,7 @@ class RemoteProbe:
     perturbs = False
     _numbers = itertools.count(1)
 
-    def __init__(self, host: Host, proxy: Host | None = None) -> None:
+    def __init__(self, host: RemoteHost, proxy: RemoteHost | None = None) -> None:
         self._host, self._proxy, self._watch = host, proxy, next(self._numbers)
         self._apart = False
 
@@ -294,7 +298,7 @@ class RemoteProbe:
             found += [each if each.subject in HOPS else each.model_copy(update={"host": name}) for each in of_hops]
         return tuple(found)
 
-    def _seen(self, host: Host) -> tuple[Series, ...]:
+    def _seen(self, host: RemoteHost) -> tuple[Series, ...]:
         with contextlib.suppress(HostLostError):
             series: tuple[Series, ...] = call(host, "unfollow", self._watch)
             return series
@@ -330,20 +334,20 @@ class LoadHostsProbe:
         return None
 
 
-def _workers(host: Host, drive: Drive, hosts: int) -> int:
+def _workers(host: RemoteHost, drive: Drive, hosts: int) -> int:
     """How many workers a host has for its part: one for each of its cores, and as many as its connections take."""
     cores = len(host.report.environment.engine_cpus) or host.report.environment.cores
     mine = -(-drive.cell.load.connections // hosts)
     return max(cores, -(-mine // max(1, host.report.open_files - SPARE_FILES)))
 
 
-def _all(hosts: Sequence[Host], method: str, *arguments: Any) -> list[Any]:
+def _all(hosts: Sequence[RemoteHost], method: str, *arguments: Any) -> list[Any]:
     """The same call to all hosts at once."""
     pending = [host.submit(method, *arguments) for host in hosts]
     return [each.result(CALL_S) for each in pending]
 
 
-def _read(host: Host, ended: Ended, transcript: Transcript) -> Transcript:
+def _read(host: RemoteHost, ended: Ended, transcript: Transcript) -> Transcript:
     try:
         for line in ended.lines:
             transcript.read(line)
@@ -352,14 +356,14 @@ def _read(host: Host, ended: Ended, transcript: Transcript) -> Transcript:
     return transcript
 
 
-def _traffic_of(host: Host, ended: Ended, interval_ns: int) -> Traffic:
+def _traffic_of(host: RemoteHost, ended: Ended, interval_ns: int) -> Traffic:
     traffic = _read(host, ended, Transcript(interval_ns=interval_ns)).traffic()
     if traffic is None:
         raise _no_result(host, ended)
     return traffic
 
 
-def _no_result(host: Host, ended: Ended) -> NoResultError:
+def _no_result(host: RemoteHost, ended: Ended) -> NoResultError:
     return NoResultError(
         f"{host.report.name}: the engine ended with code {ended.code} and no result: {ended.log}",
         hint="see whether that host works",

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from redline.model.runtime import Check, Pause, RuntimeFacts
+from redline.model.runtime import CounterCheck, Pause, RuntimeFacts
 from redline.plugins.linux import procfs
 from redline.plugins.probes.jvm_log import JvmLog, Named
 from redline.plugins.probes.perfdata import FREQUENCY, PerfData
@@ -152,7 +152,8 @@ class Jvm:
                 logged["safepoint_ns"] += event.duration_ns
         counted = {name: self._last[name] - self._first[name] for name in logged if name in self._first}
         checks = (
-            Check.model_validate({"name": name, "logged": logged[name], "counted": counted[name]}) for name in counted
+            CounterCheck.model_validate({"name": name, "logged": logged[name], "counted": counted[name]})
+            for name in counted
         )
         return tally.facts("jvm", self._max_heap_bytes, tuple(checks))
 

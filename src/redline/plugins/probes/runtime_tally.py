@@ -11,10 +11,10 @@ from redline.model.runtime import (
     MOST_COLLECTIONS,
     MOST_LIVE,
     MOST_PAUSES,
-    Check,
     Collection,
     CollectionKind,
     CollectionSum,
+    CounterCheck,
     Durations,
     Pause,
     RuntimeFacts,
@@ -137,7 +137,9 @@ class RuntimeTally:
             self._allocated = (self._allocated or 0) + event.bytes * inside // event.over_ns
             self._allocating_ns += inside
 
-    def facts(self, runtime: RuntimeName, max_heap_bytes: int | None, checks: tuple[Check, ...] = ()) -> RuntimeFacts:
+    def facts(
+        self, runtime: RuntimeName, max_heap_bytes: int | None, checks: tuple[CounterCheck, ...] = ()
+    ) -> RuntimeFacts:
         """What came of them. `max_heap_bytes` is used where no event says it."""
         sums = sorted(self._sums.items(), key=lambda item: -item[1][1])
         return RuntimeFacts(

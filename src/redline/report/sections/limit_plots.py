@@ -12,7 +12,7 @@ _FIELDS = ("p50_ns", "p90_ns", "p99_ns", "p999_ns")
 _NUDGE = 1e-9
 
 
-class Points(TypedDict):
+class CurvePoints(TypedDict):
     """By ascending answered rate: requests per second, and each percentile in nanoseconds where it is known."""
 
     x: list[float]
@@ -42,8 +42,8 @@ class OverloadTimeline(TypedDict):
 class CellPlots(TypedDict):
     """One cell: the rates that it kept up with, those that it did not, and what is marked among them."""
 
-    kept: Points
-    lost: Points
+    kept: CurvePoints
+    lost: CurvePoints
     bands: list[Band]
     limits: list[float]
     knee: float | None
@@ -83,7 +83,7 @@ def _cell(cell: CellLimit) -> CellPlots:
     }
 
 
-def _points(points: Sequence[CurvePoint]) -> Points:
+def _points(points: Sequence[CurvePoint]) -> CurvePoints:
     """No two at the same place: a plot's x have to rise."""
     x: list[float] = []
     rising = sorted(points, key=lambda point: point.answered_per_s)
