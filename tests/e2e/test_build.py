@@ -92,10 +92,14 @@ def test_what_fails_is_reported_with_its_reason_and_the_rest_is_built(redline: R
         "fake.broken": "not built",
         "fake.lacking": "cannot be built",
     }
+    some = redline("list", "fake.f*", "--json").json
+    assert [server["name"] for server in some["servers"]] == ["fake.first"]
+    assert (some["scenarios"], some["suites"]) == ({}, [])
 
 
 def test_a_glob_that_matches_nothing(redline: Redline, family: Path) -> None:
-    redline("build", "fake.frist").refused(2, "no server of the catalogue matches `fake.frist`", "`fake.first`")
+    for command in ("build", "list"):
+        redline(command, "fake.frist").refused(2, "no server of the catalogue matches `fake.frist`", "`fake.first`")
     assert runs(family) == []
 
 

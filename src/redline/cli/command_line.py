@@ -368,6 +368,7 @@ class ListFlags(Flags):
     Shows which servers are built, and which cannot be built here and why.
     """
 
+    names: list[str] | None = _argument("GLOB,…", "Only these servers, such as 'http4s.*'.", None)
     json: bool = _switch("--json", _AS_JSON)
 
 

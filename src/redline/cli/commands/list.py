@@ -1,4 +1,4 @@
-"""`redline list`: the catalogue, the scenarios and the suites, and what can be used here."""
+"""`redline list`: the catalogue, the scenarios and the suites, or some servers; and what can be used here."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,9 @@ from rich.text import Text
 
 from redline.cli import places
 from redline.cli.command_line import ListFlags
+from redline.cli.commands.build import matching
 from redline.cli.contracts import ListedServer, ListedSuite, ListResult
+from redline.cli.flags import split
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.plugins.launchers.process import ProcessLauncher
@@ -19,14 +21,16 @@ _STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow
 
 
 def execute(flags: ListFlags) -> None:
-    """List servers, scenarios and suites: what is built, and what cannot be built here and why."""
+    """List servers, scenarios and suites, or only some servers: what is built, and what cannot be and why."""
     folder = places.catalogue()
-    catalogue = load_catalogue(folder)
+    catalogue, globs = load_catalogue(folder), split(flags.names)
     launcher = ProcessLauncher(folder, places.cache())
+    suites = () if globs else places.suites()
+    scenarios = () if globs else catalogue.scenarios.values()
     result = ListResult(
-        servers=tuple(_listed(entry, launcher) for entry in catalogue.servers.values()),
-        scenarios={scenario.name: scenario.about for scenario in catalogue.scenarios.values()},
-        suites=tuple(ListedSuite(file=_near(file), about=_about(file, catalogue)) for file in places.suites()),
+        servers=tuple(_listed(entry, launcher) for entry in matching(catalogue.servers, globs)),
+        scenarios={scenario.name: scenario.about for scenario in scenarios},
+        suites=tuple(ListedSuite(file=_near(file), about=_about(file, catalogue)) for file in suites),
     )
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
@@ -74,14 +78,18 @@ def _table(title: str, listed: list[ListedServer]) -> Table:
 
 
 def _print(result: ListResult, console: Console) -> None:
-    for title, kind in (("Servers", "server"), ("\nProxies", "proxy")):
-        if listed := [server for server in result.servers if server.kind == kind]:
-            console.print(_table(title, listed))
+    kinds = (("Servers", "server"), ("Proxies", "proxy"))
+    listed = [(title, [server for server in result.servers if server.kind == kind]) for title, kind in kinds]
+    tables = [_table(title, servers) for title, servers in listed if servers]
     for title, rows in (
         ("Scenarios", list(result.scenarios.items())),
         ("Suites", [(suite.file, suite.about) for suite in result.suites]),
     ):
-        listing = Table(title=f"\n{title}", title_justify="left", box=None, show_header=False, pad_edge=False)
+        listing = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
         for name, about in rows:
             listing.add_row(Text(name), Text(about))
-        console.print(listing)
+        tables += [listing] if rows else []
+    for at, table in enumerate(tables):
+        if at:
+            console.print()
+        console.print(table)
