@@ -68,6 +68,29 @@ def test_a_tree_counts_threads_and_processes_that_left_the_session(worker: Worke
     assert size.rss_bytes > 0
 
 
+def test_memory_that_a_process_maps_three_times_counts_once() -> None:
+    """As the heap of Z before JDK 23."""
+    size = 64 << 20
+    child = (
+        "import mmap, os\n"
+        f"heap = os.memfd_create('java_heap'); os.ftruncate(heap, {size})\n"
+        f"views = [mmap.mmap(heap, {size}) for _ in range(3)]\n"
+        "for view in views:\n"
+        f"    for at in range(0, {size}, mmap.PAGESIZE): view[at] = 1\n"
+        "print(flush=True); input()\n"
+    )
+    command = [sys.executable, "-I", "-S", "-c", child]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        stat, found = procfs.read_stat(process.pid), ProcessTree(process.pid).size()
+        process.kill()
+    assert stat is not None
+    assert found is not None
+    assert stat.rss_bytes > 3 * size
+    assert size < found.rss_bytes < 2 * size
+
+
 def test_a_tree_finds_later_processes_when_it_looks_around(worker: Worker) -> None:
     tree = ProcessTree(worker.pid)
     worker.do("fork 2")

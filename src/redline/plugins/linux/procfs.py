@@ -1,10 +1,15 @@
 """Reads /proc for processes. Every reader gives None or nothing for a process that has ended."""
 
 import os
+import re
 from dataclasses import dataclass
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+_SHARED = re.compile(rb"^RssShmem:\s+(\d+) kB$", re.MULTILINE)
+_BLOCK_BYTES = 512
+_FIRST_FILES = 64
+"""A runtime opens what it maps when it starts; a server may have thousands of connections."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,33 @@ def read_stat(pid: int) -> Stat | None:
     name = head.partition(b"(")[2]
     cpu_ns = (int(fields[11]) + int(fields[12])) * TICK_NS
     return Stat(name, fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES, cpu_ns)
+
+
+def memory_files(pid: int) -> tuple[str, ...]:
+    """Those of its first open files that are anonymous memory (memfd_create(2)), as paths below /proc."""
+    paths = (f"/proc/{pid}/fd/{number}" for number in range(_FIRST_FILES))
+    return tuple(path for path in paths if _linked(path).startswith("/memfd:"))
+
+
+def _linked(path: str) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115 -- one of many, and fast
+    except OSError:
+        return ""
+
+
+def mapped_again_bytes(pid: int, files: tuple[str, ...]) -> int:
+    """What resident memory counts too often, because these files are mapped several times: Z does so before JDK 23.
+
+    That is shared memory beyond what the files hold.
+    """
+    shared = _SHARED.search(read_bytes(f"/proc/{pid}/status"))
+    try:
+        found = [os.stat(file) for file in files]  # noqa: PTH116
+    except OSError:
+        return 0
+    held = {(each.st_dev, each.st_ino): each.st_blocks * _BLOCK_BYTES for each in found}
+    return max(int(shared[1]) * 1024 - sum(held.values()), 0) if shared else 0
 
 
 def process_ids() -> list[int]:

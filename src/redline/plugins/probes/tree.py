@@ -73,6 +73,7 @@ class ProcessTree:
         self._first: Mapping[int, bytes] | None = None
         self._alive: frozenset[int] = frozenset()
         self._started = self._ended = 0
+        self._memory_files: Mapping[int, tuple[str, ...]] = {}
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -91,13 +92,19 @@ class ProcessTree:
         return self._cpu.total(clocks) if clocks else None
 
     def size(self) -> Size | None:
-        """Its size now, or None when no process of it is left. Of the rss, shared pages count once for each process."""
+        """Its size now, or None when no process of it is left. Of the rss, shared pages count once for each process.
+
+        That is also true of pages which a process maps several times.
+        """
         found = {pid: stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None}
         stats = [stat for stat in found.values() if stat.state != "Z"]
         if not stats:
             return None
         replaced = self._compare({pid: stat.name for pid, stat in found.items() if stat.state != "Z"})
         rss_bytes, threads = sum(stat.rss_bytes for stat in stats), sum(stat.threads for stat in stats)
+        files = self._memory_files
+        self._memory_files = {pid: files[pid] if pid in files else procfs.memory_files(pid) for pid in found}
+        rss_bytes -= sum(procfs.mapped_again_bytes(pid, own) for pid, own in self._memory_files.items() if own)
         return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
 
     def _compare(self, names: Mapping[int, bytes]) -> int:
