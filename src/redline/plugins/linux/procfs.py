@@ -70,10 +70,11 @@ def _linked(path: str) -> str:
         return ""
 
 
-def mapped_again_bytes(pid: int, files: tuple[str, ...]) -> int:
-    """What resident memory counts too often, because these files are mapped several times: Z does so before JDK 23.
+def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
+    """What these files hold beyond what resident memory counts of them; negative where it counts more than they hold.
 
-    That is shared memory beyond what the files hold.
+    It counts a page of a file as often as the process maps it, and not at all if it does not. Z keeps its heap in such
+    a file, has all of it that is committed, and maps it three times before JDK 23.
     """
     shared = _SHARED.search(read_bytes(f"/proc/{pid}/status"))
     try:
@@ -81,7 +82,7 @@ def mapped_again_bytes(pid: int, files: tuple[str, ...]) -> int:
     except OSError:
         return 0
     held = {(each.st_dev, each.st_ino): each.st_blocks * _BLOCK_BYTES for each in found}
-    return max(int(shared[1]) * 1024 - sum(held.values()), 0) if shared else 0
+    return sum(held.values()) - int(shared[1]) * 1024 if shared else 0
 
 
 def process_ids() -> list[int]:

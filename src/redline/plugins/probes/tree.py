@@ -94,7 +94,7 @@ class ProcessTree:
     def size(self) -> Size | None:
         """Its size now, or None when no process of it is left. Of the rss, shared pages count once for each process.
 
-        That is also true of pages which a process maps several times.
+        Files of anonymous memory count with all that they hold, however often the process maps it.
         """
         found = {pid: stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None}
         stats = [stat for stat in found.values() if stat.state != "Z"]
@@ -104,7 +104,7 @@ class ProcessTree:
         rss_bytes, threads = sum(stat.rss_bytes for stat in stats), sum(stat.threads for stat in stats)
         files = self._memory_files
         self._memory_files = {pid: files[pid] if pid in files else procfs.memory_files(pid) for pid in found}
-        rss_bytes -= sum(procfs.mapped_again_bytes(pid, own) for pid, own in self._memory_files.items() if own)
+        rss_bytes += sum(procfs.missing_rss_bytes(pid, own) for pid, own in self._memory_files.items() if own)
         return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
 
     def _compare(self, names: Mapping[int, bytes]) -> int:
