@@ -56,16 +56,20 @@ fn workplace() -> (PathBuf, Certificates) {
     (directory, certificates)
 }
 
-/// Ports that are free now; a server says so when one is taken in between.
+/// Ports that are free and stay so: below those that the kernel hands out, which the tests beside this one take and give
+/// back all the time, and never one twice.
 fn free_ports(count: usize) -> Vec<u16> {
-    let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    held.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let first = std::process::id() as usize;
+    let candidates = std::iter::repeat_with(|| 12_000 + (first * 16 + NEXT.fetch_add(1, SeqCst)) % 20_000);
+    let ports = candidates.take(20_000).map(|port| u16::try_from(port).unwrap());
+    ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(count).collect()
 }
 
 /// Start a server that listens on these ports when it is ready.
 fn start(command: &mut Command, directory: PathBuf, certificates: Certificates, ports: Vec<u16>) -> Maker {
     let process = command.current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    let maker = Maker { ports, certificates, process, directory };
+    let mut maker = Maker { ports, certificates, process, directory };
     let begun = Instant::now();
     for port in &maker.ports {
         while TcpStream::connect(("127.0.0.1", *port)).is_err() {
@@ -73,6 +77,7 @@ fn start(command: &mut Command, directory: PathBuf, certificates: Certificates, 
             sleep(Duration::from_millis(10));
         }
     }
+    assert!(maker.process.try_wait().unwrap().is_none(), "it ended before it was ready");
     maker
 }
 
