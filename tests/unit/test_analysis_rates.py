@@ -12,6 +12,7 @@ from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_run
 
 BEHIND = replace(GOOD, achieved=0.97)
+BACKLOG = replace(GOOD, achieved=1.04)
 THINKING = Load(name="thinking", shape=Closed(users=64, think=Think(mean_ns=1)), duration_ns=MEASURE_NS)
 
 
@@ -36,6 +37,13 @@ def test_a_server_that_does_not_keep_up_is_not_compared_in_latency(hyper: Behavi
     judged = {metric for metric, comparison in made.items() if comparison.verdict}
     assert judged == {Metric.THROUGHPUT, Metric.CPU_PER_REQUEST}, "the lower throughput is the finding"
     assert made[Metric.P99].primary, "so that it does not pass a gate"
+
+
+@pytest.mark.parametrize("hyper", [GOOD, BEHIND], ids=["kept up", "fell behind"])
+def test_a_backlog_of_warm_up_is_no_throughput(hyper: Behaviour) -> None:
+    made = found(run_of(BACKLOG, STEADY, hyper))[Metric.THROUGHPUT]
+    assert made.refused.startswith("the cell answered 104% of what was due")
+    assert (made.ratio, made.verdict, made.p) == (None, None, None)
 
 
 def test_what_is_within_a_percent_is_compared() -> None:

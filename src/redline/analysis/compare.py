@@ -197,32 +197,32 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
     """Why the rate forbids to compare two cells in this metric; empty when it does not.
 
     Where a schedule sets the load, two servers that keep up have its throughput. One that does not is measured at
-    another rate, and its response times show how long the trial was.
+    another rate, and its response times show how long the trial was. One that answers more than was due works off what
+    warm-up left behind: its throughput shows how much that was.
     """
     if _waits(load):
         return ""
+    strayed = [
+        (f"{name} answered {percent(share)} of what was due", share)
+        for name, side in (("the cell", ours), ("the baseline", theirs))
+        if (share := off_schedule(side)) is not None
+    ]
     if metric is Metric.THROUGHPUT:
-        return "" if _behind(ours, theirs) else SCHEDULED
-    return _behind(ours, theirs) if metric in QUANTILE_OF else ""
+        if not strayed:
+            return SCHEDULED
+        backlogs = [text for text, share in strayed if share > 1]
+        return f"{backlogs[0]}: part of its throughput is what warm-up left behind" if backlogs else ""
+    if metric not in QUANTILE_OF or not strayed:
+        return ""
+    within = percent(RATE_TOLERANCE)
+    return f"{strayed[0][0]}: response times are compared only where both answer what was due, to {within}"
 
 
-def _behind(ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
-    """Which of two cells did not answer what was due; empty when both did."""
-    for name, side in (("the cell", ours), ("the baseline", theirs)):
-        if text := answered_too_little(side):
-            return (
-                f"{name} {text}: response times are compared only where both answer what was due, to "
-                f"{percent(RATE_TOLERANCE)}"
-            )
-    return ""
-
-
-def answered_too_little(side: Sequence[TrialNumbers]) -> str:
-    """`answered 80% of what was due`, where trials did not keep up with their schedule; else an empty text."""
+def off_schedule(side: Sequence[TrialNumbers]) -> float | None:
+    """The share of what was due that trials answered; None where it is all of it, to RATE_TOLERANCE."""
     due, completed = _totals(side)
-    if due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST):
-        return f"answered {percent(completed / due)} of what was due"
-    return ""
+    strayed = due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST)
+    return completed / due if strayed else None
 
 
 def caveat_of_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:

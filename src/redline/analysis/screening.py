@@ -5,9 +5,10 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from redline.analysis.compare import answered_too_little
+from redline.analysis.compare import off_schedule
 from redline.analysis.judged import JudgedCell
 from redline.model import SHOWN, Estimate, LevelEffect, MainEffect, Metric, Screen, Suite
+from redline.quantities import percent
 from redline.stats import ALPHA, CONFIDENCE, QUANTILE_OF, factorial, holm_adjust
 from redline.suite.screening import Axes, axes_of_server, by_server
 
@@ -131,8 +132,8 @@ def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
         return "the rates of its variants differ, since they are shares of capacities"
     if metric in QUANTILE_OF:
         for one in used:
-            if not one.cell.load.saturates and (why := answered_too_little(one.having(metric))):
-                return f"{one.cell.variant.slug} {why}"
+            if not one.cell.load.saturates and (share := off_schedule(one.having(metric))) is not None:
+                return f"{one.cell.variant.slug} answered {percent(share)} of what was due"
     return ""
 
 
