@@ -71,6 +71,16 @@ def test_the_warm_up_is_the_suites_by_as_many_users_as_connections_and_each_prob
     assert bench.state.starts == bench.listener.warmed_up == [LimitStart(warmed_ns=20 * SECOND)] * 3
 
 
+def test_the_suites_own_users_warm_up_in_place_of_as_many_as_connections(tmp_path: Path) -> None:
+    by = CELL.load.model_copy(update={"name": "users2", "shape": Closed(users=2)})
+    bench = bench_in(tmp_path, warmup_by=by)
+    bench.run()
+    loads = [drive.cell.load for drive in bench.driver.drives]
+    assert (loads[0].shape, loads[0].duration_ns) == (Closed(users=2), 20 * SECOND)
+    assert all(isinstance(load.shape, Open) for load in loads[1:4])
+    assert {drive.cell.warmup_by for drive in bench.driver.drives} == {None}, "it would warm up once more"
+
+
 @pytest.mark.parametrize(("at_most", "steady"), [(20 * SECOND, True), (SECOND, False)])
 def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path, at_most: int, steady: bool) -> None:
     bench = bench_in(tmp_path, warmup_ns=at_most, warmup_detect=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from redline.findings import judge, judge_cell
+from redline.findings import judge, judge_cell, judge_probe
 from redline.model import (
     Cell,
     Container,
@@ -258,8 +258,9 @@ def test_compilers_that_have_work_in_the_measurement_are_reported(
         )
         for clock, share in (("cpu", used), ("wait", waited))
     )
-    found = judge(cell, plain.model_copy(update={"series": (*plain.series, *series)}))
-    assert {one.kind: one.grade for one in found} == ({FindingKind.STILL_COMPILING: grade} if grade else {})
+    compiling = plain.model_copy(update={"series": (*plain.series, *series)})
+    for found in (judge(cell, compiling), judge_probe(cell, compiling)):
+        assert {one.kind: one.grade for one in found} == ({FindingKind.STILL_COMPILING: grade} if grade else {})
 
 
 def test_a_server_without_a_runtime_that_speaks_has_no_such_finding() -> None:

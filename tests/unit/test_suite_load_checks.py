@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.errors import UsageError
-from redline.suite import Overrides, make_plan
+from redline.suite import Overrides, make_plan, to_search
 from redline.suite.schema.suite import schemas
 from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
 
@@ -93,6 +93,13 @@ def test_a_number_of_users_may_warm_up_for_every_load(tmp_path: Path) -> None:
         ("saturate", 2),
         ("steady", 2),
     }
+
+
+def test_users_warm_up_for_a_search_too_but_no_rate_does(tmp_path: Path) -> None:
+    users = suite_of(tmp_path, OPEN + "warmup_by: {users: 2}\n")
+    assert to_search(users, 2)[0].warmup_by == users.warmup_by is not None
+    rate = OPEN + "  calm: {open: {rate: 100}, for: 1s}\nwarmup_by: calm\n"
+    assert to_search(suite_of(tmp_path, rate), 2)[0].warmup_by is None
 
 
 def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:

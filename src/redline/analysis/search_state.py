@@ -42,7 +42,8 @@ FIRST_SHARE = 0.7
 
 def probe_cell(cell: Cell) -> Cell:
     """What every probe of a cell is like but for its rate: the server is warm by then."""
-    return cell.model_copy(update={"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False})
+    settles = {"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False, "warmup_by": None}
+    return cell.model_copy(update=settles)
 
 
 def answered_at_last_per_s(traffic: Traffic) -> float:

@@ -72,13 +72,14 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """What engine, machine and proxies did to a probe of a search. All else is what the probe is to find out."""
+    """What engine, machine, proxies and compilers did to a probe of a search. All else is what it is to find out."""
     trial, traffic = Trial(recording), recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
     return (
         *_send_lateness(cell, trial, traffic),
         *_exhausted(trial, traffic),
+        *still_compiling(trial, traffic),
         *cpu_steal(trial),
         *cpu_pressure(trial, traffic),
         *noisy_neighbour(trial, traffic),

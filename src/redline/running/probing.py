@@ -65,24 +65,25 @@ class Prober:
     def warm(self, first_per_s: Callable[[], float]) -> Iterator[ProbeRecording]:
         """Load a start with what counts for nothing, for as long as its cell says, or until it is steady.
 
-        By users with zero think time, one on each connection: that is as much as it can do, and no more. A rate would
-        be too much for a server that is cold, or tell little of one that is warm: its answers are as quick long before
-        it can give as many of them. Then by what is to be measured, below the first rate and for as long as a probe at
-        most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
+        By users with zero think time, the suite's or one on each connection: that is as much as it can do, and no more.
+        A rate would be too much for a server that is cold, or tell little of one that is warm: its answers are as quick
+        long before it can give as many of them. Then by what is to be measured, below the first rate and for as long as
+        a probe at most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
         """
         shape = open_shape(self.cell.load)
         shared = shape.model_dump(include={"depth", "requests_per_connection"})
-        users = self.cell.load.model_copy(update={"shape": Closed(users=shape.connections, **shared)})
-        if self.cell.warmup_detect:
+        each = self.cell.load.model_copy(update={"shape": Closed(users=shape.connections, **shared)})
+        users, cell = self.cell.warmup_by or each, self.cell.model_copy(update={"warmup_by": None})
+        if cell.warmup_detect:
             load = users.model_copy(update={"duration_ns": _AFTER_NS})
-            yield self._load("warmup", self.cell.model_copy(update={"load": load}), interval_ns=_AFTER_NS)
+            yield self._load("warmup", cell.model_copy(update={"load": load}), interval_ns=_AFTER_NS)
         else:
-            load = users.model_copy(update={"duration_ns": self.cell.warmup_ns})
-            yield self._load("warmup", self.cell.model_copy(update={"load": load, "warmup_ns": 0}))
-        calm = at_rate(self.cell.load, WARM_SHARE * first_per_s())
-        load = calm.model_copy(update={"duration_ns": min(calm.duration_ns, self.cell.warmup_ns)})
+            load = users.model_copy(update={"duration_ns": cell.warmup_ns})
+            yield self._load("warmup", cell.model_copy(update={"load": load, "warmup_ns": 0}))
+        calm = at_rate(cell.load, WARM_SHARE * first_per_s())
+        load = calm.model_copy(update={"duration_ns": min(calm.duration_ns, cell.warmup_ns)})
         cold = {"load": load, "warmup_ns": 0, "warmup_detect": False}
-        yield self._load("approach", self.cell.model_copy(update=cold))
+        yield self._load("approach", cell.model_copy(update=cold))
 
     def probe(self, step: Proposal, phase: LoadPhase, *, retries_left: int = 0, again: bool = False) -> ProbeRecording:
         """One probe, ended early when it is hopeless.

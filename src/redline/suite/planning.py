@@ -371,8 +371,10 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     if problems:
         raise UsageError.of(tuple(problems))
-    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "warmup_by": None, "profile": ()}
-    return suite.model_copy(update={**of_runs, "loads": loads, "trials": trials}), tuple(
+    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "profile": ()}
+    # A rate may be too much for a cold server, and one that the search is to find out for a warm one.
+    by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None
+    return suite.model_copy(update={**of_runs, "warmup_by": by, "loads": loads, "trials": trials}), tuple(
         load.name for load in suite.loads if load not in loads
     )
 
