@@ -5,11 +5,12 @@ import math
 import os
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from redline.model import ProfileFacts, Recording, Stacks
+from redline.model import ProfileFacts, Recording, Slice, Stacks
 from redline.plugins.jdks import installed
 from redline.plugins.profilers import commands
 from redline.storage.runs import RunStore
@@ -217,3 +218,29 @@ def test_async_profiler_finds_the_share_of_a_method_on_every_jdk(
     native = {one.purpose: one.committed_bytes for one in facts.native}
     assert 1 << 20 < native["Java Heap"] <= 128 << 20
     assert {"Thread", "Code", "GC"} <= native.keys()
+
+
+@pytest.mark.jvm
+@pytest.mark.long
+@pytest.mark.parametrize("release", releases())
+def test_async_profiler_sees_threads_that_wait_all_the_time_and_for_how_long(
+    redline: Redline, tmp_path: Path, release: int
+) -> None:
+    """One thread does nothing; two pass a lock to each other: at any time one sleeps with it, and one waits for it."""
+    if shutil.which("javac") is None or shutil.which("mvn") is None:
+        pytest.skip("there is no JDK with javac, or no Maven")
+    catalogue(tmp_path, "java", JVM, "Burning.java")
+    wall, lock = profiled(redline, tmp_path, f"{{use: java.burning, with: {{jdk: {release}}}}}", "wall", "lock")
+    facts, stacks = stacks_of(tmp_path, wall)
+    assert facts.kind == "wall"
+    idle = Counter[Slice | None]()
+    for stack, number in stacks.weights.items():
+        if stack.thread and stack.thread.name == "idle":
+            idle[stack.slice] += number
+    whole = [idle[each] for each in stacks.slices[1:-1]]
+    assert len(whole) >= 3
+    assert min(whole) > 0.5 * max(whole), "an idle thread is sampled as often at any time"
+    facts, stacks = stacks_of(tmp_path, lock)
+    assert (facts.kind, facts.unit) == ("lock", "ns")
+    seconds = (stacks.slices[-1].end - stacks.slices[0].start) / 1e9
+    assert weight(stacks, "contended") / 1e9 == pytest.approx(seconds, rel=0.1)

@@ -95,12 +95,13 @@ def test_what_the_profiler_costs_is_not_known_where_trials_scatter() -> None:
 
 
 def test_memory_that_a_jvm_has_for_each_purpose_is_a_table() -> None:
-    parts = {"Java Heap": 512 << 20, "Other": 64 << 20, "Symbol": 1 << 10}
+    parts = {"Java Heap": 512 << 20, "Other": 64 << 20, "Thread": 1 << 20, "Symbol": 1 << 10}
     native = tuple(NativeMemory(purpose=name, committed_bytes=size) for name, size in parts.items())
     first, *others = REPORT.profiles
     text = shown(REPORT.model_copy(update={"profiles": (first.model_copy(update={"native": native}), *others)}))
     assert "What the JVM itself counts, at the end of the profile" in text
     assert re.search(r"the heap +512 MiB buffers outside of the heap \(Other\) +64\.0 MiB", text)
+    assert re.search(r"stacks of threads +1\.00 MiB", text), "small, but looked for"
     assert "symbols" not in text
     assert "What the JVM itself counts" not in shown()
 
@@ -150,8 +151,12 @@ def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
         assert len(one["nodes"]) == 4 * len(whole.graph.nodes)
         first = [whole for at, whole in enumerate(one["nodes"]) if at % 4 == 2 and one["nodes"][at - 2] == 0]
         assert sum(first) == one["total"] == whole.graph.total
-    names = [each["name"] for each in flames["each"]]
-    assert [names[each["against"]] for each in flames["each"] if each["against"] is not None] == ["http4s.vanilla"] * 2
+    held = [(one["name"], flames["each"][one["against"]]) for one in flames["each"] if one["against"] is not None]
+    assert [(name, other["name"]) for name, other in held] == [
+        ("http4s.vanilla", "http4s.vanilla"),
+        ("http4s.tapir", "http4s.vanilla"),
+        ("http4s.tapir", "http4s.vanilla"),
+    ], "against the baseline, else against the lowest rate"
 
 
 def test_a_report_without_profiles_has_no_section_and_no_script() -> None:

@@ -4,9 +4,12 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Answers after 70 units of work in one method, and 30 of the same work in another. A thread serves a connection.
+ * Two threads pass a lock to each other, and hold it asleep: one of them waits for it at all times. A third one sleeps.
  *
  * `Burning PORT [BYTES]`: of each request it keeps so many bytes forever.
  */
@@ -16,10 +19,13 @@ public class Burning {
     static volatile byte[] kept;
     static int leaking;
     static final Queue<byte[]> LEAKED = new ConcurrentLinkedQueue<>();
+    static final ReentrantLock LOCK = new ReentrantLock(true);
 
     public static void main(String[] arguments) throws Exception {
         int port = Integer.parseInt(arguments[0]);
         leaking = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 0;
+        for (int number = 0; number < 2; number++) beside("passing", Burning::contended);
+        beside("idle", () -> LockSupport.park());
         ServerSocket listening = new ServerSocket(port, 64, InetAddress.getByName("127.0.0.1"));
         for (;;) {
             Socket connection = listening.accept();
@@ -43,6 +49,27 @@ public class Burning {
             }
         } catch (java.io.IOException gone) {
             // The client has closed it.
+        }
+    }
+
+    private static void beside(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void contended() {
+        try {
+            for (;;) {
+                LOCK.lock();
+                try {
+                    Thread.sleep(20);
+                } finally {
+                    LOCK.unlock();
+                }
+            }
+        } catch (InterruptedException ended) {
+            Thread.currentThread().interrupt();
         }
     }
 

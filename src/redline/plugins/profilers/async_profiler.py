@@ -50,7 +50,8 @@ class _Kind:
 
 _KINDS: dict[ProfileKind, _Kind] = {
     "cpu": _Kind("cpu", "event=cpu,interval=1ms", 1_000_000),
-    "wall": _Kind("wall", "event=wall,interval=10ms", 10_000_000),
+    # In batches a sample of an idle thread would stand for up to ten seconds, all at one moment.
+    "wall": _Kind("wall", "event=wall,interval=10ms,nobatch", 10_000_000),
     "alloc": _Kind("alloc", "event=alloc,alloc=512k", 512 << 10, "bytes"),
     "lock": _Kind("lock", "event=lock,lock=10us", 10_000, "ns"),
 }

@@ -58,6 +58,10 @@ _THREADS = 6
 _WIDE = 4.0
 _IN_FULL = 4
 """Of so many profiles a terminal shows functions; of more the page does."""
+_WITH_CALLEES = 2
+"""Of so many profiles side by side a terminal shows what libraries take with all that they call; of more the page."""
+_ALWAYS = frozenset({"Thread", "Other"})
+"""Threads' stacks and buffers are what people look for, however small they are."""
 _LEVELS = 6
 _FAINT = 0.02
 """A library that never has so much of a column never looks dark: it would be noise."""
@@ -75,7 +79,8 @@ _HOW = (
 class PlotProfile(TypedDict):
     """One profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
 
-    `nodes` are depth, frame, weight and weight in slow moments of each, in preorder; `against` is its baseline's place.
+    `nodes` are depth, frame, weight and weight in slow moments of each, in preorder; `against` is the place of its
+    baseline, else that of the lowest rate.
     """
 
     name: str
@@ -163,6 +168,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
                 frames[frame] = len(frames)
                 of.append(numbers.get(library, -1))
             local.append(frames[frame])
+        held = one.change or one.by_rate
         flat = [part for node in one.graph.nodes for part in (node.depth, local[node.frame], node.weight, node.slow)]
         each.append(
             {
@@ -173,7 +179,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
                 "total": one.graph.total,
                 "slow": one.graph.slow,
                 "cpu": one.cpu_per_request_ns,
-                "against": places.get((one.change.against, one.kind, one.subject)) if one.change else None,
+                "against": places.get((held.against, one.kind, one.subject)) if held else None,
                 "nodes": flat,
             }
         )
@@ -272,7 +278,7 @@ def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int |
     rows = []
     for name in names[:most]:
         cells = [
-            _share(each[name].share, each[name].total if len(sound) == 1 or least == 0 else None)
+            _share(each[name].share, each[name].total if len(sound) <= _WITH_CALLEES or least == 0 else None)
             if name in each
             else words("\u2013", look="dim")
             for each in by_server
@@ -295,7 +301,7 @@ def _native(members: Sequence[ProfileReport]) -> Table:
             *(fmt.size(each[purpose]) if purpose in each else "\u2013" for each in by_server),
         )
         for purpose, most in largest.most_common()
-        if most >= _LEAST * sum(largest.values())
+        if most >= _LEAST * sum(largest.values()) or purpose in _ALWAYS
     )
     columns = (Column("memory that the JVM has for"), *(Column(_name(one, members), "right") for one in sound))
     return Table(columns, rows, title=line(("What the JVM itself counts, at the end of the profile", "strong")))

@@ -18,7 +18,7 @@
   const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
   const chosen = () => data.each[Number(control.profile.value)];
 
-  // What the graph is held against: its baseline or another profile of the same kind, or the rest of the same profile.
+  // What the graph is held against: its baseline, its lowest rate or another profile of the same kind, or the rest of the same profile.
   function reference() {
     const value = control.against.value;
     if (value === "") return null;
@@ -225,8 +225,9 @@
   function offer() {
     const place = Number(control.profile.value), profile = chosen();
     const others = data.each.map((one, at) => [one, at]).filter(([one, at]) => at !== place && one.kind === profile.kind);
-    control.against.replaceChildren(option("", "nothing"), ...others.map(([, at]) =>
-      option(at, at === profile.against ? `baseline: ${labelOf(at)}` : labelOf(at))));
+    const what = one => one.group === profile.group ? "baseline" : "lowest rate";
+    control.against.replaceChildren(option("", "nothing"), ...others.map(([one, at]) =>
+      option(at, at === profile.against ? `${what(one)}: ${labelOf(at)}` : labelOf(at))));
     if (profile.slow > 0 && profile.slow < profile.total) control.against.append(option(SLOW, "slow moments, against the rest"));
     const threads = [];
     for (let at = 0; at < profile.nodes.length; at += 4)
@@ -282,7 +283,7 @@
   });
 
   data.each.forEach((_, place) => control.profile.append(option(place, labelOf(place))));
-  const first = data.each.findIndex(one => one.against !== null);
+  const first = data.each.findIndex(one => one.against !== null && data.each[one.against].group === one.group);
   control.profile.value = String(Math.max(0, first));
   control.profile.addEventListener("change", offer);
   control.against.addEventListener("change", build);
