@@ -16,7 +16,7 @@ from redline.cli.session_view import SessionView
 from redline.model import FindingKind, Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
 from redline.plugins.hosts import calibration
-from redline.plugins.hosts.executor import Pair
+from redline.plugins.hosts.remote import Pair
 from redline.running.assembly import on_hosts
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession, Source

@@ -9,8 +9,7 @@ from typing import Any
 
 from redline.model import Role
 from redline.plugins.hosts.agent import HostAgent, HostReport
-from redline.plugins.hosts.executor import Pair
-from redline.plugins.hosts.remote import HostLostError
+from redline.plugins.hosts.remote import HostLostError, Pair
 
 
 @dataclass(frozen=True)

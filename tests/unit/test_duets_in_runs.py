@@ -20,10 +20,10 @@ from redline.model import (
     Verdict,
 )
 from redline.model.traffic import Counts, Outcomes
-from redline.plugins.executors import LocalExecutor
 from redline.ports import Placement
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
+from redline.running.executors import LocalExecutor
 from redline.running.record import Tools
 from redline.running.session import run_trials
 from redline.storage.runs import RunStore

@@ -10,8 +10,8 @@ from redline.analysis import build_report
 from redline.analysis.pairs import pair_speeds
 from redline.model import DuetRecording, Estimate, FindingKind, Grade, Metric, PlannedTrial, ServerEntry
 from redline.model.hosts import HostFacts
-from redline.plugins.hosts.calibration import reference
-from redline.plugins.hosts.executor import Shares, dealt
+from redline.running.executors import Shares, dealt
+from redline.running.host_pairs import reference
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired, scatter_of
 from redline.stats.samples import Ratios

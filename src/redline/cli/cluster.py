@@ -10,8 +10,9 @@ from redline.cli import places
 from redline.cli.session_view import bench_for
 from redline.errors import UsageError
 from redline.model import Manifest, Suite
-from redline.plugins.hosts.executor import Pair, check_for_hosts
+from redline.plugins.hosts.remote import Pair
 from redline.running.assembly import Workbench, on_hosts, workbench
+from redline.running.executors import check_for_hosts
 from redline.suite.fitting import Hosts, fitted
 
 

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from redline.errors import StoreError, UsageError
-from redline.storage.runs import write_atomically
+from redline.files import write_atomically
 
 
 def config_file() -> Path:

@@ -5,10 +5,8 @@ from pathlib import Path
 
 from redline.model import AttachedServer, Cell, DuetRecording, Environment, Plan, UsedHost, Variant
 from redline.plugins.drivers.engine import EngineDriver, find_engine
-from redline.plugins.executors import LocalExecutor
-from redline.plugins.hosts.calibration import calibrate
-from redline.plugins.hosts.executor import HostsExecutor, Pair, PairTools
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
+from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
@@ -20,6 +18,8 @@ from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement
 from redline.running.duet import DuetTools
+from redline.running.executors import HostsExecutor, LocalExecutor
+from redline.running.host_pairs import PairTools, calibrate
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore

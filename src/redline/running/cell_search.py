@@ -17,13 +17,13 @@ from typing import Protocol
 
 from redline.analysis.search_state import SearchState
 from redline.errors import DriveError, LaunchError
+from redline.files import as_store_error
 from redline.model import Cell, Failure, Interval, PlannedTrial
 from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
 from redline.search import Evidence, Proposal
-from redline.storage.runs import as_store_error
 from redline.storage.searches import SearchStore
 
 AGAIN = "again: the host had taken CPU time"

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import StoreError
+from redline.files import as_store_error
 from redline.model.history import LeftOut
-from redline.storage.runs import RunStore, as_store_error
+from redline.storage.runs import RunStore
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ Of version 1 `limit.json` is all that was kept of the probes.
 import re
 
 from redline.errors import StoreError
+from redline.files import as_store_error
 from redline.model import Cell
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording, SearchPlan
-from redline.storage.runs import Store, as_store_error, read_stored, stored_json
+from redline.storage.runs import Store, read_stored, stored_json
 
 PLAN, REPORT = "search.json", "limit.json"
 _PROBE = re.compile(r"^\d{4,}\.json$")

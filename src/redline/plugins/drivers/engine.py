@@ -17,13 +17,13 @@ from typing import IO, Any, NoReturn
 from pydantic import PositiveInt, TypeAdapter
 
 from redline.errors import DriveError
+from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify, verify_by_load
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
-from redline.storage.runs import as_store_error
 
 ENGINE = "redline-engine"
 MEASURE = json.dumps({"command": "measure"})

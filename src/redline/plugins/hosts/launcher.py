@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from redline.errors import BuildError, LaunchError
+from redline.files import as_store_error
 from redline.model import Failure, ServerFacts, Variant
 from redline.plugins.hosts.agent import RemoteStart
 from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
 from redline.plugins.launchers.builds import StandingBuild
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Launcher, Placement
-from redline.storage.runs import as_store_error
 
 BEYOND_READY_S = 60.0
 

@@ -16,8 +16,7 @@ import psutil
 from redline.errors import UsageError
 from redline.model import ROLES, Role
 from redline.plugins.hosts.agent import Footprint, HostAgent, HostReport
-from redline.plugins.hosts.executor import Pair
-from redline.plugins.hosts.remote import CALL_S, HostLostError, RemoteHost, call
+from redline.plugins.hosts.remote import CALL_S, HostLostError, Pair, RemoteHost, call
 
 ANSWERED_WITHIN_S = 5.0
 PLACED_WITHIN_S = 60.0

@@ -70,6 +70,23 @@ class RemoteHost(Protocol):
         """Call a method of `HostAgent`."""
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Hosts that one trial has for itself: one for servers, those that load them, and maybe one for proxies.
+
+    Without one of their own, proxies run on the server's.
+    """
+
+    server: RemoteHost
+    loads: tuple[RemoteHost, ...]
+    proxy: RemoteHost | None = None
+
+    @property
+    def hosts(self) -> tuple[RemoteHost, ...]:
+        """All of them."""
+        return (self.server, *self.loads, *((self.proxy,) if self.proxy else ()))
+
+
 def call(host: RemoteHost, method: str, *arguments: Any, within_s: float = CALL_S) -> Any:
     """Call a method of the agent, and wait for what it returns. Raises HostLostError and what the method raises."""
     return host.submit(method, *arguments).result(within_s)

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from redline.errors import BuildError, LaunchError
+from redline.files import write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
@@ -21,7 +22,6 @@ from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
 from redline.ports import Building, BuildOutcome
-from redline.storage.runs import write_atomically
 
 _KEPT_LINES = 15
 _LONGEST_LINE = 500

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.storage.runs import as_store_error
+from redline.files import as_store_error
 
 # Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
 WARDEN = (

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.errors import BuildError
+from redline.files import write_atomically
 from redline.model import ServerEntry, Tool
-from redline.storage.runs import write_atomically
 
 _SETTLED_NS = 1_000_000_000
 """A file that was written less than this ago may be written again with the same time."""

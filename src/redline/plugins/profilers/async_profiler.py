@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from redline.files import write_atomically
 from redline.model import NativeMemory, ProfileFile, ProfileKind, ProfileUnit, Slice
 from redline.plugins.linux import procfs
 from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
 from redline.plugins.profilers.sampler import ProfilerError, Sampled
 from redline.plugins.profilers.texts import in_slices, native_memory, unreadable
 from redline.plugins.temporary import temporary_folder
-from redline.storage.runs import write_atomically
 
 VERSION, CONVERTER_VERSION = "4.6", "4.5"
 _SHA256 = {

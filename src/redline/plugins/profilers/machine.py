@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from redline.errors import StoreError
+from redline.files import write_atomically
 from redline.model import (
     Cell,
     PlannedTrial,
@@ -24,7 +25,6 @@ from redline.plugins.profilers.async_profiler import AsyncProfiler, provide
 from redline.plugins.profilers.commands import PERF, PY_SPY, Perf, PySpy
 from redline.plugins.profilers.sampler import ProfilerError, Sampled, Sampler
 from redline.plugins.profilers.texts import slices_of, speedscope
-from redline.storage.runs import write_atomically
 
 
 class MachineProfilers:

@@ -1,127 +1,59 @@
-"""Trials on pairs of hosts: each pair runs trials of its own, one after the other, and no two share a host."""
+"""Executors: where trials run. Of pairs of hosts each runs trials of its own, one after the other."""
 
 import itertools
 import queue
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from redline.errors import RedlineError, UsageError
-from redline.model import (
-    Cell,
-    ClockReading,
-    DuetRecording,
-    HostFacts,
-    Interval,
-    Plan,
-    PlannedDuet,
-    PlannedTrial,
-    Recording,
-    Suite,
-)
-from redline.plugins.hosts.agent import Footprint
-from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
-from redline.plugins.hosts.remote import (
-    CALL_S,
-    HostLostError,
-    LoadHostsProbe,
-    PartsDriver,
-    RemoteHost,
-    RemoteProbe,
-    call,
-)
-from redline.ports import Placement, RunningServer
+from redline.errors import UsageError
+from redline.model import Cell, DuetRecording, Interval, Plan, PlannedDuet, PlannedTrial, Recording, Suite
+from redline.plugins.hosts.remote import CALL_S
+from redline.plugins.launchers.attached import processes_of
+from redline.ports import Profiler
 from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.trial import TrialListener, run_trial
 from redline.storage.runs import RunStore
-
-LOST_AFTER_S = 5.0
-"""A host that has not answered for so long is lost."""
-READ_WITHIN_NS = 1_000_000
-"""Two clocks of a host are read one after the other; a host that is busy may do something else between."""
 
 Step = PlannedTrial | PlannedDuet
 Made = Recording | DuetRecording
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Hosts that one trial has for itself: one for servers, those that load them, and maybe one for proxies.
+class LocalExecutor:
+    """Trials and duets of one plan on this machine, with their logs in the run's directory."""
 
-    Without one of their own, proxies run on the server's.
-    """
-
-    server: RemoteHost
-    loads: tuple[RemoteHost, ...]
-    proxy: RemoteHost | None = None
-
-    @property
-    def hosts(self) -> tuple[RemoteHost, ...]:
-        """All of them."""
-        return (self.server, *self.loads, *((self.proxy,) if self.proxy else ()))
-
-
-@dataclass(frozen=True)
-class PairTools:
-    """What trials are made with on one pair of hosts."""
-
-    pair: Pair
+    plan: Plan
     tools: Tools
-    driver: PartsDriver
-    launcher: RemoteLauncher
+    store: RunStore
+    listener: TrialListener
 
-    @classmethod
-    def of(cls, pair: Pair, launcher: RemoteLauncher) -> "PairTools":
-        """Those of a pair."""
-        server, proxy = pair.server, pair.proxy
-        driver = PartsDriver(pair.loads, server, proxy)
-        engines, cores = pair.loads[0].report.environment, server.report.environment
-        tools = Tools(
-            launcher=launcher.on(server, proxy),
-            driver=driver,
-            probes=lambda: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
-            placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
-            compilers_of=lambda pids: lambda: _or_none(server, "compilers_ns", pids),
-        )
-        own = cls(pair, tools, driver, launcher)
-        return replace(own, tools=replace(tools, hosts=own.follow, processes=own.processes_of))
+    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+        """Run them in order; one recording each."""
+        for planned in steps:
+            if isinstance(planned, PlannedTrial):
+                cell = self.plan.cells[planned.cell_id]
+                self.listener.trial_started(planned, cell)
+                logs, on_interval = self.store.log_folder(planned, cell), partial(self.listener.interval_seen, planned)
+                yield run_trial(planned, cell, self.tools, logs, on_interval, profiler=self._profiler(planned, cell))
+            else:
+                cells = tuple(self.plan.cells[cell_id] for cell_id in planned.cell_ids)
+                self.listener.duet_started(planned, cells)
+                logs, on_block = self.store.log_folder(planned, cells[0]), partial(self.listener.block_seen, planned)
+                yield run_start(DuetStart(planned, cells, logs, on_block), self._duet_tools(len(cells)))
 
-    def processes_of(self, server: RunningServer) -> tuple[int, ...]:
-        """The processes of a server, and of its proxies if they are on its host."""
-        if isinstance(server, RemoteRoute):
-            server = server.server
-        if not isinstance(server, RemoteServer):
-            return ()
-        return tuple(each for pid in server.facts.pids for each in _or_none(self.pair.server, "processes", pid) or ())
+    def _profiler(self, planned: PlannedTrial, cell: Cell) -> Profiler | None:
+        if planned.profile is None or self.tools.profilers is None:
+            return None
+        return self.tools.profilers.profiler(planned, cell, self.store.profile_folder(planned, cell))
 
-    def duet_tools(self, servers: int) -> DuetTools:
-        """What duets of so many servers are made with. Their CPU time is read on one host, so proxies are on it too."""
-        launcher = self.launcher.on(self.pair.server)
-        return DuetTools((launcher,) * servers, self.processes_of, self.driver, self.tools.placement)
-
-    def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
-        """Look at the hosts now, and when what this returns is called: their facts for what happened meanwhile."""
-        before = _readings(self.pair)
-        return lambda: _facts(self, before)
-
-    def interrupt(self) -> None:
-        """End the loads of these hosts early."""
-        for host in self.pair.loads:
-            _or_none(host, "interrupt")
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether one of the hosts does not answer any more."""
-        try:
-            for host in self.pair.hosts:
-                call(host, "lacking", (), within_s=LOST_AFTER_S)
-        except HostLostError:
-            return True
-        return False
+    def _duet_tools(self, servers: int) -> DuetTools:
+        return DuetTools((self.tools.launcher,) * servers, processes_of, self.tools.driver, self.tools.placement)
 
 
 class Shares:
@@ -254,18 +186,6 @@ class HostsExecutor:
         return made.model_copy(update={"hosts": facts()})
 
 
-def _until_all_ended(made: "queue.Queue[Made | BaseException | None]", running: int) -> Iterator[Made]:
-    """What so many threads made, as it comes; what one of them raised is raised here."""
-    while running:
-        found = made.get()
-        if isinstance(found, BaseException):
-            raise found
-        if found is None:
-            running -= 1
-        else:
-            yield found
-
-
 def check_for_hosts(suite: Suite) -> None:
     """Raise UsageError for what a suite has that cannot be measured on other hosts."""
     for has, what, hint in (
@@ -295,62 +215,16 @@ def dealt(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ..
     return tuple(tuple(sorted(share, key=lambda step: step.position)) for share in shares)
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """Of a host at one moment: what its chrony says, its clock over one that nobody sets, and what connects it."""
-
-    clock: ClockReading | None
-    ahead_ns: int | None
-    footprint: Footprint | None
-
-
-def _readings(pair: Pair) -> list[_Reading]:
-    """Of each host. What a host that is lost would say is None."""
-    return [_reading(host) for host in pair.hosts]
-
-
-def _reading(host: RemoteHost) -> _Reading:
-    clock, ahead_ns = _or_none(host, "clock") or (None, None)
-    return _Reading(clock, ahead_ns, _or_none(host, "footprint"))
-
-
-def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
-    """The hosts of what has just ended."""
-    shares = pair.driver.seen.shares
-    found = []
-    for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
-        report = host.report
-        used = (first.footprint, last.footprint) if first.footprint and last.footprint else None
-        found.append(
-            HostFacts(
-                name=report.name,
-                role=host.role,
-                address=report.address,
-                clock_before=first.clock,
-                clock_after=last.clock,
-                clock_step_ns=_step_ns(first, last),
-                share=shares.get(report.name) if host.role == "load" else None,
-                cluster_cpu_ns=max(0, used[1].cpu_ns - used[0].cpu_ns) if used else None,
-                cluster_rss_bytes=last.footprint.rss_bytes if last.footprint else None,
-            )
-        )
-    return tuple(found)
-
-
-def _step_ns(first: _Reading, last: _Reading) -> int | None:
-    """How far a clock was set between two readings; None if one is not known."""
-    if first.ahead_ns is None or last.ahead_ns is None:
-        return None
-    moved_ns = last.ahead_ns - first.ahead_ns
-    return 0 if abs(moved_ns) < READ_WITHIN_NS else moved_ns
-
-
-def _or_none(host: RemoteHost, method: str, *arguments: Any) -> Any:
-    """A call whose failure shows elsewhere."""
-    try:
-        return call(host, method, *arguments)
-    except RedlineError:
-        return None
+def _until_all_ended(made: "queue.Queue[Made | BaseException | None]", running: int) -> Iterator[Made]:
+    """What so many threads made, as it comes; what one of them raised is raised here."""
+    while running:
+        found = made.get()
+        if isinstance(found, BaseException):
+            raise found
+        if found is None:
+            running -= 1
+        else:
+            yield found
 
 
 class _OneAtATime:
