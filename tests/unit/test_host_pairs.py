@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from redline.analysis import build_report
-from redline.analysis.pairs import pair_speeds
+from redline.analysis.speeds import pair_speeds
 from redline.model import DuetRecording, Estimate, FindingKind, Grade, Metric, PlannedTrial, ServerEntry
 from redline.model.hosts import HostFacts
 from redline.running.executors import Shares, dealt

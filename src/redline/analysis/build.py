@@ -10,13 +10,12 @@ from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.libraries import Libraries
-from redline.analysis.modes import core_speeds
-from redline.analysis.pairs import differing_pairs, pair_speeds
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
 from redline.analysis.screening import next_command, screens
+from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
 from redline.model import CellReport, Finding, ProfileReport, Report, Run, RunReport, Suite
 from redline.suite.screening import axes_of_server, by_server

@@ -17,7 +17,6 @@ from redline.model.catalogue import (
     TlsVersion,
     Tool,
 )
-from redline.model.container import Container
 from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, TargetTraffic
 from redline.model.environment import Environment
 from redline.model.estimate import COMPARED, SHOWN, Comparison, Estimate, Metric, Verdict
@@ -25,13 +24,11 @@ from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.hosts import ROLES, ClockReading, HostFacts, LoadShare, Role, UsedHost
-from redline.model.layer import Layer, Waterfall
-from redline.model.library import Library
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
-from redline.model.memory import MemoryReport, PauseMark
 from redline.model.plan import (
     AutoTrials,
     Cell,
+    Container,
     Design,
     Objective,
     Plan,
@@ -43,6 +40,8 @@ from redline.model.plan import (
     Variant,
 )
 from redline.model.profile import (
+    HOPS,
+    Library,
     NativeMemory,
     Profile,
     ProfileFacts,
@@ -52,6 +51,7 @@ from redline.model.profile import (
     Slice,
     Stack,
     Stacks,
+    Subject,
     Thread,
 )
 from redline.model.profiled import (
@@ -80,13 +80,16 @@ from redline.model.recording import (
 from redline.model.report import (
     CellReport,
     Effect,
+    Layer,
     LevelEffect,
     MainEffect,
+    MemoryReport,
     Moment,
     ObjectiveResult,
     OtherTime,
     PairSpeed,
     PartReport,
+    PauseMark,
     Percentile,
     Place,
     Precision,
@@ -96,9 +99,10 @@ from redline.model.report import (
     Screen,
     TooFew,
     TrialReport,
+    Warming,
+    WarmUp,
+    Waterfall,
 )
 from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
-from redline.model.subject import HOPS, Subject
 from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
-from redline.model.warming import Warming, WarmUp

@@ -7,8 +7,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate, Metric
-from redline.model.profile import NativeMemory, ProfileFile, ProfileKind, ProfileUnit
-from redline.model.subject import Subject
+from redline.model.profile import NativeMemory, ProfileFile, ProfileKind, ProfileUnit, Subject
 
 
 class LibraryShare(Frozen):

@@ -9,9 +9,8 @@ from pydantic import Field, model_validator
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Leg
 from redline.model.hosts import HostFacts, host_of
-from redline.model.profile import ProfileFacts
+from redline.model.profile import HOPS, ProfileFacts, Subject
 from redline.model.runtime import RuntimeFacts
-from redline.model.subject import HOPS, Subject
 from redline.model.traffic import Traffic
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"

@@ -10,13 +10,12 @@ from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
-from redline.model.layer import Waterfall
-from redline.model.memory import MemoryReport
 from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
+from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.traffic import AgreedTls, Counts
-from redline.model.warming import WarmUp
 
+Warming = Literal["flat", "warmed up", "slowing down", "never steady"]
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
 
@@ -75,6 +74,21 @@ class ObjectiveResult(Frozen):
     reason: str = Field(default="", description="why it is not met, if not because of `actual`")
 
 
+class WarmUp(Frozen):
+    """The timeline of a trial, from its first request to the end of its measurement. Times count from the epoch.
+
+    `flat`: one level from the beginning on; `warmed up`: steady, and as fast as ever; `slowing down`: steady, and
+    slower than before; `never steady`: it changed after the measurement had begun, or all the time.
+    """
+
+    kind: Warming
+    steady_from_ns: int | None = Field(default=None, description="where its last level begins; null if never steady")
+    measured_from_ns: int = Field(description="when the measurement began")
+    lost: float | None = omitted_if_default(
+        None, description="if slowing down: by what share it is slower than at its best"
+    )
+
+
 class TrialReport(Frozen):
     """The summary of one trial."""
 
@@ -102,6 +116,43 @@ class PartReport(Frozen):
     estimates: dict[Metric, Estimate] = Field(description="CPU per request and memory")
     build: str = omitted_if_default("", description="of a proxy: content hash of its build")
     runtime_version: str = omitted_if_default("", description="of a proxy: as it reports it, such as `nginx/1.22.1`")
+
+
+class PauseMark(Frozen):
+    """A pause of one trial, for the plots over time; `at_s` counts from the start of its warm-up."""
+
+    position: int
+    at_s: float
+    duration_ns: int
+    cause: str
+
+
+class MemoryReport(Frozen):
+    """Memory, collections and pauses of one cell's used trials, as its runtime said. Absent is what it did not say."""
+
+    runtime: RuntimeName
+    collector: str = ""
+    trials: int = Field(description="used trials of which the runtime said something")
+    seconds: float = Field(description="length of their measurements")
+    allocated_per_s: float | None = None
+    allocated_per_request: float | None = None
+    live_bytes: int | None = Field(default=None, description="after collections of the whole heap, the median trial")
+    most_used_bytes: int | None = Field(default=None, description="of the heap, before collections, in any trial")
+    heap_bytes: int | None = Field(default=None, description="the largest capacity that the heap had")
+    max_heap_bytes: int | None = Field(default=None, description="what it may grow to")
+    peak_rss_bytes: int | None = Field(default=None, description="resident memory of the server's processes")
+    limit_bytes: int | None = omitted_if_default(None, description="of its container")
+    pauses: Durations
+    paused_share: float = Field(description="of the time")
+    to_safepoint: Durations
+    stalls: Durations = omitted_if_default(Durations(), description="waits of threads for memory")
+    collections: tuple[CollectionSum, ...] = ()
+    evacuation_failures: int = omitted_if_default(0)
+    humongous: int = omitted_if_default(0)
+    collector_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
+    compiler_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
+    compiler_waits: float | None = Field(default=None, description="their waits for a core, in threads")
+    longest: tuple[PauseMark, ...] = Field(default=(), description="the longest pauses, in order of time")
 
 
 class CellReport(Frozen):
@@ -168,6 +219,45 @@ class Precision(Frozen):
     without: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     ended: Literal["precision", "budget", "no valid trial", "at most", "not yet"]
+
+
+class Layer(Frozen):
+    """What one server costs on top of another: one step of a chain, or all of its steps.
+
+    If the two may not be compared, the comparisons say why. If there is nothing to compare, `refused` does.
+    """
+
+    server: str = Field(description="a variant's slug")
+    against: str = Field(description="the slug of the server below it")
+    throughput: Comparison | None = Field(
+        default=None, description="null if the load, and not the server, determines the throughput"
+    )
+    cpu: Comparison | None = Field(default=None, description="of CPU time per request, as a ratio")
+    cpu_ns: Estimate | None = Field(
+        default=None, description="CPU time per request, `server` minus `against`: negative if it uses less"
+    )
+    refused: str = ""
+
+    @property
+    def why_not(self) -> tuple[str, ...]:
+        """The distinct reasons why numbers are missing."""
+        reasons = [self.refused, *(found.refused for found in (self.throughput, self.cpu) if found)]
+        return tuple(dict.fromkeys(reason for reason in reasons if reason))
+
+
+class Waterfall(Frozen):
+    """A chain of two or more layers in one scenario under one load, from the bottom upward.
+
+    `whole` compares its last server with its first: it is not the product of the steps.
+    """
+
+    scenario: str
+    load: str
+    base: str = Field(description="the slug of the server at the bottom")
+    base_throughput: Estimate | None = Field(description="null if the load determines it, or if it is unknown")
+    base_cpu: Estimate | None = Field(description="CPU time per request; null if unknown")
+    steps: tuple[Layer, ...] = Field(min_length=2)
+    whole: Layer
 
 
 class RunReport(Frozen):

@@ -9,9 +9,8 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.duet import DuetRecording
 from redline.model.environment import Environment
 from redline.model.hosts import UsedHost
-from redline.model.library import Library
 from redline.model.plan import Plan, PlannedDuet, PlannedTrial
-from redline.model.profile import Stacks
+from redline.model.profile import Library, Stacks
 from redline.model.recording import Recording
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"

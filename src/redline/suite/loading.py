@@ -10,7 +10,7 @@ from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
 from redline.suite.schema.document import parse_document
-from redline.suite.schema.libraries import LibrariesSchema
+from redline.suite.schema.server import LibrariesSchema
 from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files

@@ -34,12 +34,12 @@ from redline.model import (
 )
 from redline.plugins.drivers.engine import EngineDriver, end_engine, find_engine, say
 from redline.plugins.drivers.verifying import differ
-from redline.plugins.hosts.clocks import read_clock
 from redline.plugins.hosts.engine import Ended, HeldEngine
 from redline.plugins.hosts.shipping import Parcel, Received
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher, RunningHops
 from redline.plugins.linux.host import Host as Machine
+from redline.plugins.linux.host import read_clock
 from redline.plugins.linux.procfs import tree
 from redline.plugins.machine import read_environment
 from redline.plugins.probes.jvm import compilers_of

@@ -1,13 +1,20 @@
-"""The machine according to /proc and /sys. What is not there is an empty text or None."""
+"""The machine by /proc and /sys, and its clock by chrony. What is not there is an empty text or None."""
 
 import re
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from redline.model import ClockReading
 from redline.plugins.linux.procfs import TICK_NS
 
 STAT = "/proc/stat"
+_TRACKING = ("chronyc", "-n", "-c", "tracking")
+_TRACKING_WITHIN_S = 5.0
+_TRACKING_FIELDS = 14
+_NO_REFERENCE = "00000000"
+"""Of a clock that follows none."""
 _BY_VENDOR = {
     "amazon ec2": "Amazon EC2",
     "google": "Google Compute Engine",
@@ -159,3 +166,42 @@ def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
     of_all = re.match(r"cpu +(?:\d+ +){5}(\d+)", stat)
     interrupts_ns = (ticks[5] + ticks[6]) * TICK_NS if of_all and int(of_all[1]) > 0 else None
     return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS, interrupts_ns)
+
+
+def read_clock() -> ClockReading | None:
+    """What chrony says of this host's clock now; None if no chronyd answers here."""
+    try:
+        done = subprocess.run(_TRACKING, capture_output=True, text=True, timeout=_TRACKING_WITHIN_S, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return parse_tracking(done.stdout) if done.returncode == 0 else None
+
+
+def parse_tracking(line: str) -> ClockReading | None:
+    """What `chronyc -c tracking` printed; None if it is not that, or if the clock follows none.
+
+    The fields: reference id, its name, stratum, time of the last update, system offset, last offset, RMS offset,
+    frequency, residual frequency, skew, root delay, root dispersion, update interval, leap status; in seconds. The
+    system offset is positive when the clock is behind (chronyc: "slow of NTP time").
+    """
+    fields = line.strip().split(",")
+    if len(fields) != _TRACKING_FIELDS or fields[0] in (_NO_REFERENCE, ""):
+        return None
+    try:
+        stratum, offset_s, delay_s, dispersion_s = (
+            int(fields[2]),
+            float(fields[4]),
+            float(fields[10]),
+            float(fields[11]),
+        )
+    except ValueError:
+        return None
+    if fields[13] == "Not synchronised" or delay_s < 0 or dispersion_s < 0:
+        return None
+    return ClockReading(
+        reference=fields[1] or fields[0],
+        stratum=stratum,
+        offset_ns=round(-offset_s * 1e9),
+        root_delay_ns=round(delay_s * 1e9),
+        root_dispersion_ns=round(dispersion_s * 1e9),
+    )

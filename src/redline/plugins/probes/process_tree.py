@@ -3,20 +3,21 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from redline.model import RuntimeFacts, Series, Subject
+from redline.model import OTHERS, RuntimeFacts, Series, Subject
+from redline.plugins.linux import procfs
 from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
 from redline.plugins.probes.gc_traces import Traced
 from redline.plugins.probes.jvm import Jvm
-from redline.plugins.probes.neighbours import Neighbours
 from redline.plugins.probes.tree import ProcessTree
 
 _GAUGES = {
@@ -41,6 +42,9 @@ _LONGEST_READING_NS = 1_000_000
 _READING_TRIES = 3
 MOST_SAMPLES = 6001
 """Of a series: ten minutes of ten a second, and the first. An odd number."""
+_MOST_NEIGHBOURS = 3
+_LEAST_OF_NEIGHBOUR = 0.02
+"""Of one core: less is not worth a name."""
 T = TypeVar("T")
 
 
@@ -331,3 +335,40 @@ def _series(subject: Subject, name: str, kept: KeptSamples) -> Series:
         times_unix_ns=tuple(kept.times_unix_ns),
         values=tuple(kept.values),
     )
+
+
+class Neighbours:
+    """Which other processes of the machine used its CPU time, by the names of their commands.
+
+    Looks at every process when it is made, and once more when asked: two readings of /proc/PID/stat for each.
+
+    A process that ends before the second look is not seen.
+    """
+
+    def __init__(self) -> None:
+        self._began_unix_ns = time.time_ns()
+        self._before = {pid: stat.cpu_ns for pid, stat in _processes().items()}
+
+    def series(self, ours: Container[int]) -> tuple[Series, ...]:
+        """CPU time since then of those that used most, by name, without `ours` and this process."""
+        now_unix_ns, used = time.time_ns(), Counter[str]()
+        for pid, stat in _processes().items():
+            if pid not in ours and pid != os.getpid():
+                used[stat.name.decode(errors="replace")] += max(stat.cpu_ns - self._before.get(pid, 0), 0)
+        least_ns = _LEAST_OF_NEIGHBOUR * (now_unix_ns - self._began_unix_ns)
+        return tuple(
+            Series(
+                name=f"{OTHERS}{name}",
+                unit="ns",
+                subject="machine",
+                kind="counter",
+                times_unix_ns=(self._began_unix_ns, now_unix_ns),
+                values=(0.0, float(cpu_ns)),
+            )
+            for name, cpu_ns in used.most_common(_MOST_NEIGHBOURS)
+            if cpu_ns > least_ns
+        )
+
+
+def _processes() -> dict[int, procfs.Stat]:
+    return {pid: stat for pid in procfs.process_ids() if (stat := procfs.read_stat(pid)) is not None}

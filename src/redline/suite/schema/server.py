@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from redline.errors import WrongValueError
+from redline.model import Library
 from redline.model.catalogue import FILLED_BY_THE_LAB, Leg
 from redline.quantities import clip
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
@@ -179,3 +180,9 @@ class FamilySchema(SharedSchema):
     servers: dict[Annotated[str, Field(pattern=SERVER_NAME)], EntrySchema] = Field(
         min_length=1, description="servers by name: lower-case letters, digits, - and _"
     )
+
+
+class LibrariesSchema(Schema):
+    """`catalogue/libraries.yaml`: names for the frames and threads of profiles. Of two that fit, the first counts."""
+
+    libraries: list[Library] = Field(min_length=1, description="libraries, what a runtime needs, and the kernel")

@@ -20,11 +20,10 @@ from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
-from redline.suite.schema.libraries import LibrariesSchema
 from redline.suite.schema.load import MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
-from redline.suite.schema.server import OPTION_NAME, FamilySchema, ServerName
+from redline.suite.schema.server import OPTION_NAME, FamilySchema, LibrariesSchema, ServerName
 from redline.suite.schema.types import (
     BY_FORM,
     CHOICES,

@@ -17,12 +17,11 @@ from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSche
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
-from redline.suite.validate.containers import places_of
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
 from redline.suite.validate.referenced_files import Files, no_files, noted, picks_of, read_times
-from redline.suite.validate.routes import Routes, direct_leg, read_routes, routes_of
+from redline.suite.validate.routes import Routes, direct_leg, places_of, read_routes, routes_of
 
 MOST_TRIALS_IN_ALL = 100_000
 
