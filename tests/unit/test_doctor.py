@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from redline.doctor import clock_advice, container_advice, examine
+from redline.analysis.doctor import clock_advice, container_advice, examine
 from redline.model import ClockReading, Environment
 
 GOOD: dict[str, Any] = {

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from redline.analysis.doctor import Advice
 from redline.analysis.rejudged import Rejudged, RejudgedAnswer, RejudgedEnding, Turned
 from redline.analysis.resolution import ShownDifference
-from redline.doctor import Advice
 from redline.model import (
     AgreedTls,
     ClockReading,

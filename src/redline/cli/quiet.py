@@ -6,8 +6,8 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
+from redline.analysis.doctor import MOST_BUSY, MOST_STEAL
 from redline.cli.show import OneLine
-from redline.doctor import MOST_BUSY, MOST_STEAL
 from redline.plugins.machine import sample_shares
 from redline.quantities import percent
 

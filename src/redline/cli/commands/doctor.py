@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redline.analysis.doctor import Advice, clock_advice, container_advice, examine
 from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult, HostResult
-from redline.doctor import Advice, clock_advice, container_advice, examine
 from redline.errors import DriveError, UsageError
 from redline.model import Environment
 from redline.plugins.drivers.engine import EngineDriver, find_engine
