@@ -213,6 +213,12 @@ class Drive(LoadOptions):
     pids: tuple[int, ...] = ()
     is_warm: Callable[[Any], bool] | None = None
 
+    @classmethod
+    def of(cls, options: LoadOptions, cell: Cell, endpoint: Endpoint, seed: int, cpus: tuple[int, ...]) -> "Drive":
+        """With one worker for each of the engine's CPUs, unless the options say how many."""
+        given = {**vars(options), "workers": options.workers or max(1, len(cpus))}
+        return cls(**given, cell=cell, endpoint=endpoint, seed=seed, cpus=cpus)
+
 
 @dataclass(frozen=True)
 class DuetDrive:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -12,7 +12,7 @@ from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.model.duet import DuetPlan
-from redline.ports import Drive, Driver, DuetDrive, Launcher, Placement, RunningServer
+from redline.ports import Drive, Driver, DuetDrive, Launcher, LoadOptions, Placement, RunningServer
 from redline.running.parallel import sides
 from redline.running.record import failure_of, settling, verify, warm_up
 from redline.suite import draw_places
@@ -153,20 +153,22 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         servers.append(server)
         if start.same_answers and (wrong := _differing(cells[: place + 1], servers, tools.driver)) is not None:
             return {"failure": wrong}
-    if (failure := _warmed_up(start, cells, servers, where, tools.driver)) is not None:
-        return {"failure": failure}
+    options = LoadOptions(log=start.logs / "engine.log", log_is_kept=start.log_is_kept)
+    for cell, server, placement in zip(cells, servers, where, strict=True):
+        if cell.warmup_by is not None:
+            drive = Drive.of(options, cell, server.endpoint, start.planned.seed, placement.engine_cpus)
+            if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
+                return {"failure": failure}
     first, number = settling(cells[0]) if cells[0].warmup_by else cells[0], len(cells)
     load = first.load.model_copy(update={"duration_ns": first.load.duration_ns * number})
     entire = {"load": load, "warmup_ns": first.warmup_ns * number, "warmup_detect": False}
-    drive = Drive(
-        cell=first.model_copy(update=entire),
-        endpoint=servers[0].endpoint,
-        seed=start.planned.seed,
-        cpus=cpus,
+    options = replace(
+        options,
         workers=min(max(1, len(where[0].engine_cpus)), load.connections),
-        log=start.logs / "engine.log",
-        log_is_kept=start.log_is_kept,
         keep_interrupted=start.keep_interrupted,
+    )
+    drive = replace(
+        Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
         is_warm=DuetWarmth().is_warm if first.warmup_detect else None,
     )
     runtimes = {runtime for each in cells for runtime in each.variant.runtimes}
@@ -188,31 +190,6 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         failure = failure_of("load", "engine", error)
     died = next((found for server in servers if (found := server.death()) is not None), None)
     return {"servers": facts, "traffic": traffic, "failure": died or failure}
-
-
-def _warmed_up(
-    start: DuetStart,
-    cells: Sequence[Cell],
-    servers: Sequence[RunningServer],
-    where: Sequence[Placement],
-    driver: Driver,
-) -> Failure | None:
-    """Warm up one server after the other by the load that their cells name, if any; why that failed."""
-    for cell, server, placement in zip(cells, servers, where, strict=True):
-        if cell.warmup_by is None:
-            continue
-        drive = Drive(
-            cell=cell,
-            endpoint=server.endpoint,
-            seed=start.planned.seed,
-            cpus=placement.engine_cpus,
-            workers=max(1, len(placement.engine_cpus)),
-            log=start.logs / "engine.log",
-            log_is_kept=start.log_is_kept,
-        )
-        if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
-            return failure
-    return None
 
 
 def _placements(

@@ -92,14 +92,8 @@ def record_load(
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
-    workers = tools.workers(cell.load, options.workers)
-    return Drive(
-        **{**vars(options), "workers": workers},
-        cell=cell,
-        endpoint=server.endpoint,
-        seed=planned.seed,
-        cpus=tools.placement.engine_cpus,
-    )
+    options = replace(options, workers=tools.workers(cell.load, options.workers))
+    return Drive.of(options, cell, server.endpoint, planned.seed, tools.placement.engine_cpus)
 
 
 def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Recording:

@@ -17,7 +17,7 @@ from redline.errors import DriveError
 from redline.model import Cell, Closed, Expected, Load, Request, Timestamp, Tls, Traffic
 from redline.model.template import first_of
 from redline.plugins.timed import connect
-from redline.ports import Drive, Endpoint
+from redline.ports import Drive, Endpoint, LoadOptions
 
 VERIFY_WITHIN_S = (5.0, 30.0)
 LONGEST_BODY = 64 << 20
@@ -101,7 +101,7 @@ def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traf
             log = Path(scratch) / "engine.log"
             request_line = f"{request.method} {first_of(request.path, cell.scenario.picks)}"
             try:
-                counts = drive(Drive(cell=once, endpoint=endpoint, seed=1, cpus=(), workers=1, log=log)).counts
+                counts = drive(Drive.of(LoadOptions(log=log), once, endpoint, seed=1, cpus=())).counts
             except DriveError as error:
                 return f"{request_line}: {error.problems[0].message}"
         wrong = [kind.replace("_", " ") for kind, number in counts.outcomes if number and kind != "ok"]
