@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 from rich.console import Console
 
-from redline.cli.quiet import Shares, wait_until_quiet
+from redline.cli.quiet import wait_until_quiet
+from redline.running.quiet import Shares
 
 QUIET: Shares = (0.0, 0.01)
 BUSY: Shares = (0.0, 0.4)

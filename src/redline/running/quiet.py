@@ -1,0 +1,51 @@
+"""Waiting until the machine is quiet, or until there is no hope that it will be."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from redline.analysis.doctor import MOST_BUSY, MOST_STEAL
+from redline.plugins.machine import sample_shares
+
+AT_MOST_S = 300.0
+_LOOK_S = 1.0
+_QUIET_S = 3.0
+"""Quiet for so long in a row; many a machine is between two bursts."""
+
+Shares = tuple[float | None, float | None]
+"""Of all cores' time: stolen by the host, and used by other processes; None where the kernel does not say."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of the machine, and how long it has been waited for."""
+
+    steal: float | None
+    busy: float | None
+    waited_s: float
+
+
+def wait_until_quiet(
+    seen: Callable[[Look], None],
+    look: Callable[[float], Shares] = sample_shares,
+    clock: Callable[[], float] = time.monotonic,
+) -> Look | None:
+    """Wait until steal and other processes' load are below the doctor's thresholds; the last look when it gave up.
+
+    `look` takes seconds, lasts so long, and says what it saw. What it saw before the last time goes to `seen`.
+    """
+    begun = clock()
+    quiet_since: float | None = None
+    while True:
+        before = clock()
+        steal, busy = look(_LOOK_S)
+        if (steal or 0.0) <= MOST_STEAL and (busy or 0.0) <= MOST_BUSY:
+            quiet_since = before if quiet_since is None else quiet_since
+            if clock() - quiet_since >= _QUIET_S:
+                return None
+        else:
+            quiet_since = None
+        found = Look(steal, busy, clock() - begun)
+        if found.waited_s >= AT_MOST_S and quiet_since is None:
+            return found
+        seen(found)
