@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.cli import cluster, session_view
 from redline.cli.command_line import app
 from redline.cli.contracts import SearchJudgeResult
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording
 from redline.ports import BuildOutcome, Placement
+from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
 from redline.running.searching import search_report
@@ -48,8 +48,7 @@ class Bench:
         launcher = FakeLauncher(self.driver.events, self.server)
         tools = Tools(launcher, self.driver, lambda: (), Placement())
         made = Workbench(tools, simulated_environment())
-        for module in (cluster, session_view):
-            monkeypatch.setattr(module, "workbench", lambda _catalogue, _cache: made)
+        monkeypatch.setattr(assembly, "workbench", lambda _catalogue, _cache: made)
 
     def __call__(self, *flags: str | Path) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])

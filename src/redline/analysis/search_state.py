@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
 from redline.findings import judge_probe
-from redline.model import Cell, Finding, Interval, Load, Objective, Open, Traffic
+from redline.model import Cell, Finding, Interval, Load, Objective, Open, Plan, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
 from redline.quantities import duration, rate, significant
@@ -23,8 +23,9 @@ from redline.search.client import (
     late_engine,
     stolen,
 )
-from redline.search.curve import curve, rates_for_curve
+from redline.search.curve import SHARES, curve, rates_for_curve
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
+from redline.suite import expected_trial_ns
 
 SETTLE_NS = 1_000_000_000
 """Loaded before each probe counts, though the server is warm: its connections are new."""
@@ -33,6 +34,9 @@ FEWEST_REQUESTS = 100
 """In a probe of the lowest rate that is tried: fewer say next to nothing."""
 
 _PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confirm", "curve": "curve"}
+
+_OVERLOAD_TEST = 8
+"""Probes that the overload test is as long as, or somewhat less."""
 
 FIRST_PER_S = 1000.0
 """The first rate, where neither the plan nor the cell's load has one."""
@@ -44,6 +48,18 @@ def probe_cell(cell: Cell) -> Cell:
     """What every probe of a cell is like but for its rate: the server is warm by then."""
     settles = {"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False, "warmup_by": None}
     return cell.model_copy(update=settles)
+
+
+def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
+    """About the most that the searches on a plan's cells take, in nanoseconds."""
+    loads, starts = most_probes + len(SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
+    found = 0
+    for cell in plan.cells.values():
+        probe_ns = cell.load.duration_ns + probe_cell(cell).warmup_ns
+        approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
+        start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
+        found += loads * probe_ns + starts * start_ns
+    return found
 
 
 def answered_at_last_per_s(traffic: Traffic) -> float:

@@ -1,41 +1,14 @@
-"""Two revisions of the user's repository, read from `--git` and `redline.yaml`, and built."""
+"""Two revisions of the user's repository, read from `--git` and `redline.yaml`."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
-from redline.cli.build_view import BuildView
-from redline.errors import BuildError, UsageError
+from redline.errors import UsageError
 from redline.model.duet import Checkout
-from redline.plugins.revisions import WORK_TREE, Repository, build
+from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Project, read_project
-
-
-@contextmanager
-def built(checkout: Checkout) -> Iterator[tuple[Path, ...]]:
-    """The folders to start the servers in. Raises BuildError; nothing is left when the block is left."""
-    repository, names = Repository(Path(checkout.repository)), tuple(map(str, checkout.revisions))
-    with ExitStack() as stack:
-        try:
-            folders = stack.enter_context(repository.checked_out(checkout.revisions))
-            with BuildView(Console(stderr=True)) as view:
-                for folder, name in zip(folders, names, strict=True):
-                    _build(checkout, folder, name, view)
-        except OSError as error:
-            hint = "make room for temporary files; TMPDIR names their folder"
-            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
-        yield tuple(folder / checkout.below for folder in folders)
-
-
-def _build(checkout: Checkout, folder: Path, name: str, view: BuildView) -> None:
-    if not (folder / checkout.below).is_dir():
-        hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
-        raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)
-    if checkout.build is not None:
-        build(checkout.build, folder / checkout.below, name, folder.with_suffix(".log"), view)
 
 
 def read_checkout(written: str) -> tuple[Checkout, Project]:

@@ -44,6 +44,11 @@ def cache(near: Path | None = None) -> Path:
     return project(near) / ".cache"
 
 
+def of_suite(file: Path) -> tuple[Path, Path]:
+    """The catalogue and the cache of a suite's file."""
+    return catalogue(file), cache(file)
+
+
 def new_run(suite: str) -> Path:
     """`runs/20261121-014501-quickstart`, in the current folder; local time."""
     return RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{suite}"

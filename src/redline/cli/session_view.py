@@ -3,13 +3,11 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.search_state import load_text, open_shape, probe_cell
-from redline.cli import places
+from redline.analysis.search_state import load_text, longest_ns, open_shape
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_view import live_line
 from redline.cli.show import OneLine, show
@@ -25,7 +23,6 @@ from redline.model import (
     FindingKind,
     Grade,
     Interval,
-    Manifest,
     Plan,
     PlannedDuet,
     PlannedTrial,
@@ -41,23 +38,10 @@ from redline.report.format import GRADE_MARKS, duration, rate
 from redline.report.render.terminal import COLOURS
 from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
-from redline.running.assembly import Workbench, attached, workbench
 from redline.search import Evidence
 from redline.search.curve import SHARES
 from redline.storage.runs import RunStore
-from redline.suite import expected_length_ns, expected_trial_ns
-
-_OVERLOAD_TEST = 8
-"""Probes that the overload test is as long as, or somewhat less."""
-
-
-def bench_for(manifest: Manifest) -> Workbench:
-    """What a stored session is resumed with. Raises DriveError, and UsageError without a catalogue."""
-    variant = manifest.plan.suite.variants[0]
-    if isinstance(variant.entry, AttachedServer):
-        return attached(variant)
-    file = Path(manifest.suite_file)
-    return workbench(places.catalogue(file), places.cache(file))
+from redline.suite import expected_length_ns
 
 
 class SessionView:
@@ -294,19 +278,9 @@ def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyon
     heads = ("server", "scenario", "load", "begins at", "probes", "warm-up")
     skipped = (f"skipped: {each.slug}: {each.reason}" for each in plan.skipped)
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
-    longest_ns = sum(most_ns(cell, most_probes, plan.suite.trials, beyond) for cell in plan.cells.values())
-    starts = 1 + plan.suite.trials
+    starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=beyond))
     console.print(
         f"\n{len(plan.cells)} cells, each at most {most_probes + len(SHARES)} probes on {starts} starts of its server:"
-        f" at most about {duration(longest_ns)}, neither building counted nor waiting for a host that takes CPU time",
+        f" at most about {most}, neither building counted nor waiting for a host that takes CPU time",
         highlight=False,
     )
-
-
-def most_ns(cell: Cell, most_probes: int, trials: int, beyond: bool) -> int:
-    """About the most that the search on a cell takes, in nanoseconds."""
-    probe_ns = cell.load.duration_ns + probe_cell(cell).warmup_ns
-    loads = most_probes + len(SHARES) + (_OVERLOAD_TEST if beyond else 0)
-    approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
-    start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
-    return loads * probe_ns + (1 + trials) * start_ns

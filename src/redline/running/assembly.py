@@ -1,9 +1,23 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.model import AttachedServer, Cell, DuetRecording, Environment, Plan, UsedHost, Variant
+from redline.errors import BuildError, UsageError
+from redline.model import (
+    AttachedServer,
+    Cell,
+    DuetRecording,
+    Environment,
+    Manifest,
+    Plan,
+    Suite,
+    UsedHost,
+    Variant,
+)
+from redline.model.duet import Checkout
 from redline.plugins.drivers.engine import EngineDriver, find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
 from redline.plugins.hosts.remote import Pair
@@ -16,13 +30,16 @@ from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
-from redline.ports import Executor, Placement
+from redline.plugins.revisions import Repository, build
+from redline.ports import Building, Executor, Placement
 from redline.running.duet import DuetTools
-from redline.running.executors import HostsExecutor, LocalExecutor
+from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools, calibrate
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
+from redline.suite.fitting import Hosts, fitted
+from redline.suite.project import PROJECT_FILE
 
 
 @dataclass(frozen=True)
@@ -109,6 +126,84 @@ def duet_environment() -> Environment:
     """This machine and its engine, as a duet finds them. Raises DriveError without an engine."""
     driver = EngineDriver(find_engine())
     return read_environment(driver.version(), driver.sha256(), plan_placement())
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The cluster at an address, connected until `stack` ends; without an address, this machine.
+
+    `places` gives the catalogue and the cache of a suite's file, and may raise UsageError.
+    """
+
+    address: str | None
+    stack: ExitStack
+    places: Callable[[Path], tuple[Path, Path]]
+
+    def bench(self, file: Path, suite: Suite) -> Workbench:
+        """What a new session of a suite's file is made with. Raises UsageError, DriveError and HostLostError."""
+        pairs, (catalogue, cache) = self._pairs(suite), self.places(file)
+        return on_hosts(pairs, catalogue, cache) if pairs else workbench(catalogue, cache)
+
+    def prepare(self, file: Path, suite: Suite) -> tuple[Workbench, Suite, tuple[str, ...]]:
+        """What a new session is made with, its suite as the hosts can hold it, and what changed. Raises as `bench`."""
+        bench = self.bench(file, suite)
+        pairs = [
+            Hosts(pair.pair.server.report.environment, tuple(host.report.environment for host in pair.pair.loads))
+            for pair in bench.pairs
+        ]
+        return bench, *fitted(suite, pairs or [Hosts(bench.environment)])
+
+    def bench_for(self, manifest: Manifest) -> Workbench:
+        """What a stored session is resumed with. Raises as `bench`."""
+        suite, file = manifest.plan.suite, Path(manifest.suite_file)
+        if self.address and not manifest.suite_file:
+            raise UsageError("what runs behind a URL was searched from here", hint="resume it without --on")
+        if self.address or suite.load_hosts > 1:
+            return self.bench(file, suite)
+        variant = suite.variants[0]
+        return attached(variant) if isinstance(variant.entry, AttachedServer) else workbench(*self.places(file))
+
+    def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
+        """Pairs of hosts; none to run it on this one."""
+        if self.address is None:
+            if suite.load_hosts > 1:
+                raise UsageError(
+                    f"{suite.name} is for {suite.load_hosts} load hosts",
+                    hint="name a cluster that has them: --on ADDRESS",
+                )
+            return ()
+        check_for_hosts(suite)
+        from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
+
+        proxies = any(variant.hops for variant in suite.variants)
+        return self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
+
+
+@contextmanager
+def built(checkout: Checkout, view: AbstractContextManager[Callable[[Building], None]]) -> Iterator[tuple[Path, ...]]:
+    """The folders to start the servers of two revisions in, once the view has seen them built.
+
+    Raises BuildError; nothing is left when the block is left.
+    """
+    repository, names = Repository(Path(checkout.repository)), tuple(map(str, checkout.revisions))
+    with ExitStack() as stack:
+        try:
+            folders = stack.enter_context(repository.checked_out(checkout.revisions))
+            with view as progress:
+                for folder, name in zip(folders, names, strict=True):
+                    _build(checkout, folder, name, progress)
+        except OSError as error:
+            hint = "make room for temporary files; TMPDIR names their folder"
+            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
+        yield tuple(folder / checkout.below for folder in folders)
+
+
+def _build(checkout: Checkout, folder: Path, name: str, progress: Callable[[Building], None]) -> None:
+    if not (folder / checkout.below).is_dir():
+        hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
+        raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)
+    if checkout.build is not None:
+        build(checkout.build, folder / checkout.below, name, folder.with_suffix(".log"), progress)
 
 
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:

@@ -14,7 +14,8 @@ from rich.text import Text
 from redline.cli import exits, places
 from redline.cli.ab_limit import find_limits, read_limits
 from redline.cli.ab_view import judged, print_report, write_views
-from redline.cli.checkouts import built, read_checkout
+from redline.cli.build_view import BuildView
+from redline.cli.checkouts import read_checkout
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import command_line, naming, read_flag, read_schema, refuse
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
@@ -38,7 +39,7 @@ from redline.plugins.launchers.command import named_files
 from redline.plugins.machine import plan_placement
 from redline.quantities import duration, parse_duration
 from redline.report.format import label
-from redline.running.assembly import duet_environment, duet_tools
+from redline.running.assembly import built, duet_environment, duet_tools
 from redline.running.duet import FEWEST_STARTS, DuetLogs, is_over, run_duet
 from redline.running.parallel import sides
 from redline.running.session import refuse_other_machine
@@ -73,7 +74,7 @@ def _compare(flags: AbFlags) -> None:
     with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
         store = ComparisonStore(Path(folder))
         plan = _planned(flags, store) if flags.resume is None else _resumed(flags, store)
-        with nullcontext() if plan.checkout is None else built(plan.checkout) as folders:
+        with nullcontext() if plan.checkout is None else built(plan.checkout, BuildView(console)) as folders:
             if flags.wait_quiet:
                 wait_until_quiet(console)
             if flags.resume is None:
@@ -110,7 +111,7 @@ def _find_limits(flags: AbFlags) -> None:
     duet = read_plan(flags, _lasts_ns(_FOR), project)
     a, b = map(str, checkout.revisions) if checkout else (flags.a or "", flags.b or "")
     request = read_limits(flags, (a, b), duet.cells, from_project=project is not None)
-    with nullcontext() if checkout is None else built(checkout) as folders:
+    with nullcontext() if checkout is None else built(checkout, BuildView(Console(stderr=True))) as folders:
         if flags.wait_quiet:
             wait_until_quiet(Console(stderr=True))
         find_limits(request if folders is None else replace(request, cells=_in_folders(request.cells, folders)), flags)

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from redline.analysis.search_state import without_recordings
 from redline.cli import exits, places
-from redline.cli.cluster import Cluster
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import command_line, refuse
 from redline.cli.limit_flags import read_suite_search, read_url_search
@@ -21,7 +20,7 @@ from redline.cli.show import show
 from redline.errors import UsageError
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
-from redline.running.assembly import attached
+from redline.running.assembly import Cluster, attached
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import Source
 from redline.storage.searches import SearchStore
@@ -38,7 +37,7 @@ def execute(flags: LimitFlags) -> None:
     console, target = Console(stderr=True), flags.target
     view = SessionView(console)
     with ExitStack() as stack:
-        cluster = Cluster(flags.on, stack)
+        cluster = Cluster(flags.on, stack, places.of_suite)
         if flags.resume is not None:
             given = flags.given(but={"resume", "on", "wait_quiet", "json"})
             refuse(given, "--resume continues a search as it was planned, and takes no")

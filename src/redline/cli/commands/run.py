@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from redline.cli import exits, places
-from redline.cli.cluster import Cluster
 from redline.cli.command_line import RunFlags
 from redline.cli.commands.check import show_plans
 from redline.cli.flags import command_line, read_suite_file, refuse
@@ -21,6 +20,7 @@ from redline.model import CellReport, Report
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
+from redline.running.assembly import Cluster
 from redline.running.parallel import check_cores
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
@@ -31,7 +31,7 @@ def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Console(stderr=True)
     with ExitStack() as stack:
-        cluster = Cluster(flags.on, stack)
+        cluster = Cluster(flags.on, stack, places.of_suite)
         if flags.resume is not None:
             refuse(
                 flags.given(but={"resume", "on", "trials", "wait_quiet", "json"}),
@@ -69,7 +69,9 @@ def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> 
     suite, text = read_suite_file(file, flags)
     folder = flags.output or places.new_run(suite.name)
     RunStore(folder).check_free()
-    bench, suite = cluster.prepare(file, suite, console)
+    bench, suite, changed = cluster.prepare(file, suite)
+    for reason in changed:
+        console.print(reason, style="yellow", highlight=False, markup=False)
     plan = make_plan(suite)
     if not bench.pairs:
         check_cores(plan, plan_placement().cores)
