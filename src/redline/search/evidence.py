@@ -7,11 +7,10 @@ from math import inf
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from redline.model import Histogram
+from redline.stats.samples import Floats
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 SAME_RATE = 1.005
 _TOLERANCE = 0.005

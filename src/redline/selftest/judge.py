@@ -25,7 +25,8 @@ from scipy import stats
 from redline.model import Histogram, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.selftest.results import QUANTILES, Check, Judgement, Noise, Point, Quantile
-from redline.selftest.truth import Chance, Floats
+from redline.selftest.truth import Chance
+from redline.stats.samples import Floats
 
 GOAL_NS = 20_000.0
 GOAL_SHARE = 0.01

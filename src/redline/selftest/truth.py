@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, stats
 
-Floats = NDArray[np.float64]
+from redline.stats.samples import Floats
+
 _CELLS = 1 << 17
 _CELLS_PER_SERVICE = 1000
 RUNS = 120

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from redline.stats.samples import Floats
+
 BUILDS_P = 0.01
 """Chance of taking the scatter of starts for a difference of builds."""
 _SHUFFLES = 2_000

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, contrast_of, over_hosts
+from redline.stats.samples import Floats
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 USUAL = 1.345
 """In robust standard deviations: what lies beyond is weighted down. Normal data would lose 5% of their precision."""
