@@ -13,13 +13,13 @@ from redline.cli import places
 from redline.cli.command_line import LimitFlags, SuiteFlags
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
+from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.quantities import parse_duration
 from redline.suite import Overrides, load_catalogue, read_suite, read_text, referenced_files
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 from redline.suite.validate.loads import read_warm_up
 
-MOST_WORKERS = 1024  # of the engine, as docs/reference/engine-protocol.md says
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
 

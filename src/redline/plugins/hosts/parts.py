@@ -7,12 +7,11 @@ from typing import Any, Literal
 from redline.model import Interval, Traffic
 from redline.model.traffic import sums
 from redline.plugins.drivers.intervals import kept_ns
+from redline.plugins.drivers.protocol import MOST_WORKERS
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
 """What cut one part has cut all."""
 _PHASES = ("warmup", "measure", "drain")
-MOST_WORKERS = 1024
-"""Of one load, in all engines: see `workers` in docs/reference/engine-protocol.md."""
 
 
 @dataclass(frozen=True)
