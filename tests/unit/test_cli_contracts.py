@@ -8,11 +8,41 @@ from typing import Any
 import jsonschema
 from pydantic.json_schema import models_json_schema
 
-from redline.cli.contracts import PUBLISHED, CheckResult, check_result
+from redline.cli.contracts import (
+    BuildResult,
+    CheckResult,
+    CompareResult,
+    DoctorResult,
+    JudgeResult,
+    ListResult,
+    LoadResult,
+    SearchJudgeResult,
+    check_result,
+)
+from redline.model.ab_limit import AbLimitReport
+from redline.model.duet import AbReport
+from redline.model.history import History
+from redline.model.limits import LimitReport
+from redline.selftest.results import SelftestResult
 from redline.suite import expected_length_ns
 from tests.fakes.recordings import simulated_run
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
+PUBLISHED = (
+    AbReport,
+    AbLimitReport,
+    CheckResult,
+    LoadResult,
+    LimitReport,
+    CompareResult,
+    History,
+    JudgeResult,
+    SearchJudgeResult,
+    ListResult,
+    BuildResult,
+    DoctorResult,
+    SelftestResult,
+)
 
 
 def made() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from redline.errors import UsageError
 from redline.model import Ready
 from redline.suite.project import Project, read_project
 from redline.suite.schema.project import ProjectSchema
-from redline.suite.schema.suite import schemas
+from tests.fakes.schemas import schemas
 
 START = "start: ./server --port {port}\n"
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from redline.cli.command_line import app
 from redline.errors import UsageError
 from redline.suite import Overrides, make_plan, to_search
-from redline.suite.schema.suite import schemas
 from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
+from tests.fakes.schemas import schemas
 
 S = 1_000_000_000
 DETECT = SUITE + "warmup: {detect: {at_most: 20s}}\n"

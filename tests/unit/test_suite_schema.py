@@ -11,9 +11,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from redline.suite import Overrides, load_catalogue
-from redline.suite.schema.suite import schemas
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE
+from tests.fakes.schemas import schemas
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

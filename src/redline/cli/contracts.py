@@ -27,12 +27,8 @@ from redline.model import (
     Skipped,
     WarmUp,
 )
-from redline.model.ab_limit import AbLimitReport
 from redline.model.base import omitted_if_default
-from redline.model.duet import AbReport
-from redline.model.history import History
-from redline.model.limits import LimitAnswer, LimitReport
-from redline.selftest.results import SelftestResult
+from redline.model.limits import LimitAnswer
 
 
 class PlannedCell(Frozen):
@@ -211,23 +207,6 @@ class DoctorResult(Frozen):
     environment: Environment = Field(description="of the machine that it ran on")
     advice: tuple[Advice, ...] = Field(description="on that machine; empty if it examined others")
     hosts: tuple[HostResult, ...] = omitted_if_default(())
-
-
-PUBLISHED = (
-    AbReport,
-    AbLimitReport,
-    CheckResult,
-    LoadResult,
-    LimitReport,
-    CompareResult,
-    History,
-    JudgeResult,
-    SearchJudgeResult,
-    ListResult,
-    BuildResult,
-    DoctorResult,
-    SelftestResult,
-)
 
 
 def check_result(

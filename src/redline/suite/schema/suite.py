@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -12,18 +11,16 @@ from pydantic import (
     model_validator,
 )
 from pydantic.config import JsonDict
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
-from pydantic_core.core_schema import DictSchema
 
 from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
 from redline.suite.schema.load import MOST_CONNECTIONS, LoadSchema
-from redline.suite.schema.project import ProjectSchema
-from redline.suite.schema.scenario import ScenarioSchema, ScenariosSchema
-from redline.suite.schema.server import OPTION_NAME, FamilySchema, LibrariesSchema, ServerName
+from redline.suite.schema.scenario import ScenarioSchema
+from redline.suite.schema.server import OPTION_NAME, ServerName
 from redline.suite.schema.types import (
     BY_FORM,
     CHOICES,
@@ -386,28 +383,3 @@ class SuiteSchema(Schema):
         examples=["p99 < 200ms, errors < 0.1%", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
         json_schema_extra=_no_default,
     )
-
-
-_FILES: dict[str, type[BaseModel]] = {
-    "suite.schema.json": SuiteSchema,
-    "server.schema.json": FamilySchema,
-    "scenarios.schema.json": ScenariosSchema,
-    "libraries.schema.json": LibrariesSchema,
-    "project.schema.json": ProjectSchema,
-}
-
-
-class _JsonSchema(GenerateJsonSchema):
-    """Names that do not match their pattern are errors, as they are to the parser."""
-
-    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
-        made = super().dict_schema(schema)
-        return {**made, "additionalProperties": False} if "patternProperties" in made else made
-
-
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema (draft 2020-12) of each kind of file, by the name under which docs/reference publishes it."""
-    return {
-        name: {"$schema": GenerateJsonSchema.schema_dialect, **model.model_json_schema(schema_generator=_JsonSchema)}
-        for name, model in _FILES.items()
-    }
