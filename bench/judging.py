@@ -105,8 +105,8 @@ def judge(folder: Path) -> dict[str, float]:
     done("read")
     report = build_report(run)
     done("judge")
-    for name, renderer in RENDERERS.items():
-        renderer.render(report)
+    for name, render in RENDERERS.items():
+        render(report)
         done(name)
     spent["total"] = time.process_time()
     spent["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -310,8 +310,5 @@ class Executor(Protocol):
         """Run the trials and duets in order."""
 
 
-class Renderer(Protocol):
-    """Report -> bytes."""
-
-    def render(self, report: Report) -> bytes:
-        """The whole report in this format."""
+Renderer = Callable[[Report], bytes]
+"""The whole report in one format; the same report gives the same bytes."""

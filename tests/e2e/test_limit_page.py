@@ -32,7 +32,7 @@ def test_it_fits_draws_and_stays_quiet(
 ) -> None:
     report = make()
     file = tmp_path / "limit.html"
-    file.write_bytes(LIMIT_RENDERERS["html"].render(report))
+    file.write_bytes(LIMIT_RENDERERS["html"](report))
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
     )

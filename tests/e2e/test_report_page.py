@@ -89,7 +89,7 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Open
         report: Report, *, width: int = 1440, scheme: Literal["light", "dark"] = "light", scripts: bool = True
     ) -> Opened:
         file = tmp_path / "report.html"
-        file.write_bytes(RENDERERS["html"].render(report))
+        file.write_bytes(RENDERERS["html"](report))
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
         )

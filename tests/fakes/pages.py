@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
 
 def page(report: Report) -> Page:
-    return Page(RENDERERS["html"].render(report).decode())
+    return Page(RENDERERS["html"](report).decode())
 
 
 def data(parsed: Page) -> Any:

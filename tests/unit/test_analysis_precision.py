@@ -188,7 +188,7 @@ def test_reports_say_that_nothing_was_valid(form: str) -> None:
     made = simulated_run(trials=4, loads=(SATURATE,))
     run = without(deciding(made, AutoTrials(precision=0.02, at_least=4)), "rust.axum", range(4))
     report = build_report(run.model_copy(update={"enough": enough(run)}))
-    text = RENDERERS[form].render(report).decode()
+    text = RENDERERS[form](report).decode()
     assert "4 rounds: no valid trial of rust.axum.SimpleGet.saturate" in text.replace("\\", "")
 
 
@@ -203,6 +203,6 @@ def test_reports_say_why_it_stopped(form: str) -> None:
     report = build_report(stopped)
     assert report.run.complete
     assert report.run.trials_planned == 15
-    text = RENDERERS[form].render(report).decode()
+    text = RENDERERS[form](report).decode()
     assert "5 rounds: all main comparisons are within ±2%" in text
     assert "not complete" not in text

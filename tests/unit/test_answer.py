@@ -136,9 +136,7 @@ def test_it_is_first_on_the_page_and_in_markdown_and_last_on_the_terminal() -> N
     report = reports.healthy()
     (block,) = run_answer(report).blocks
     assert run_page(report).sections[0].blocks == (block,)
-    assert (
-        RENDERERS["md"].render(report).decode().startswith("## quickstart\n\n- SimpleGet · saturate: rust.axum **needs")
-    )
+    assert RENDERERS["md"](report).decode().startswith("## quickstart\n\n- SimpleGet · saturate: rust.axum **needs")
     assert list(run_summary(report))[-1].blocks == (block,)
 
 

@@ -24,7 +24,7 @@ def report(host: str) -> Report:
 
 def keep(folder: Path, host: str) -> None:
     folder.mkdir(parents=True)
-    (folder / "results.json").write_bytes(RENDERERS["json"].render(report(host)))
+    (folder / "results.json").write_bytes(RENDERERS["json"](report(host)))
 
 
 def planned(**changes: object) -> Plan:

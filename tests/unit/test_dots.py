@@ -35,4 +35,4 @@ def test_what_no_single_trial_has_and_what_is_refused_has_no_dots() -> None:
 def test_the_page_draws_them() -> None:
     report = reports.healthy()
     for small in (report, report.model_copy(update={"comparisons": ()})):
-        assert '<g class="dots"' in RENDERERS["html"].render(small).decode()
+        assert '<g class="dots"' in RENDERERS["html"](small).decode()

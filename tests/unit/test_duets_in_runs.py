@@ -160,7 +160,7 @@ def test_a_duet_compares_what_trials_alone_cannot() -> None:
     assert [each.refused for each in found] == ["", ""]
     assert not any(cell.valid for cell in report.cells)
     for render in RENDERERS.values():
-        assert render.render(report)
+        assert render(report)
 
 
 def test_a_server_that_fails_its_requests_is_not_compared() -> None:
@@ -229,7 +229,7 @@ def test_a_forecast_says_whether_more_rounds_help() -> None:
 
 @pytest.mark.parametrize("form", ["md", "html", "json"])
 def test_a_report_shows_duets(form: str) -> None:
-    shown = RENDERERS[form].render(build_report(run_with_duets())).decode()
+    shown = RENDERERS[form](build_report(run_with_duets())).decode()
     assert "Duets" in shown or '"duet"' in shown
     assert "rust.axum" in shown
 

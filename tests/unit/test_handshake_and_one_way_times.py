@@ -74,7 +74,7 @@ def test_they_are_reported_where_they_are_known() -> None:
 def test_where_they_are_not_known_nothing_is_said() -> None:
     assert all(cell.other_times == () for cell in cells(timed=False))
     for form in ("html", "md", "csv", "json"):
-        text = RENDERERS[form].render(build_report(PLAIN)).decode()
+        text = RENDERERS[form](build_report(PLAIN)).decode()
         assert "other_times" not in text
         assert "one-way" not in text.lower()
 
@@ -82,7 +82,7 @@ def test_where_they_are_not_known_nothing_is_said() -> None:
 def test_every_format_shows_them() -> None:
     report = build_report(TIMED)
     (cell,) = report.cells
-    text = {form: RENDERERS[form].render(report).decode() for form in ("html", "md", "csv", "json")}
+    text = {form: RENDERERS[form](report).decode() for form in ("html", "md", "csv", "json")}
     assert "Handshakes and one-way times" in text["html"]
     assert text["html"].count('<td class="left">to server</td>') == 1
     assert "handshake: p50" in text["md"]
@@ -98,10 +98,10 @@ def test_every_format_shows_the_tls_that_was_agreed_on() -> None:
     (cell,) = report.cells
     assert cell.tls == (AgreedTls(version="1.3", cipher="simulated", alpn="http/1.1"),)
     for form in ("html", "md"):
-        assert "TLS 1.3, simulated, http/1.1" in RENDERERS[form].render(report).decode()
-    assert '"cipher": "simulated"' in RENDERERS["json"].render(report).decode()
+        assert "TLS 1.3, simulated, http/1.1" in RENDERERS[form](report).decode()
+    assert '"cipher": "simulated"' in RENDERERS["json"](report).decode()
     assert agreed(AgreedTls(version="1.2", cipher="X", insecure=True)) == "TLS 1.2, X, certificate not checked"
-    assert b'"cipher"' not in RENDERERS["json"].render(build_report(PLAIN))
+    assert b'"cipher"' not in RENDERERS["json"](build_report(PLAIN))
 
 
 def test_of_each_agreement_there_is_one_line() -> None:

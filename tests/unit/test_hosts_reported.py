@@ -24,8 +24,8 @@ HOSTS = (host("server-0", "server"), host("load-0", "load"))
 @pytest.mark.parametrize("form", ["html", "md", "json"])
 def test_hosts_are_named(form: str) -> None:
     manifest = RUN.manifest.model_copy(update={"hosts": HOSTS})
-    placed = RENDERERS[form].render(build_report(RUN.model_copy(update={"manifest": manifest}))).decode()
-    alone = RENDERERS[form].render(build_report(RUN)).decode()
+    placed = RENDERERS[form](build_report(RUN.model_copy(update={"manifest": manifest}))).decode()
+    alone = RENDERERS[form](build_report(RUN)).decode()
     for name in ("server-0", "load-0", "10.0.0.7"):
         assert name in placed
         assert name not in alone

@@ -44,7 +44,7 @@ def test_a_collector_has_one_colour_in_all_plots(report: Report) -> None:
 
 
 def test_the_page_has_a_plot_and_a_table_for_each(report: Report) -> None:
-    page = RENDERERS["html"].render(report).decode()
+    page = RENDERERS["html"](report).decode()
     for place, server in ((1, "rust.hyper"), (2, "rust.hyper+jdk=25")):
         assert f'data-plot="percentiles" data-place="{place}"' in page
         assert f"{server} by gc: response time by percentile" in page
@@ -60,7 +60,7 @@ def test_the_table_goes_from_the_median_to_the_slowest_as_far_as_requests_reach(
     names = [row[0] for row in table.rows]
     assert (names[:4], names[-1]) == (["50%", "75%", "90%", "99%"], "100%")
     assert "99.9999%" not in names
-    text = RENDERERS["md"].render(report).decode()
+    text = RENDERERS["md"](report).decode()
     assert "| percentile | G1 | Parallel | Z |" in text
 
 
@@ -70,6 +70,6 @@ def test_servers_that_differ_in_no_jvm_are_in_one_plot_as_before() -> None:
     (group,) = groups(report)
     assert overlays(group) == ()
     assert len(payload(report)["groups"]) == 1
-    assert "Response time by percentile" not in RENDERERS["md"].render(report).decode()
+    assert "Response time by percentile" not in RENDERERS["md"](report).decode()
     assert all(not cell.settings for cell in report.cells)
-    assert json.loads(RENDERERS["json"].render(report))["cells"][0].keys().isdisjoint({"settings"})
+    assert json.loads(RENDERERS["json"](report))["cells"][0].keys().isdisjoint({"settings"})

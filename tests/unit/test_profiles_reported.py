@@ -134,7 +134,7 @@ def test_the_page_has_bars_heat_maps_and_one_flame_graph() -> None:
 
 
 def test_the_page_is_well_formed_and_links_the_files() -> None:
-    html = RENDERERS["html"].render(REPORT).decode()
+    html = RENDERERS["html"](REPORT).decode()
     parsed = section(html, "profiles")
     assert parsed.open == []
     links = [attributes["href"] for tag, attributes in parsed.tags if tag == "a"]
@@ -180,7 +180,7 @@ def test_a_profile_that_failed_says_why_and_has_no_graph() -> None:
 
 
 def test_spreadsheets_have_a_row_for_each_library() -> None:
-    rows = RENDERERS["csv"].render(REPORT).decode().splitlines()
+    rows = RENDERERS["csv"](REPORT).decode().splitlines()
     assert sum("cpu-share:tapir's interpreter," in row for row in rows) == 2
     assert sum("cpu-share:http4s," in row for row in rows) == 4
 

@@ -16,12 +16,12 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
 
 
 def rows(report: Report) -> list[dict[str, str]]:
-    text = RENDERERS["csv"].render(report).decode()
+    text = RENDERERS["csv"](report).decode()
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
 def test_golden() -> None:
-    golden.check("results.csv", RENDERERS["csv"].render(reports.skipping()))
+    golden.check("results.csv", RENDERERS["csv"](reports.skipping()))
 
 
 def test_the_reference_names_the_columns_in_their_order() -> None:
@@ -62,10 +62,10 @@ def test_estimates_of_an_invalid_cell_stay_hidden_even_if_there_are_some() -> No
 
 
 def test_lines_end_as_rfc_4180_says_and_have_one_width() -> None:
-    text = RENDERERS["csv"].render(reports.nasty()).decode()
+    text = RENDERERS["csv"](reports.nasty()).decode()
     parsed = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert {len(row) for row in parsed} == {len(COLUMNS)}
-    assert RENDERERS["csv"].render(reports.healthy()).count(b"\r\n") == len(reports.healthy().cells) * len(Metric) + 1
+    assert RENDERERS["csv"](reports.healthy()).count(b"\r\n") == len(reports.healthy().cells) * len(Metric) + 1
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])

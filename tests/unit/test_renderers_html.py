@@ -31,7 +31,7 @@ ALL: list[Callable[[], Report]] = [
 def test_it_is_well_formed_and_the_same_every_time(make: Callable[[], Report]) -> None:
     parsed = page(make())
     assert parsed.open == []
-    assert RENDERERS["html"].render(make()) == RENDERERS["html"].render(make())
+    assert RENDERERS["html"](make()) == RENDERERS["html"](make())
     ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
 
@@ -127,7 +127,7 @@ def test_what_was_built_stands_with_its_runtime_once() -> None:
 
 def test_the_end_of_a_failed_servers_output_is_shown_and_escaped() -> None:
     report = reports.died()
-    html = RENDERERS["html"].render(report).decode()
+    html = RENDERERS["html"](report).decode()
     assert html.count("<code>&lt;b&gt;panicked&lt;/b&gt; at src/main.rs:7\nexit</code>") == 2
     assert "<b>panicked" not in html
 
@@ -147,7 +147,7 @@ def test_a_doubt_is_marked_once_beside_a_server_at_its_gravest() -> None:
     steal = next(f for f in report.cells[0].findings if f.kind is FindingKind.CPU_STEAL)
     noted = steal.model_copy(update={"grade": Grade.NOTE})
     cell = report.cells[0].model_copy(update={"findings": (noted, steal)})
-    html = RENDERERS["html"].render(report.model_copy(update={"cells": (cell,)})).decode()
+    html = RENDERERS["html"](report.model_copy(update={"cells": (cell,)})).decode()
     assert re.findall(r'href="#(finding-[a-z-]+)"', html) == ["finding-warn-cpu-steal"]
 
 
@@ -171,7 +171,7 @@ def test_every_percentile_stands_under_its_own_head() -> None:
     report = reports.healthy()
     few, many = report.cells[0], report.cells[1]
     few = few.model_copy(update={"response_percentiles": few.response_percentiles[:6] + few.response_percentiles[-1:]})
-    html = RENDERERS["html"].render(report.model_copy(update={"cells": (few, many)})).decode()
+    html = RENDERERS["html"](report.model_copy(update={"cells": (few, many)})).decode()
     table = html.split("<b>Percentiles of the response time")[1].split("</table>")[0]
     head, *rows = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table))
     shares = [fmt.percent(point.q) for point in many.response_percentiles]

@@ -11,7 +11,7 @@ from tests.fakes.pages import Page, data, section
 
 
 def test_costs_stand_with_interval_and_verdict_against_each_ones_own_baseline() -> None:
-    text = section(RENDERERS["html"].render(studies.small()).decode(), "cost").text
+    text = section(RENDERERS["html"](studies.small()).decode(), "cost").text
     assert "http4s .tapir vs http4s .vanilla −10.3% ▼ [−15.7, −5.0]" in text  # noqa: RUF001
     assert "vertx .tapir-future vs vertx .vanilla −2.8% ▼ [−3.9, −1.7]" in text  # noqa: RUF001
     assert "interceptor=server-log" in text
@@ -19,7 +19,7 @@ def test_costs_stand_with_interval_and_verdict_against_each_ones_own_baseline() 
 
 def test_every_comparison_is_a_tile_of_its_metrics_table() -> None:
     report = studies.small()
-    parsed = section(RENDERERS["html"].render(report).decode(), "cost")
+    parsed = section(RENDERERS["html"](report).decode(), "cost")
     tiles = [a["class"] for tag, a in parsed.tags if tag == "td" and "class" in a]
     assert len(tiles) == len(report.comparisons)
     assert len([tile for tile in tiles if tile.startswith("slower")]) == len(
@@ -31,7 +31,7 @@ def test_a_refused_comparison_says_so_and_why_and_a_missing_one_that_it_was_not_
     report = studies.small()
     bad = report.comparisons[0].model_copy(update={"ratio": None, "verdict": None, "refused": "<i>too few</i>"})
     left = report.model_copy(update={"comparisons": (bad, *report.comparisons[2:])})
-    html = RENDERERS["html"].render(left).decode()
+    html = RENDERERS["html"](left).decode()
     text = section(html, "cost").text
     assert "refused 1" in text
     assert "refused: <i>too few</i> (http4s.tapir interceptor=off SimpleGet users128)" in text
@@ -40,7 +40,7 @@ def test_a_refused_comparison_says_so_and_why_and_a_missing_one_that_it_was_not_
 
 
 def test_effects_and_rankings_have_their_sections() -> None:
-    html = RENDERERS["html"].render(studies.small()).decode()
+    html = RENDERERS["html"](studies.small()).decode()
     effects = section(html, "effects").text
     assert "interceptor: server-log against off" in effects
     assert "SimpleGetMulti against SimpleGet" in effects
@@ -51,9 +51,9 @@ def test_effects_and_rankings_have_their_sections() -> None:
 
 
 def test_where_there_is_nothing_no_section_stands() -> None:
-    html = RENDERERS["html"].render(reports.alone()).decode()
+    html = RENDERERS["html"](reports.alone()).decode()
     assert not [name for name in ("cost", "effects", "ranking") if f'id="{name}"' in html or f'href="#{name}"' in html]
-    assert 'id="effects"' not in RENDERERS["html"].render(reports.healthy()).decode()
+    assert 'id="effects"' not in RENDERERS["html"](reports.healthy()).decode()
 
 
 def test_costs_of_open_loads_are_shown_by_p99_first() -> None:
@@ -64,14 +64,14 @@ def test_costs_of_open_loads_are_shown_by_p99_first() -> None:
         (by_p99, "p99"),
         ((report.rankings[0], *by_p99[1:]), "throughput"),
     ):
-        html = RENDERERS["html"].render(report.model_copy(update={"rankings": rankings})).decode()
+        html = RENDERERS["html"](report.model_copy(update={"rankings": rankings})).decode()
         shown = re.search(r'id="cost-(\d)" name="cost" checked><label[^>]*>([^<]*)</label>', html)
         assert shown is not None
         assert shown[2] == first
 
 
 def test_costs_of_shares_of_a_capacity_are_shown_by_p99_first_and_no_rate_stands_for_all() -> None:
-    html = RENDERERS["html"].render(_at_shares(studies.small(), "users128")).decode()
+    html = RENDERERS["html"](_at_shares(studies.small(), "users128")).decode()
     for name in ("cost", "effects"):
         shown = re.search(rf'id="{name}-(\d)" name="{name}" checked><label[^>]*>([^<]*)</label>', html)
         assert shown is not None
@@ -83,7 +83,7 @@ def test_costs_of_shares_of_a_capacity_are_shown_by_p99_first_and_no_rate_stands
 
 def test_of_open_and_closed_loads_throughput_is_first() -> None:
     report = _at_shares(studies.study(studies.PAIRS, studies.SCENARIOS[:1], (1, 128)), "users1")
-    html = RENDERERS["html"].render(report).decode()
+    html = RENDERERS["html"](report).decode()
     assert re.search(r'name="cost" checked><label[^>]*>throughput</label>', html)
 
 
@@ -113,7 +113,7 @@ def _at_shares(report: Report, load: str) -> Report:
 
 
 def test_every_table_at_a_glance_has_a_caption_and_heads() -> None:
-    html = RENDERERS["html"].render(studies.small()).decode()
+    html = RENDERERS["html"](studies.small()).decode()
     for name in ("cost", "effects", "ranking"):
         for table in html.split(f'<section id="{name}"')[1].split("</section>")[0].split("<table")[1:]:
             assert "<caption>" in table
@@ -122,14 +122,14 @@ def test_every_table_at_a_glance_has_a_caption_and_heads() -> None:
 
 
 def test_rows_say_against_which_of_several_baselines_they_stand() -> None:
-    text = section(RENDERERS["html"].render(studies.small()).decode(), "results").text
+    text = section(RENDERERS["html"](studies.small()).decode(), "results").text
     assert "vs http4s .vanilla" in text
     assert "vs vertx .vanilla" in text
-    assert "vs rust" not in section(RENDERERS["html"].render(reports.healthy()).decode(), "results").text
+    assert "vs rust" not in section(RENDERERS["html"](reports.healthy()).decode(), "results").text
 
 
 def test_a_large_study_makes_a_page_that_can_be_mailed() -> None:
-    html = RENDERERS["html"].render(studies.big())
+    html = RENDERERS["html"](studies.big())
     assert len(html) < 5_000_000
     assert b'class="dots"' not in html
     parsed = Page(html.decode())

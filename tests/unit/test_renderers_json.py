@@ -31,7 +31,7 @@ def schema() -> dict[str, Any]:
 
 
 def test_golden() -> None:
-    golden.check("report.json", RENDERERS["json"].render(reports.alone()))
+    golden.check("report.json", RENDERERS["json"](reports.alone()))
 
 
 def test_the_published_schema_is_that_of_the_model() -> None:
@@ -44,14 +44,14 @@ def test_the_published_schema_is_that_of_the_model() -> None:
 @pytest.mark.parametrize("make", ALL)
 def test_what_is_rendered_is_valid_and_reads_back(make: Callable[[], Report]) -> None:
     report = make()
-    rendered = RENDERERS["json"].render(report)
+    rendered = RENDERERS["json"](report)
     jsonschema.validate(json.loads(rendered), schema())
     assert Report.model_validate_json(rendered) == report
-    assert RENDERERS["json"].render(report) == rendered
+    assert RENDERERS["json"](report) == rendered
 
 
 def test_an_unknown_key_is_refused_by_the_schema() -> None:
-    document = json.loads(RENDERERS["json"].render(reports.alone()))
+    document = json.loads(RENDERERS["json"](reports.alone()))
     document["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema())

@@ -133,19 +133,19 @@ def test_an_interval_that_goes_on_past_the_picture_has_an_arrow() -> None:
 
 
 def test_the_page_has_a_section_only_with_chains_and_says_why_steps_are_refused() -> None:
-    page = RENDERERS["html"].render(refusing()).decode()
+    page = RENDERERS["html"](refusing()).decode()
     assert '<section id="layers"' in page
     assert "refused: the cell is invalid: Sent 14,210/s" in page
     assert "+8.86 µs" in page
-    assert '<section id="layers"' not in RENDERERS["html"].render(reports.healthy()).decode()
+    assert '<section id="layers"' not in RENDERERS["html"](reports.healthy()).decode()
 
 
 def test_markdown_has_a_table_for_each_chain() -> None:
-    text = RENDERERS["md"].render(refusing()).decode()
+    text = RENDERERS["md"](refusing()).decode()
     assert text.count("**rust.hyper → rust.axum → +log=on → +http2 · ") == 4
     assert "| **all layers** | \u221236.1% ▼ \\[" in text
     assert "- \\[1\\] refused: the cell is invalid" in text
-    assert "### Layers" not in RENDERERS["md"].render(reports.healthy()).decode()
+    assert "### Layers" not in RENDERERS["md"](reports.healthy()).decode()
 
 
 def test_the_terminal_has_them_within_80_columns() -> None:
@@ -167,9 +167,9 @@ def test_hostile_names_and_reasons_come_to_nothing() -> None:
     steps = tuple(step.model_copy(update=hostile) for step in fall.steps)
     named = {"scenario": reports.NASTY, "load": reports.NASTY, "base": reports.NASTY}
     nasty = made.model_copy(update={"layers": (fall.model_copy(update={"steps": steps, **named}),)})
-    page = RENDERERS["html"].render(nasty).decode()
+    page = RENDERERS["html"](nasty).decode()
     assert "<img src=x" not in page
-    text = RENDERERS["md"].render(nasty).decode()
+    text = RENDERERS["md"](nasty).decode()
     assert "<img" not in text
     assert "[a](javascript" not in text
     out = io.StringIO()

@@ -85,25 +85,25 @@ def test_numbers_are_those_of_all_used_trials(report: Report) -> None:
 
 
 def test_every_form_has_them(report: Report) -> None:
-    page = RENDERERS["html"].render(report).decode()
+    page = RENDERERS["html"](report).decode()
     assert page.count('id="memory"') == 1
     text = re.sub(r"<[^>]+>", " ", page)
     assert re.search(r"Pauses by length", text)
     for each in ("Memory and pauses", "15, 3 /s", "5.5%", "10, 75", "System.gc() (full) 5", "12 "):
         assert each in text, each
-    markdown = RENDERERS["md"].render(report).decode()
+    markdown = RENDERERS["md"](report).decode()
     assert "Memory and pauses: SimpleGet · steady" in markdown
     assert re.search(r"rust\.axum.*64.* MiB.*256 MiB.*5\.5%.*40", markdown)
     rows = {(row["server"], row["metric"]): row for row in csv.DictReader(io.StringIO(_csv(report)))}
     assert float(rows[JVM, "time-paused"]["value"]) == pytest.approx(0.055, rel=0.01)
     assert float(rows[JVM, "pause-max"]["value"]) == pytest.approx(40 * MS, rel=0.001)
     assert ("rust.hyper", "pause-max") not in rows
-    cells = json.loads(RENDERERS["json"].render(report))["cells"]
+    cells = json.loads(RENDERERS["json"](report))["cells"]
     assert [cell["server"] for cell in cells if "memory" in cell] == [JVM]
 
 
 def _csv(report: Report) -> str:
-    return RENDERERS["csv"].render(report).decode()
+    return RENDERERS["csv"](report).decode()
 
 
 def test_pauses_are_marks_on_the_plot_of_response_times(report: Report) -> None:
@@ -119,6 +119,6 @@ def test_servers_without_a_runtime_that_speaks_have_no_such_section(plain: Run) 
     silent = build_report(plain)
     assert all(cell.memory is None for cell in silent.cells)
     for form in ("html", "md"):
-        assert "Memory and pauses" not in RENDERERS[form].render(silent).decode()
+        assert "Memory and pauses" not in RENDERERS[form](silent).decode()
     assert "pauses" not in payload(silent)["groups"][0]
     assert "pause-max" not in _csv(silent)

@@ -133,9 +133,9 @@ def test_a_report_has_the_route_in_words_and_each_part_by_itself() -> None:
     assert sum(of_parts) == pytest.approx(whole)
     assert of_parts[1] == pytest.approx(whole / 3)
     assert Report.model_validate_json(report.model_dump_json()) == report
-    markdown = RENDERERS["md"].render(report).decode()
+    markdown = RENDERERS["md"](report).decode()
     assert "a.one+via=nginx: h1 → proxy.nginx → h1; of all CPU per request: server " in markdown
-    assert "Server and proxies, each by itself" in RENDERERS["html"].render(report).decode()
-    metrics = [row["metric"] for row in csv.DictReader(io.StringIO(RENDERERS["csv"].render(report).decode()))]
+    assert "Server and proxies, each by itself" in RENDERERS["html"](report).decode()
+    metrics = [row["metric"] for row in csv.DictReader(io.StringIO(RENDERERS["csv"](report).decode()))]
     assert metrics.count("cpu-per-request:proxy.nginx") == 1
     assert metrics.count("memory:server") == 1

@@ -62,7 +62,7 @@ def test_a_run_of_version_1_is_read() -> None:
         assert recording.traffic.all_handshakes is None
         assert recording.traffic.measured_one_way is None
     assert all(cell_id == cell.id for cell_id, cell in run.manifest.plan.cells.items())
-    check("run-1.csv", RENDERERS["csv"].render(build_report(run)))
+    check("run-1.csv", RENDERERS["csv"](build_report(run)))
 
 
 def test_a_run_of_version_1_with_its_later_words_is_read() -> None:
@@ -75,7 +75,7 @@ def test_a_run_of_version_1_with_its_later_words_is_read() -> None:
     assert [cell.load for cell in run.manifest.plan.cells.values()] == list(LOADS)
     (staged, *_) = build_report(run).cells
     assert [time.name for time in staged.other_times] == ["handshake", "to server", "from server"]
-    check("run-1-later-words.csv", RENDERERS["csv"].render(build_report(run)))
+    check("run-1-later-words.csv", RENDERERS["csv"](build_report(run)))
 
 
 def test_what_they_were_stored_with_is_in_the_checkout() -> None:

@@ -58,9 +58,9 @@ def test_runs_are_not_paired() -> None:
 
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_reports_show_it(form: str) -> None:
-    text = RENDERERS[form].render(made(axum=(1, 4))).decode().replace("\\", "")
+    text = RENDERERS[form](made(axum=(1, 4))).decode().replace("\\", "")
     assert text.count(TEXT) == 1
-    assert "rounds have a valid trial of both" not in RENDERERS[form].render(made()).decode()
+    assert "rounds have a valid trial of both" not in RENDERERS[form](made()).decode()
 
 
 def test_the_terminal_shows_it() -> None:

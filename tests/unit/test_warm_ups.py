@@ -58,6 +58,6 @@ def test_a_report_shows_it_in_every_form() -> None:
     report = build_report(simulated_run({"rust.hyper": replace(GOOD, cold_s=0.0)}, loads=(long,), ceiling=None))
     assert {trial.warm_up and trial.warm_up.kind for trial in report.cells[0].trials} == {"flat"}
     for form in ("md", "html", "json"):
-        text = RENDERERS[form].render(report).decode()
+        text = RENDERERS[form](report).decode()
         assert "flat" in text, form
-    assert "Warm-up of rust.hyper: flat; measured from 250 ms" in RENDERERS["md"].render(report).decode()
+    assert "Warm-up of rust.hyper: flat; measured from 250 ms" in RENDERERS["md"](report).decode()

@@ -68,11 +68,11 @@ def print_report(report: AbReport, form: str | None) -> None:
     if form is None:
         show(ab_sections(report))
         return
-    sys.stdout.buffer.write(AB_RENDERERS[form].render(report))
+    sys.stdout.buffer.write(AB_RENDERERS[form](report))
     sys.stdout.flush()
 
 
 def write_views(store: ComparisonStore, report: AbReport) -> None:
     """Write what can be looked at. Raises StoreError."""
-    store.write(REPORT, AB_RENDERERS["json"].render(report))
-    store.write("results.md", AB_RENDERERS["md"].render(report))
+    store.write(REPORT, AB_RENDERERS["json"](report))
+    store.write("results.md", AB_RENDERERS["md"](report))

@@ -227,5 +227,5 @@ def write_search_views(store: SearchStore) -> LimitReport:
     if report is None:
         raise StoreError(f"{store.folder} holds a search that has no probe yet", hint="resume it with --resume")
     for name, form in _VIEWS.items():
-        store.write(name, LIMIT_RENDERERS[form].render(report))
+        store.write(name, LIMIT_RENDERERS[form](report))
     return report

@@ -383,7 +383,7 @@ def write_run_views(store: RunStore) -> Report:
     """Judge what is stored of a run, and write what can be looked at."""
     report = build_report(store.run(), str(store.folder))
     for name, form in _RUN_VIEWS.items():
-        store.write(name, RENDERERS[form].render(report))
+        store.write(name, RENDERERS[form](report))
     return report
 
 

@@ -87,7 +87,7 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
     if not session.is_kept:
         report = without_recordings(report)
     if flags.json:
-        sys.stdout.write(LIMIT_RENDERERS["json"].render(report).decode())
+        sys.stdout.write(LIMIT_RENDERERS["json"](report).decode())
     else:
         show(limit_summary(report))
     folder = session.store.folder

@@ -30,7 +30,7 @@ def execute(flags: ReportFlags) -> None:
     if form is None:
         show(run_summary(made))
         return
-    sys.stdout.buffer.write(RENDERERS[form].render(made))
+    sys.stdout.buffer.write(RENDERERS[form](made))
     sys.stdout.flush()
 
 
@@ -47,7 +47,7 @@ def _show_search(store: SearchStore, form: str | None) -> None:
         return
     if form not in LIMIT_RENDERERS:
         raise UsageError(f"{store.folder} holds a search, which has no {form}", hint="take html, json or md")
-    sys.stdout.buffer.write(LIMIT_RENDERERS[form].render(found))
+    sys.stdout.buffer.write(LIMIT_RENDERERS[form](found))
     sys.stdout.flush()
 
 

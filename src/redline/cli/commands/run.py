@@ -49,7 +49,7 @@ def execute(flags: RunFlags) -> None:
         outcome = session.execute()
     _, report = outcome.parts[-1]
     if flags.json:
-        sys.stdout.write(RENDERERS["json"].render(report).decode())
+        sys.stdout.write(RENDERERS["json"](report).decode())
     else:
         show(run_summary(report))
     for store, _ in outcome.parts:

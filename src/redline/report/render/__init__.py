@@ -1,8 +1,6 @@
 """Reports -> bytes: the built-in renderers of runs, searches and comparisons, by the name of their format."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from redline.model import Report
 from redline.model.duet import AbReport
@@ -13,15 +11,6 @@ from redline.report.sections.ab import ab_sections
 from redline.report.sections.limit import limit_comment, limit_page
 from redline.report.sections.run import run_comment, run_page
 
-AnyReport = TypeVar("AnyReport")
-
-
-@dataclass(frozen=True)
-class Format(Generic[AnyReport]):
-    """One format; the same report gives the same bytes."""
-
-    render: Callable[[AnyReport], bytes]
-
 
 def _json(report: Report | LimitReport | AbReport) -> bytes:
     """The report itself, indented by two, UTF-8, a newline at the end; docs/reference/ has the schemas."""
@@ -29,17 +18,17 @@ def _json(report: Report | LimitReport | AbReport) -> bytes:
 
 
 RENDERERS: Mapping[str, Renderer] = {
-    "html": Format[Report](lambda report: html.render(run_page(report))),
-    "csv": Format[Report](csvfile.render),
-    "json": Format[Report](_json),
-    "md": Format[Report](lambda report: markdown.render(run_comment(report))),
+    "html": lambda report: html.render(run_page(report)),
+    "csv": csvfile.render,
+    "json": _json,
+    "md": lambda report: markdown.render(run_comment(report)),
 }
-LIMIT_RENDERERS: Mapping[str, Format[LimitReport]] = {
-    "html": Format(lambda report: html.render(limit_page(report))),
-    "json": Format(_json),
-    "md": Format(lambda report: markdown.render(limit_comment(report))),
+LIMIT_RENDERERS: Mapping[str, Callable[[LimitReport], bytes]] = {
+    "html": lambda report: html.render(limit_page(report)),
+    "json": _json,
+    "md": lambda report: markdown.render(limit_comment(report)),
 }
-AB_RENDERERS: Mapping[str, Format[AbReport]] = {
-    "json": Format(_json),
-    "md": Format(lambda report: markdown.render(ab_sections(report))),
+AB_RENDERERS: Mapping[str, Callable[[AbReport], bytes]] = {
+    "json": _json,
+    "md": lambda report: markdown.render(ab_sections(report)),
 }
