@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::http2::{
-    Act, Asked, GOAWAY, HEADERS, Http2Server, MAX_CONCURRENT_STREAMS, RST_STREAM, SETTINGS, frame, go_away, greet,
+    Act, GOAWAY, HEADERS, Http2Server, MAX_CONCURRENT_STREAMS, RST_STREAM, Received, SETTINGS, frame, go_away, greet,
     next_stream, ok, read_frame, settings,
 };
 use crate::support::server::{HELLO, HELLO_SHA256, Peer, Server};
@@ -35,9 +35,9 @@ fn of_outcomes(result: &Outcome, names: &[&str]) -> u64 {
 
 #[test]
 fn sixteen_streams_share_a_connection() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| {
+    let server = Http2Server::start(Builder::new(), |received: &Received| {
         // Answers overtake each other.
-        if asked.turn.is_multiple_of(3) { Act::Late(Duration::from_millis(3)) } else { Act::Answer("hello") }
+        if received.turn.is_multiple_of(3) { Act::Late(Duration::from_millis(3)) } else { Act::Answer("hello") }
     });
     let result = complete(&streams(server.port, 16));
     result.are_all("ok");
@@ -70,7 +70,7 @@ fn an_open_load_spreads_over_connections_and_streams() {
 
 #[test]
 fn a_wrong_status_a_wrong_body_and_json_are_told_apart() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.request.uri().path() {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.request.uri().path() {
         "/wrong" => Act::Answer("hellO"),
         "/json" => Act::Answer(r#"{"a": [1, {"b": "x"}]}"#),
         "/busy" => Act::Status(503),
@@ -91,7 +91,7 @@ fn a_wrong_status_a_wrong_body_and_json_are_told_apart() {
 
 #[test]
 fn a_server_that_goes_politely_loses_nothing() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.turn {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.turn {
         20 => Act::AnswerAndGo,
         _ => Act::Answer("hello"),
     });
@@ -168,7 +168,7 @@ fn who_is_left_for_the_third_time_is_refused() {
 
 #[test]
 fn a_server_that_goes_at_once_leaves_no_request_uncounted() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.turn {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.turn {
         30 => Act::GoAtOnce,
         _ => Act::Late(Duration::from_millis(1)),
     });
@@ -181,7 +181,7 @@ fn a_server_that_goes_at_once_leaves_no_request_uncounted() {
 
 #[test]
 fn a_reset_stream_is_refused_and_others_go_on() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.turn % 4 {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.turn % 4 {
         3 => Act::Reset(Reason::INTERNAL_ERROR),
         _ => Act::Answer("hello"),
     });
@@ -197,14 +197,14 @@ fn a_reset_stream_is_refused_and_others_go_on() {
 
 #[test]
 fn a_stream_that_was_not_processed_goes_out_again() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.turn % 4 {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.turn % 4 {
         3 => Act::Reset(Reason::REFUSED_STREAM),
         _ => Act::Answer("hello"),
     });
     let result = complete(&counted(server.port, 1, 30));
     result.are_all("ok");
     assert_eq!((result.total(), result.count("retried"), server.accepted.load(SeqCst)), (30, 9, 1));
-    let never = Http2Server::start(Builder::new(), |_: &Asked| Act::Reset(Reason::REFUSED_STREAM));
+    let never = Http2Server::start(Builder::new(), |_: &Received| Act::Reset(Reason::REFUSED_STREAM));
     let result = complete(&counted(never.port, 1, 5));
     result.are_all("refused");
     assert_eq!(result.count("retried"), 2 * result.total());
@@ -295,9 +295,9 @@ fn a_large_body_goes_through_small_windows() {
 
 #[test]
 fn placeholders_are_filled_in_streams() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| {
-        let number = asked.request.uri().path().trim_start_matches('/');
-        let output = asked.request.headers().get("x-seq").unwrap().to_str().unwrap();
+    let server = Http2Server::start(Builder::new(), |received: &Received| {
+        let number = received.request.uri().path().trim_start_matches('/');
+        let output = received.request.headers().get("x-seq").unwrap().to_str().unwrap();
         if number == output { Act::Length } else { Act::Status(400) }
     });
     let request = json!({"method": "POST", "path": "/{seq}", "headers": [["X-Seq", "{seq}"]],
@@ -307,7 +307,7 @@ fn placeholders_are_filled_in_streams() {
 
 #[test]
 fn a_slow_stream_times_out_alone() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.turn {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.turn {
         5 => Act::Stall,
         _ => Act::Answer("hello"),
     });
@@ -329,7 +329,7 @@ fn a_connection_is_replaced_after_its_streams() {
 
 #[test]
 fn a_connection_that_ends_in_the_middle_is_closed_or_reset() {
-    let server = Http2Server::start(Builder::new(), |asked: &Asked| match asked.turn {
+    let server = Http2Server::start(Builder::new(), |received: &Received| match received.turn {
         9 => Act::Hangup,
         _ => Act::Answer("hello"),
     });

@@ -38,7 +38,7 @@ pub enum Act {
 }
 
 /// A request as it came, and which of its connection, from 0.
-pub struct Asked<'a> {
+pub struct Received<'a> {
     pub turn: usize,
     pub request: &'a Request<RecvStream>,
 }
@@ -52,7 +52,7 @@ pub struct Http2Server {
 }
 
 impl Http2Server {
-    pub fn start(builder: Builder, act: impl Fn(&Asked) -> Act + Send + 'static) -> Self {
+    pub fn start(builder: Builder, act: impl Fn(&Received) -> Act + Send + 'static) -> Self {
         let (accepted, most_open) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -85,7 +85,7 @@ impl Http2Server {
 async fn serve(
     socket: TcpStream,
     builder: Builder,
-    act: &impl Fn(&Asked) -> Act,
+    act: &impl Fn(&Received) -> Act,
     most_open: Arc<AtomicUsize>,
 ) -> Result<(), h2::Error> {
     let mut http2 = builder.handshake::<_, bytes::Bytes>(socket).await?;
@@ -95,7 +95,7 @@ async fn serve(
     while let Some(next) = http2.accept().await {
         let (request, mut respond) = next?;
         most_open.fetch_max(open.fetch_add(1, SeqCst) + 1, SeqCst);
-        let what = act(&Asked { turn, request: &request });
+        let what = act(&Received { turn, request: &request });
         turn += 1;
         match what {
             Act::Hangup => return Ok(()),
