@@ -28,7 +28,7 @@ impl<'a, V: Values> Drawn<'a, V> {
 
 /// A stretch of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum Segment {
     /// Never empty, and never next to another one.
     Literal(Vec<u8>),
     Seq,
@@ -38,7 +38,7 @@ enum Piece {
 
 /// Text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text(Vec<Piece>);
+pub(crate) struct Text(Vec<Segment>);
 
 impl Text {
     pub(crate) fn literal(text: &[u8]) -> Self {
@@ -57,8 +57,8 @@ impl Text {
             let taken = if rest.starts_with("{{") || rest.starts_with("}}") {
                 made.push_literal(&rest.as_bytes()[..1]);
                 2
-            } else if let Some((piece, taken)) = Piece::parse(rest, part, picks)? {
-                made.0.push(piece);
+            } else if let Some((segment, taken)) = Segment::parse(rest, part, picks)? {
+                made.0.push(segment);
                 taken
             } else {
                 made.push_literal(&rest.as_bytes()[..1]);
@@ -71,17 +71,17 @@ impl Text {
     }
 
     pub(crate) fn push_literal(&mut self, text: &[u8]) {
-        if let Some(Piece::Literal(before)) = self.0.last_mut() {
+        if let Some(Segment::Literal(before)) = self.0.last_mut() {
             before.extend_from_slice(text);
         } else if !text.is_empty() {
-            self.0.push(Piece::Literal(text.to_vec()));
+            self.0.push(Segment::Literal(text.to_vec()));
         }
     }
 
     pub(crate) fn append(&mut self, other: &Self) {
-        for piece in &other.0 {
-            match piece {
-                Piece::Literal(text) => self.push_literal(text),
+        for segment in &other.0 {
+            match segment {
+                Segment::Literal(text) => self.push_literal(text),
                 varying => self.0.push(varying.clone()),
             }
         }
@@ -91,28 +91,28 @@ impl Text {
     pub(crate) fn fixed(&self) -> Option<&[u8]> {
         match self.0.as_slice() {
             [] => Some(&[]),
-            [Piece::Literal(text)] => Some(text),
+            [Segment::Literal(text)] => Some(text),
             _ => None,
         }
     }
 
     /// Append the text with values in place of placeholders.
     pub(crate) fn render<V: Values>(&self, out: &mut Vec<u8>, drawn: &mut Drawn<'_, V>) {
-        for piece in &self.0 {
-            match piece {
-                Piece::Literal(text) => out.extend_from_slice(text),
-                Piece::Seq => {
+        for segment in &self.0 {
+            match segment {
+                Segment::Literal(text) => out.extend_from_slice(text),
+                Segment::Seq => {
                     let seq = *drawn.seq.get_or_insert_with(|| drawn.values.seq());
                     append_number(out, seq);
                 }
-                Piece::Rand(a, b) => {
+                Segment::Rand(a, b) => {
                     let number = drawn.values.between(*a, *b);
                     if number < 0 {
                         out.push(b'-');
                     }
                     append_number(out, number.unsigned_abs());
                 }
-                Piece::Pick(_, entries) => {
+                Segment::Pick(_, entries) => {
                     let picked = drawn.values.pick(entries.len()).min(entries.len() - 1);
                     out.extend_from_slice(entries[picked].as_bytes());
                 }
@@ -122,10 +122,10 @@ impl Text {
 
     /// The shortest that it can be, in bytes.
     pub(crate) fn least_bytes(&self) -> usize {
-        let least = |piece: &Piece| match piece {
-            Piece::Literal(text) => text.len(),
-            Piece::Seq | Piece::Rand(..) => 1,
-            Piece::Pick(_, entries) => entries.iter().map(|entry| entry.len()).min().unwrap_or(0),
+        let least = |segment: &Segment| match segment {
+            Segment::Literal(text) => text.len(),
+            Segment::Seq | Segment::Rand(..) => 1,
+            Segment::Pick(_, entries) => entries.iter().map(|entry| entry.len()).min().unwrap_or(0),
         };
         self.0.iter().map(least).sum()
     }
@@ -151,11 +151,11 @@ impl Text {
 
     /// Check all text, picked or literal.
     fn check_bytes(&self, part: Part, why: &Unsendable, is_right: impl Fn(&[u8]) -> bool) -> Result<(), Unsendable> {
-        self.0.iter().try_for_each(|piece| piece.check(part, why, &is_right))
+        self.0.iter().try_for_each(|segment| segment.check(part, why, &is_right))
     }
 }
 
-impl Piece {
+impl Segment {
     /// Read a placeholder at the beginning of `text`, and how many bytes it takes; `None` when there is none.
     fn parse(
         text: &str,
@@ -166,7 +166,7 @@ impl Piece {
             return Ok(Some((Self::Seq, "{seq}".len())));
         }
         // What is not closed is not a placeholder, but nobody means to send that.
-        let (piece, inner) = if let Some(rest) = text.strip_prefix("{rand:") {
+        let (segment, inner) = if let Some(rest) = text.strip_prefix("{rand:") {
             let range = rest.split_once('}').map(|(range, _)| range);
             let bad = || Unsendable::Rand(part, shown(range.unwrap_or(rest)));
             let (a, b) = range.and_then(|range| range.split_once("..")).ok_or_else(bad)?;
@@ -182,7 +182,7 @@ impl Piece {
         } else {
             return Ok(None);
         };
-        Ok(Some((piece, "{rand:}".len() + inner.len())))
+        Ok(Some((segment, "{rand:}".len() + inner.len())))
     }
 
     fn check(&self, part: Part, why: &Unsendable, is_right: &impl Fn(&[u8]) -> bool) -> Result<(), Unsendable> {
@@ -197,18 +197,18 @@ impl Piece {
     }
 }
 
-/// Check what may come first among `pieces`, which picks that may be empty make several; whether anything surely does.
+/// Check what may come first among `segments`, which picks that may be empty make several; whether anything surely does.
 fn check_edge<'a>(
-    pieces: impl Iterator<Item = &'a Piece>,
+    segments: impl Iterator<Item = &'a Segment>,
     part: Part,
     why: &Unsendable,
     is_right: impl Fn(&[u8]) -> bool,
 ) -> Result<bool, Unsendable> {
-    for piece in pieces {
-        piece.check(part, why, &|text| text.is_empty() || is_right(text))?;
-        match piece {
-            Piece::Pick(_, entries) if entries.iter().any(|entry| entry.is_empty()) => {}
-            Piece::Seq | Piece::Rand(..) => return Ok(is_right(b"0")),
+    for segment in segments {
+        segment.check(part, why, &|text| text.is_empty() || is_right(text))?;
+        match segment {
+            Segment::Pick(_, entries) if entries.iter().any(|entry| entry.is_empty()) => {}
+            Segment::Seq | Segment::Rand(..) => return Ok(is_right(b"0")),
             _ => return Ok(true),
         }
     }
