@@ -44,7 +44,7 @@ pub trait Members {
     ///
     /// # Errors
     /// When a member failed.
-    fn next(&mut self) -> Result<Option<Report>, EngineError>;
+    fn next(&mut self) -> Result<Option<MemberReport>, EngineError>;
 
     /// Give a member the slice of an interval back, to be reused.
     fn give_back(&self, member: usize, slice: Box<Slice>);
@@ -57,7 +57,7 @@ pub trait Members {
 }
 
 /// What a member reports while the load runs.
-pub enum Report {
+pub enum MemberReport {
     Interval {
         member: usize,
         interval: MemberInterval,
@@ -171,12 +171,12 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let mut cpu_ns = members.own_cpu_ns();
     let measured = loop {
         match members.next()? {
-            Some(Report::Interval { member, interval }) => {
+            Some(MemberReport::Interval { member, interval }) => {
                 if let Some(spare) = merger.add(member, interval) {
                     members.give_back(member, spare);
                 }
             }
-            Some(Report::Finished { member, measured }) => merger.finish(member, measured),
+            Some(MemberReport::Finished { member, measured }) => merger.finish(member, measured),
             None => continue,
         }
         emit_intervals(&mut merger, members, &mut cpu_ns);

@@ -24,7 +24,7 @@ use redline_traffic::{
     Started,
 };
 
-use self::turns::{Report, Turn, TurnResult, Turns};
+use self::turns::{Turn, TurnResult, Turns, WorkerReport};
 use crate::client::ConnectResult;
 use crate::job::{Duet, Job};
 use crate::protocol::{Commands, emit};
@@ -45,20 +45,20 @@ const EXCHANGES: u64 = 5;
 const ORDER: u64 = 0x6475_6574;
 
 /// A job for one target, and its address.
-pub type Target = (Arc<Job>, SocketAddr);
+pub type DuetTarget = (Arc<Job>, SocketAddr);
 
 /// Run a duet and emit its events. Returns how it ended; `None` when it was stopped before it started.
 ///
 /// # Errors
 /// When it could not be done.
-pub fn run(targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<Ended>, EngineError> {
+pub fn run(targets: &[DuetTarget], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<Ended>, EngineError> {
     let begun_ns = now_ns();
     let job = &targets[0].0;
-    let crews = targets.chunks(if duet.parallel { 1 } else { targets.len() }).enumerate();
-    let crews = crews.map(|(number, targets)| Crew::start(number, targets, duet, stop));
-    let crews = crews.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
+    let groups = targets.chunks(if duet.parallel { 1 } else { targets.len() }).enumerate();
+    let groups = groups.map(|(number, targets)| TargetWorkers::start(number, targets, duet, stop));
+    let groups = groups.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
     let clocks = ServerClocks::open(job, duet.pids.clone(), duet.targets).map_err(|error| internal(&error))?;
-    let mut conductor = Conductor { job, duet, stop, crews, clocks, epoch_ns: 0, warm: Arc::default() };
+    let mut conductor = Conductor { job, duet, stop, groups, clocks, epoch_ns: 0, warm: Arc::default() };
     let (connected, backend) = conductor.connect(targets)?;
     if stop.code().is_some() {
         return Ok(None);
@@ -70,7 +70,7 @@ pub fn run(targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<E
             name: "redline-engine".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             backend: backend.to_owned(),
-            workers: conductor.crews.iter().map(|crew| crew.workers.len() as u32).sum(),
+            workers: conductor.groups.iter().map(|group| group.workers.len() as u32).sum(),
             cpus: job.cpus.clone(),
             processes: 1,
         },
@@ -88,14 +88,14 @@ pub fn run(targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> Result<Option<E
 }
 
 /// The workers that load one target, or all of them in turn.
-struct Crew {
+struct TargetWorkers {
     workers: Vec<Sender<Turn>>,
-    inbox: Receiver<Report>,
+    inbox: Receiver<WorkerReport>,
 }
 
-impl Crew {
-    /// Start the workers. Crew 0 has the first cores of the job, crew 1 the next ones.
-    fn start(number: usize, targets: &[Target], duet: &Duet, stop: &Arc<Stop>) -> std::io::Result<Self> {
+impl TargetWorkers {
+    /// Start the workers. Group 0 has the first cores of the job, group 1 the next ones.
+    fn start(number: usize, targets: &[DuetTarget], duet: &Duet, stop: &Arc<Stop>) -> std::io::Result<Self> {
         let (reports, inbox) = channel();
         let job = &targets[0].0;
         let worker = |worker| {
@@ -112,7 +112,7 @@ struct Conductor<'a> {
     job: &'a Job,
     duet: &'a Duet,
     stop: &'a Stop,
-    crews: Vec<Crew>,
+    groups: Vec<TargetWorkers>,
     clocks: ServerClocks,
     epoch_ns: u64,
     /// Set by the command `measure`.
@@ -121,13 +121,13 @@ struct Conductor<'a> {
 
 impl Conductor<'_> {
     /// Wait until every worker has tried to connect to every target; what was reached, by target, and the backend's name.
-    fn connect(&self, targets: &[Target]) -> Result<(Vec<ConnectResult>, &'static str), EngineError> {
+    fn connect(&self, targets: &[DuetTarget]) -> Result<(Vec<ConnectResult>, &'static str), EngineError> {
         let mut all: Vec<ConnectResult> = Vec::new();
         let mut name = "";
-        for crew in &self.crews {
+        for group in &self.groups {
             let first = all.len();
-            for _ in &crew.workers {
-                let Report::Connected(results, backend) = self.receive(crew)? else {
+            for _ in &group.workers {
+                let WorkerReport::Connected(results, backend) = self.receive(group)? else {
                     continue;
                 };
                 name = backend;
@@ -170,7 +170,7 @@ impl Conductor<'_> {
             }
             let mut slices = Vec::with_capacity(2 * self.duet.targets);
             let order = order(self.job.seed, index, self.duet.targets);
-            for at_once in order.chunks(self.crews.len()) {
+            for at_once in order.chunks(self.groups.len()) {
                 // The two slices of a target have different arrivals; the targets have the same.
                 let arrivals = 2 * index + (slices.len() / self.duet.targets) as u64;
                 let more = self.slices(at_once, arrivals, slice_ns, phase == Phase::Measure)?;
@@ -195,10 +195,10 @@ impl Conductor<'_> {
     /// End the workers; what all of them measured of each target.
     fn totals(&mut self) -> Result<Vec<Slice>, EngineError> {
         let mut totals: Vec<Slice> = (0..self.duet.targets).map(|_| Slice::default()).collect();
-        for (number, mut crew) in std::mem::take(&mut self.crews).into_iter().enumerate() {
-            let workers = std::mem::take(&mut crew.workers).len();
+        for (number, mut group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
+            let workers = std::mem::take(&mut group.workers).len();
             for _ in 0..workers {
-                if let Report::Totals(of_worker) = self.receive(&crew)? {
+                if let WorkerReport::Totals(of_worker) = self.receive(&group)? {
                     totals[number..].iter_mut().zip(of_worker).for_each(|(total, slice)| total.add(&slice));
                 }
             }
@@ -228,22 +228,22 @@ impl Conductor<'_> {
         let before = self.clocks.read();
         let epoch_ns = now_ns() + NOTICE_NS;
         for &number in targets {
-            let (crew, target) = self.crew_of(number);
-            for worker in &crew.workers {
+            let (group, target) = self.workers_of(number);
+            for worker in &group.workers {
                 // A worker that has ended has reported why.
                 let _ = worker.send(Turn { target, epoch_ns, slice_ns, counts, arrivals });
             }
         }
         let mut results = Vec::with_capacity(targets.len());
         for &number in targets {
-            let crew = self.crew_of(number).0;
-            let mut of_crew = Vec::with_capacity(crew.workers.len());
-            while of_crew.len() < crew.workers.len() {
-                if let Report::Ended(result) = self.receive(crew)? {
-                    of_crew.push(result);
+            let group = self.workers_of(number).0;
+            let mut of_workers = Vec::with_capacity(group.workers.len());
+            while of_workers.len() < group.workers.len() {
+                if let WorkerReport::Ended(result) = self.receive(group)? {
+                    of_workers.push(result);
                 }
             }
-            results.push(of_crew);
+            results.push(of_workers);
         }
         thread::sleep(SETTLE);
         let after = self.clocks.read();
@@ -276,22 +276,24 @@ impl Conductor<'_> {
     }
 
     /// Who loads a target, and its number among those that they load.
-    fn crew_of(&self, target: usize) -> (&Crew, usize) {
-        if self.duet.parallel { (&self.crews[target], 0) } else { (&self.crews[0], target) }
+    fn workers_of(&self, target: usize) -> (&TargetWorkers, usize) {
+        if self.duet.parallel { (&self.groups[target], 0) } else { (&self.groups[0], target) }
     }
 
-    fn receive(&self, crew: &Crew) -> Result<Report, EngineError> {
-        match crew.inbox.recv() {
-            Ok(Report::Failed(error)) => Err(internal(&error)),
-            Ok(Report::Ended(result)) if result.unanswered > 0 && self.stop.code().is_none() => Err(EngineError {
-                kind: ErrorKind::Connect,
-                message: format!(
-                    "{} requests of a slice were not answered within {} ms after its end, so the next would begin under their load",
-                    result.unanswered,
-                    self.job.drain_ns / 1_000_000
-                ),
-                hint: "give the drain more time, or fewer users".to_owned(),
-            }),
+    fn receive(&self, group: &TargetWorkers) -> Result<WorkerReport, EngineError> {
+        match group.inbox.recv() {
+            Ok(WorkerReport::Failed(error)) => Err(internal(&error)),
+            Ok(WorkerReport::Ended(result)) if result.unanswered > 0 && self.stop.code().is_none() => {
+                Err(EngineError {
+                    kind: ErrorKind::Connect,
+                    message: format!(
+                        "{} requests of a slice were not answered within {} ms after its end, so the next would begin under their load",
+                        result.unanswered,
+                        self.job.drain_ns / 1_000_000
+                    ),
+                    hint: "give the drain more time, or fewer users".to_owned(),
+                })
+            }
             Ok(report) => Ok(report),
             Err(error) => Err(internal(&std::io::Error::other(error))),
         }

@@ -7,7 +7,7 @@ mod target;
 
 use redline_pacing::MOST_WORKERS;
 use redline_traffic::{EngineError, ErrorKind};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::server_clocks::{RawClocks, RemoteClocks};
@@ -84,7 +84,7 @@ struct RawPart {
 }
 
 /// The workers of this process among those of all processes that do a job.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
     pub first_worker: u32,

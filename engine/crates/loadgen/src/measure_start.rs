@@ -38,7 +38,7 @@ impl IntervalGrid {
 }
 
 #[derive(Default)]
-struct State {
+struct StartState {
     at_ns: Option<u64>,
     /// The last end of an interval that a worker has passed.
     passed_ns: u64,
@@ -47,7 +47,7 @@ struct State {
 /// When the measurement starts. It is set once.
 #[derive(Default)]
 pub struct MeasureStart {
-    state: Mutex<State>,
+    state: Mutex<StartState>,
     is_set: Condvar,
 }
 
@@ -97,7 +97,7 @@ impl MeasureStart {
         state.at_ns.is_some_and(|at_ns| at_ns <= end_ns)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StartState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -40,7 +40,7 @@ type Position = (Phase, u64);
 
 /// The sums, and the intervals that not all members have reported.
 pub struct Merger {
-    progress: Vec<Progress>,
+    progress: Vec<MemberProgress>,
     /// With the member that each slice belongs to.
     pending: BTreeMap<Position, (MemberInterval, usize)>,
     emitted: u64,
@@ -53,7 +53,7 @@ pub struct Merger {
 
 /// How far a member has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Progress {
+enum MemberProgress {
     Nothing,
     UpTo(Position),
     Finished,
@@ -62,7 +62,7 @@ enum Progress {
 impl Merger {
     pub fn new(members: usize) -> Self {
         Self {
-            progress: vec![Progress::Nothing; members],
+            progress: vec![MemberProgress::Nothing; members],
             pending: BTreeMap::new(),
             emitted: 0,
             end_ns: 0,
@@ -79,7 +79,7 @@ impl Merger {
             Phase::Drain => self.total.add_drained(&interval.slice),
         }
         let position = (interval.phase, interval.number);
-        self.progress[member] = Progress::UpTo(position);
+        self.progress[member] = MemberProgress::UpTo(position);
         match self.pending.entry(position) {
             Entry::Vacant(entry) => {
                 entry.insert((interval, member));
@@ -98,13 +98,13 @@ impl Merger {
 
     /// A member has reported its last interval.
     pub fn finish(&mut self, member: usize, measured: Measured) {
-        self.progress[member] = Progress::Finished;
+        self.progress[member] = MemberProgress::Finished;
         self.measured = Some(self.measured.map_or(measured, |known| known.and(measured)));
     }
 
     /// The measurement of all members, once all have finished.
     pub fn measured(&self) -> Option<Measured> {
-        let all_finished = self.progress.iter().all(|progress| *progress == Progress::Finished);
+        let all_finished = self.progress.iter().all(|progress| *progress == MemberProgress::Finished);
         self.measured.filter(|_| all_finished)
     }
 
@@ -112,7 +112,7 @@ impl Merger {
     /// that were cut at another time, or extended an interval, start elsewhere.
     pub fn next(&mut self) -> Option<Merged> {
         let entry = self.pending.first_entry()?;
-        if self.progress.iter().any(|progress| *progress < Progress::UpTo(*entry.key())) {
+        if self.progress.iter().any(|progress| *progress < MemberProgress::UpTo(*entry.key())) {
             return None;
         }
         let (mut interval, owner) = entry.remove();

@@ -32,11 +32,11 @@ pub fn read_job() -> io::Result<String> {
 /// Whether commands follow a job on this line. None follow a job of several lines.
 fn commands_follow(line: &str) -> bool {
     #[derive(Deserialize)]
-    struct Job {
+    struct CommandsKey {
         #[serde(default)]
         commands: bool,
     }
-    serde_json::from_str::<Job>(line).is_ok_and(|job| job.commands)
+    serde_json::from_str::<CommandsKey>(line).is_ok_and(|job| job.commands)
 }
 
 /// A command, one a line. Unknown keys are refused, so that later commands and keys cannot be taken for older ones.

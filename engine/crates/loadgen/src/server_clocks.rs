@@ -59,7 +59,7 @@ pub enum ServerClocks {
 
 /// One reading, in nanoseconds; `None` for what is not known.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct CpuReading {
     /// Of each server.
     pub cpu_ns: Vec<Option<u64>>,
     pub steal_ns: Option<u64>,
@@ -81,22 +81,22 @@ impl ServerClocks {
         Ok(Self::There { socket, token, servers, number: AtomicU64::new(0) })
     }
 
-    pub fn read(&self) -> Reading {
+    pub fn read(&self) -> CpuReading {
         match self {
             Self::Here { pids, steal } => {
-                Reading { cpu_ns: pids.iter().map(|pids| processes_cpu_of(pids)).collect(), steal_ns: steal.ns() }
+                CpuReading { cpu_ns: pids.iter().map(|pids| processes_cpu_of(pids)).collect(), steal_ns: steal.ns() }
             }
             Self::There { socket, token, servers, number } => {
                 let asked = || request(socket, *token, number.fetch_add(1, Ordering::Relaxed), *servers);
                 let found = (0..TRIES).find_map(|_| asked());
-                found.unwrap_or_else(|| Reading { cpu_ns: vec![None; *servers], steal_ns: None })
+                found.unwrap_or_else(|| CpuReading { cpu_ns: vec![None; *servers], steal_ns: None })
             }
         }
     }
 }
 
 /// Request one reading; `None` if no answer to this request came in time.
-fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) -> Option<Reading> {
+fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) -> Option<CpuReading> {
     let mut request = [0; REQUEST];
     request[..TOKEN].copy_from_slice(&token);
     request[TOKEN..].copy_from_slice(&number.to_le_bytes());
@@ -113,7 +113,7 @@ fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) 
         let mut known = numbers.map(|ns| Some(ns).filter(|ns| *ns != UNKNOWN));
         let steal_ns = known.next()?;
         let cpu_ns: Vec<_> = known.collect();
-        return (cpu_ns.len() == servers).then_some(Reading { cpu_ns, steal_ns });
+        return (cpu_ns.len() == servers).then_some(CpuReading { cpu_ns, steal_ns });
     }
 }
 
@@ -162,7 +162,7 @@ fn answer(socket: &UdpSocket, token: [u8; TOKEN], clocks: &ServerClocks) -> io::
         if length != REQUEST || request[..TOKEN] != token {
             continue;
         }
-        let Reading { cpu_ns, steal_ns } = clocks.read();
+        let CpuReading { cpu_ns, steal_ns } = clocks.read();
         let numbers = std::iter::once(steal_ns).chain(cpu_ns).map(|ns| ns.unwrap_or(UNKNOWN));
         let mut answer = request[TOKEN..REQUEST].to_vec();
         answer.extend(numbers.flat_map(u64::to_le_bytes));
@@ -210,13 +210,13 @@ mod tests {
 
     #[test]
     fn who_does_not_know_the_token_gets_no_answer() {
-        let unknown = Reading { cpu_ns: vec![None; 3], steal_ns: None };
+        let unknown = CpuReading { cpu_ns: vec![None; 3], steal_ns: None };
         assert_eq!(client(server(), [8; TOKEN], 3).read(), unknown);
     }
 
     #[test]
     fn an_answer_about_other_servers_is_none() {
-        let unknown = Reading { cpu_ns: vec![None; 2], steal_ns: None };
+        let unknown = CpuReading { cpu_ns: vec![None; 2], steal_ns: None };
         assert_eq!(client(server(), MINE, 2).read(), unknown);
     }
 

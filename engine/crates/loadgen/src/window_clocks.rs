@@ -29,7 +29,7 @@ pub struct WindowClocks {
 }
 
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
-struct Reading {
+struct TimedReading {
     at_ns: u64,
     cpu_ns: Option<u64>,
     steal_ns: Option<u64>,
@@ -68,7 +68,7 @@ impl WindowClocks {
 }
 
 /// Wait until this time, and read.
-fn read(at_ns: u64, clocks: &ServerClocks) -> Reading {
+fn read(at_ns: u64, clocks: &ServerClocks) -> TimedReading {
     thread::sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
     let mut tries = 0;
     loop {
@@ -76,7 +76,7 @@ fn read(at_ns: u64, clocks: &ServerClocks) -> Reading {
         let (before_ns, read, after_ns) = (now_ns(), clocks.read(), now_ns());
         if after_ns - before_ns <= LONGEST_READING_NS || tries == TRIES {
             let cpu_ns = read.cpu_ns.first().copied().flatten();
-            return Reading { at_ns: before_ns.midpoint(after_ns), cpu_ns, steal_ns: read.steal_ns };
+            return TimedReading { at_ns: before_ns.midpoint(after_ns), cpu_ns, steal_ns: read.steal_ns };
         }
     }
 }

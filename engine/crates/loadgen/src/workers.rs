@@ -10,7 +10,7 @@ use redline_pacing::{Crowd, Schedule};
 use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, Slice};
 
 use crate::client::{Activity, Client, ConnectResult, OpenError};
-use crate::conductor::{Members, Report};
+use crate::conductor::{MemberReport, Members};
 use crate::demand::{Demand, Users};
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::io::Io;
@@ -199,11 +199,11 @@ impl Members for Workers {
         })
     }
 
-    fn next(&mut self) -> Result<Option<Report>, EngineError> {
+    fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         Ok(match self.receive()? {
-            Message::Interval(worker, interval) => Some(Report::Interval { member: worker.index(), interval }),
+            Message::Interval(worker, interval) => Some(MemberReport::Interval { member: worker.index(), interval }),
             Message::Finished { worker, cut_ns } => {
-                Some(Report::Finished { member: worker.index(), measured: self.measured(cut_ns) })
+                Some(MemberReport::Finished { member: worker.index(), measured: self.measured(cut_ns) })
             }
             Message::Connected(..) | Message::Failed(_) => None,
         })

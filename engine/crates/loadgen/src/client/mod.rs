@@ -21,7 +21,7 @@ use redline_wire::{Heads, Verdict};
 
 use self::flights::{Flight, Flights};
 pub use self::pool::{ConnectResult, Handshake, OpenError};
-use self::pool::{Pool, Progress, State};
+use self::pool::{ConnectionState, OpeningProgress, Pool};
 use self::scenario::{Judged, Scenario};
 use crate::demand::{NEVER, Task};
 use crate::failure_log::{FailureKind, FailureLog};
@@ -195,7 +195,7 @@ impl<I: Io> Client<I> {
 
     /// When a connection may be opened, or something times out.
     pub fn wake_ns(&self) -> u64 {
-        let opening = self.pool.front(State::Opening);
+        let opening = self.pool.front(ConnectionState::Opening);
         let opening_ns = opening.map_or(NEVER, |front| self.pool.connection(front).opened_ns);
         let written_ns = self.flights.oldest().map_or(NEVER, |oldest| self.flights.get(oldest).written_ns);
         opening_ns.min(written_ns).saturating_add(self.timeout_ns).min(self.pool.next_opening_ns())
@@ -240,7 +240,7 @@ impl<I: Io> Client<I> {
         let Some(connection) = event.connection() else {
             return;
         };
-        if self.pool.state(connection) == State::Opening {
+        if self.pool.state(connection) == ConnectionState::Opening {
             return self.continue_opening(connection, event, now_ns, activity);
         }
         match event {
@@ -268,13 +268,13 @@ impl<I: Io> Client<I> {
 
     fn continue_opening(&mut self, connection: ConnectionId, event: Event, now_ns: u64, activity: &mut Activity) {
         match self.pool.advance(connection, event, now_ns, activity) {
-            Progress::Pending => {}
-            Progress::Done => {
+            OpeningProgress::Pending => {}
+            OpeningProgress::Done => {
                 if self.pool.opened(connection, now_ns) {
                     activity.events.push(ClientEvent::Reconnected);
                 }
             }
-            Progress::Failed(why) => self.not_opened(connection, &why, now_ns, activity),
+            OpeningProgress::Failed(why) => self.not_opened(connection, &why, now_ns, activity),
         }
     }
 
@@ -293,7 +293,7 @@ impl<I: Io> Client<I> {
         {
             self.time_out(oldest, now_ns, activity);
         }
-        while let Some(connection) = self.pool.front(State::Opening)
+        while let Some(connection) = self.pool.front(ConnectionState::Opening)
             && self.pool.connection(connection).opened_ns.saturating_add(timeout_ns) <= now_ns
         {
             let why = self.pool.too_slow(connection);
@@ -327,7 +327,7 @@ impl<I: Io> Client<I> {
             Err(why) => return self.unwritable(connection, &why, now_ns, activity),
         }
         // The answer may arrive before the request is written, and a stream is free only once its end was written.
-        if self.pool.state(connection) == State::Full {
+        if self.pool.state(connection) == ConnectionState::Full {
             self.pool.settle(connection);
         }
     }

@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use redline_traffic::TlsInfo;
 
 use self::backoff::ConnectBackoff;
-pub use self::opening::{ConnectResult, Handshake, OpenError, Progress};
+pub use self::opening::{ConnectResult, Handshake, OpenError, OpeningProgress};
+pub use self::states::ConnectionState;
 use self::states::ConnectionStates;
-pub use self::states::State;
 use super::connection::Connection;
 use super::outbox::Tape;
 use crate::demand::NEVER;
@@ -86,12 +86,12 @@ impl<I: Io> Pool<I> {
     }
 
     #[inline]
-    pub fn state(&self, connection: ConnectionId) -> State {
+    pub fn state(&self, connection: ConnectionId) -> ConnectionState {
         self.states.state(connection)
     }
 
     /// The connection that has been in this state for the longest time.
-    pub fn front(&self, state: State) -> Option<ConnectionId> {
+    pub fn front(&self, state: ConnectionState) -> Option<ConnectionId> {
         self.states.front(state)
     }
 
@@ -100,15 +100,15 @@ impl<I: Io> Pool<I> {
         let spared = more.min(self.surplus);
         self.surplus -= spared;
         for _ in spared..more {
-            if let Some(connection) = self.states.front(State::Parked) {
-                self.states.change(connection, State::Down);
+            if let Some(connection) = self.states.front(ConnectionState::Parked) {
+                self.states.change(connection, ConnectionState::Down);
             }
         }
     }
 
     /// One connection less is needed: one that is not open, or is idle, or the next that becomes idle.
     pub fn shrink(&mut self) {
-        let spare = self.states.front(State::Down).or_else(|| self.states.front(State::Idle));
+        let spare = self.states.front(ConnectionState::Down).or_else(|| self.states.front(ConnectionState::Idle));
         self.surplus += 1;
         if let Some(connection) = spare {
             self.drop_socket(connection, true);
@@ -162,23 +162,25 @@ impl<I: Io> Pool<I> {
 
     /// How many connections are open.
     pub fn open(&self) -> usize {
-        self.states.count(State::Idle) + self.states.count(State::Busy) + self.states.count(State::Full)
+        self.states.count(ConnectionState::Idle)
+            + self.states.count(ConnectionState::Busy)
+            + self.states.count(ConnectionState::Full)
     }
 
     #[inline]
     pub fn is_open(&self, connection: ConnectionId) -> bool {
-        matches!(self.states.state(connection), State::Idle | State::Busy | State::Full)
+        matches!(self.states.state(connection), ConnectionState::Idle | ConnectionState::Busy | ConnectionState::Full)
     }
 
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.states.count(State::Idle) + self.states.count(State::Busy) > 0
+        self.states.count(ConnectionState::Idle) + self.states.count(ConnectionState::Busy) > 0
     }
 
     /// The connection for the next request: an idle one, or one with room.
     #[inline]
     pub fn next_with_room(&self) -> Option<ConnectionId> {
-        self.states.front(State::Idle).or_else(|| self.states.front(State::Busy))
+        self.states.front(ConnectionState::Idle).or_else(|| self.states.front(ConnectionState::Busy))
     }
 
     /// How many more requests an open connection can take now.
@@ -220,17 +222,17 @@ impl<I: Io> Pool<I> {
         }
         let room = self.room(connection);
         let state = match (empty, room) {
-            (_, 0) => State::Full,
-            (true, _) => State::Idle,
-            (false, _) => State::Busy,
+            (_, 0) => ConnectionState::Full,
+            (true, _) => ConnectionState::Idle,
+            (false, _) => ConnectionState::Busy,
         };
         self.states.change(connection, state);
     }
 
     /// More requests wait than the connections can carry: the pool grows by one, if it may.
     pub fn grow_for(&mut self, waiting: u64) {
-        let coming = self.states.count(State::Opening) + self.states.count(State::Down);
-        if self.states.count(State::Parked) > 0 && (coming as u64) < waiting {
+        let coming = self.states.count(ConnectionState::Opening) + self.states.count(ConnectionState::Down);
+        if self.states.count(ConnectionState::Parked) > 0 && (coming as u64) < waiting {
             self.grow(1);
         }
     }
@@ -238,7 +240,9 @@ impl<I: Io> Pool<I> {
     /// When a connection that is down may be opened; [`NEVER`] when an event has to come first.
     #[inline]
     pub fn next_opening_ns(&self) -> u64 {
-        if self.states.count(State::Down) == 0 || self.states.count(State::Opening) >= self.backoff.concurrent() {
+        if self.states.count(ConnectionState::Down) == 0
+            || self.states.count(ConnectionState::Opening) >= self.backoff.concurrent()
+        {
             return NEVER;
         }
         self.backoff.until_ns()
@@ -249,18 +253,18 @@ impl<I: Io> Pool<I> {
     /// # Errors
     /// The connection that could not be opened, and why.
     pub fn begin_next(&mut self, now_ns: u64) -> Result<(), (ConnectionId, io::Error)> {
-        let Some(connection) = self.states.front(State::Down) else {
+        let Some(connection) = self.states.front(ConnectionState::Down) else {
             return Ok(());
         };
         // Whatever the result, it goes to the back of a queue: the others have their turn first.
-        self.states.change(connection, State::Down);
+        self.states.change(connection, ConnectionState::Down);
         self.backoff.started(now_ns);
         let source = self.sources.of(self.first + connection.0);
         new_socket(&self.address, source, I::NONBLOCKING)
             .and_then(|socket| self.io.connect(connection, socket, &self.address))
             .map_err(|error| (connection, error))?;
         self.connections[connection.index()].begin(now_ns);
-        self.states.change(connection, State::Opening);
+        self.states.change(connection, ConnectionState::Opening);
         Ok(())
     }
 
@@ -309,6 +313,6 @@ impl<I: Io> Pool<I> {
         ended.end();
         let parked = self.surplus > 0;
         self.surplus -= usize::from(parked);
-        self.states.change(connection, if parked { State::Parked } else { State::Down });
+        self.states.change(connection, if parked { ConnectionState::Parked } else { ConnectionState::Down });
     }
 }

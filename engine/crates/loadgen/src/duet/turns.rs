@@ -8,7 +8,7 @@ use std::thread;
 use redline_pacing::{Crowd, Schedule};
 use redline_traffic::{Phase, Slice};
 
-use super::Target;
+use super::DuetTarget;
 use crate::client::{Activity, Client, ConnectResult};
 use crate::demand::{Demand, Users};
 use crate::ids::{GlobalWorkerId, WorkerId};
@@ -34,7 +34,7 @@ pub struct Turn {
 }
 
 /// What a worker reports.
-pub enum Report {
+pub enum WorkerReport {
     /// It has tried to connect to each target, with the backend of this name.
     Connected(Vec<ConnectResult>, &'static str),
     Ended(TurnResult),
@@ -81,11 +81,11 @@ impl TurnResult {
 pub struct Turns {
     worker: WorkerId,
     cpu: Option<u32>,
-    targets: Vec<Target>,
+    targets: Vec<DuetTarget>,
     duet: Duet,
     stop: Arc<Stop>,
     orders: Receiver<Turn>,
-    reports: Sender<Report>,
+    reports: Sender<WorkerReport>,
 }
 
 impl Turns {
@@ -96,10 +96,10 @@ impl Turns {
     pub fn start(
         number: u32,
         cpu: Option<u32>,
-        targets: &[Target],
+        targets: &[DuetTarget],
         duet: &Duet,
         stop: &Arc<Stop>,
-        reports: &Sender<Report>,
+        reports: &Sender<WorkerReport>,
     ) -> io::Result<Sender<Turn>> {
         let (sender, orders) = channel();
         let worker = Self {
@@ -113,7 +113,7 @@ impl Turns {
         };
         thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             if let Err(error) = worker.run() {
-                let _ = worker.reports.send(Report::Failed(error));
+                let _ = worker.reports.send(WorkerReport::Failed(error));
             }
         })?;
         Ok(sender)
@@ -159,7 +159,7 @@ impl Turns {
             client.connect_first(connections as usize, &self.stop, &mut activity)
         };
         let connected = clients.iter_mut().map(connect).collect::<io::Result<Vec<_>>>()?;
-        let _ = self.reports.send(Report::Connected(connected, I::NAME));
+        let _ = self.reports.send(WorkerReport::Connected(connected, I::NAME));
         // Handshakes and bytes before the first slice are of none.
         drop(activity);
 
@@ -178,7 +178,7 @@ impl Turns {
             tally = used;
             clients.insert(turn.target, client);
             let intervals: Vec<_> = ended.try_iter().collect();
-            if self.reports.send(Report::Ended(TurnResult::of(&intervals, drained_ns, unanswered))).is_err() {
+            if self.reports.send(WorkerReport::Ended(TurnResult::of(&intervals, drained_ns, unanswered))).is_err() {
                 break;
             }
             for mut interval in intervals {
@@ -191,7 +191,7 @@ impl Turns {
                 let _ = spare.send(interval.slice);
             }
         }
-        let _ = self.reports.send(Report::Totals(totals));
+        let _ = self.reports.send(WorkerReport::Totals(totals));
         Ok(())
     }
 

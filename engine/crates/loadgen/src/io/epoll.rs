@@ -25,13 +25,13 @@ pub struct Epoll {
     timer: Timer,
     /// When the timer fires; `u64::MAX` once it has fired.
     timer_ns: u64,
-    slots: Vec<Slot>,
+    slots: Vec<EpollSlot>,
     ready: Box<[Ready]>,
     filled: usize,
     next: usize,
-    reading: Option<Reading>,
+    reading: Option<UnreadSocket>,
     /// Sockets with unread bytes that no event will report.
-    unread: VecDeque<Reading>,
+    unread: VecDeque<UnreadSocket>,
     /// How many of them are to be read before the next wait.
     resuming: usize,
     /// Empty while a chunk has it.
@@ -39,7 +39,7 @@ pub struct Epoll {
 }
 
 #[derive(Default)]
-struct Slot {
+struct EpollSlot {
     stream: Option<TcpStream>,
     /// Counts sockets, so that an event of an earlier socket is recognized and dropped.
     generation: u32,
@@ -50,14 +50,14 @@ struct Slot {
 
 /// A socket with bytes to read.
 #[derive(Clone, Copy)]
-struct Reading {
+struct UnreadSocket {
     token: u64,
     /// The peer closed its side after these bytes.
     ending: bool,
     left: u32,
 }
 
-impl Reading {
+impl UnreadSocket {
     fn new(token: u64, ending: bool) -> Self {
         Self { token, ending, left: READS_AT_ONCE }
     }
@@ -99,7 +99,7 @@ impl Epoll {
         }
         let connection = self.connection_of(ready.token())?;
         if ready.readable() {
-            self.reading = Some(Reading::new(ready.token(), ready.ending()));
+            self.reading = Some(UnreadSocket::new(ready.token(), ready.ending()));
         }
         let slot = &mut self.slots[connection.index()];
         if slot.opening {
@@ -110,12 +110,12 @@ impl Epoll {
     }
 
     /// Read once; `None` when there is nothing to read.
-    fn read(&mut self, mut reading: Reading) -> Option<Event> {
+    fn read(&mut self, mut reading: UnreadSocket) -> Option<Event> {
         let connection = self.connection_of(reading.token)?;
         if reading.left == 0 {
             match self.unread.iter_mut().find(|known| known.token == reading.token) {
                 Some(known) => known.ending |= reading.ending,
-                None => self.unread.push_back(Reading::new(reading.token, reading.ending)),
+                None => self.unread.push_back(UnreadSocket::new(reading.token, reading.ending)),
             }
             return None;
         }
@@ -157,7 +157,7 @@ impl Io for Epoll {
             poll,
             timer,
             timer_ns: u64::MAX,
-            slots: std::iter::repeat_with(Slot::default).take(connections).collect(),
+            slots: std::iter::repeat_with(EpollSlot::default).take(connections).collect(),
             ready: vec![Ready::NOTHING; EVENTS].into_boxed_slice(),
             filled: 0,
             next: 0,

@@ -61,7 +61,7 @@ impl Operation {
 }
 
 #[derive(Default)]
-struct Slot {
+struct UringSlot {
     stream: Option<TcpStream>,
     /// Counts sockets, so that a completion of an earlier socket is recognized and dropped.
     generation: u32,
@@ -73,7 +73,7 @@ struct Slot {
 pub struct Uring {
     ring: IoUring,
     buffers: Buffers,
-    slots: Vec<Slot>,
+    slots: Vec<UringSlot>,
     /// When the earliest timer fires; `u64::MAX` when none is set.
     timer_ns: u64,
     timer: Box<Timespec>,
@@ -241,7 +241,7 @@ impl Io for Uring {
         let mut uring = Self {
             ring,
             buffers,
-            slots: std::iter::repeat_with(Slot::default).take(connections).collect(),
+            slots: std::iter::repeat_with(UringSlot::default).take(connections).collect(),
             timer_ns: u64::MAX,
             timer: Box::default(),
             batch: Vec::with_capacity(BATCH),

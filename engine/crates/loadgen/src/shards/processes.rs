@@ -12,7 +12,7 @@ use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, OwnedEve
 use super::child::{SHARD, ShardOrder};
 use super::numbering::Numbering;
 use super::split::{JobSplit, Plan};
-use crate::conductor::{Members, Report};
+use crate::conductor::{MemberReport, Members};
 use crate::measure_start::IntervalGrid;
 use crate::merge::Measured;
 use crate::protocol::OnMeasure;
@@ -111,14 +111,14 @@ impl Shards {
         self.inbox.recv().map_err(|_| internal("no shard of the engine reports anything any more"))
     }
 
-    fn result(&mut self, shard: usize, result: &Summary<Box<Slice>>) -> Report {
+    fn result(&mut self, shard: usize, result: &Summary<Box<Slice>>) -> MemberReport {
         self.finished[shard] = true;
         // A shard that was cut by a signal of its own ends the measurement of all.
         if result.ended != Ended::Complete && self.stop.code().is_none() {
             self.stop.request(if result.ended == Ended::Deadline { CUT_BY_DEADLINE } else { INTERRUPTED });
         }
         let Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, .. } = *result;
-        Report::Finished { member: shard, measured: Measured { ended, start_ns, end_ns } }
+        MemberReport::Finished { member: shard, measured: Measured { ended, start_ns, end_ns } }
     }
 
     /// Why a shard ends the work: it reported an error, has ended, or sent an event out of order.
@@ -196,12 +196,12 @@ impl Members for Shards {
         })
     }
 
-    fn next(&mut self) -> Result<Option<Report>, EngineError> {
+    fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         let ShardMessage { shard, event } = self.receive()?;
         match event {
             Some(OwnedEvent::Interval(interval)) => {
                 let interval = self.numberings[shard].number(interval);
-                Ok(Some(Report::Interval { member: shard, interval }))
+                Ok(Some(MemberReport::Interval { member: shard, interval }))
             }
             Some(OwnedEvent::Result(result)) => Ok(Some(self.result(shard, &result))),
             Some(OwnedEvent::Started(_)) => Ok(None),

@@ -6,8 +6,9 @@
 use std::net::SocketAddr;
 
 use redline_pacing::MOST_WORKERS;
-use serde::Serialize;
 use serde_json::Value;
+
+use crate::job::Shard;
 
 /// How many descriptors one process may have.
 #[derive(Clone, Copy, Debug)]
@@ -73,15 +74,6 @@ impl Plan {
     }
 }
 
-/// The key `shard` in the job of a shard.
-#[derive(Serialize)]
-struct Shard {
-    first_worker: u32,
-    all_workers: u32,
-    /// The address of the target, the same for all.
-    target: SocketAddr,
-}
-
 /// A job that is split among shards.
 pub struct JobSplit {
     job: Value,
@@ -119,7 +111,7 @@ impl JobSplit {
     pub fn line_of(&mut self, process: u32) -> String {
         let (first, workers) = self.plan.workers_of(process);
         let first_worker = self.first_worker + first;
-        let shard = Shard { first_worker, all_workers: self.all_workers, target: self.target };
+        let shard = Shard { first_worker, all_workers: self.all_workers, target: Some(self.target) };
         self.job["workers"] = workers.into();
         self.job["shard"] = serde_json::to_value(shard).expect("numbers and an address are JSON");
         format!("{}\n", self.job)

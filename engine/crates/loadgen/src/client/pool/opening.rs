@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use redline_traffic::TlsInfo;
 
 use super::Pool;
-use super::states::State;
+use super::states::ConnectionState;
 use crate::client::connection::Layers;
 use crate::client::{Activity, ClientEvent};
 use crate::failure_log::FailureKind;
@@ -63,7 +63,7 @@ pub struct Handshake {
 }
 
 /// The progress of an opening.
-pub enum Progress {
+pub enum OpeningProgress {
     Pending,
     /// The connection can carry requests.
     Done,
@@ -74,14 +74,14 @@ impl<I: Io> Pool<I> {
     /// Try each connection that is down once, for at most `limit_ns`. Those that are still being opened then continue.
     pub fn open_all(&mut self, limit_ns: u64, stop: &Stop, activity: &mut Activity) -> io::Result<ConnectResult> {
         let end_ns = now_ns().saturating_add(limit_ns);
-        let mut untried = self.states.count(State::Down);
+        let mut untried = self.states.count(ConnectionState::Down);
         let mut last = None;
         while stop.code().is_none() {
-            while untried > 0 && self.states.count(State::Opening) < MOST_OPENING {
+            while untried > 0 && self.states.count(ConnectionState::Opening) < MOST_OPENING {
                 untried -= 1;
                 last = self.begin_next(now_ns()).err().map(|(_, error)| OpenError::Connect(error)).or(last);
             }
-            if self.states.count(State::Opening) == 0 && untried == 0 || now_ns() >= end_ns {
+            if self.states.count(ConnectionState::Opening) == 0 && untried == 0 || now_ns() >= end_ns {
                 break;
             }
             self.io.wait(end_ns)?;
@@ -89,7 +89,7 @@ impl<I: Io> Pool<I> {
                 last = self.first_progress(event, activity).or(last);
             }
         }
-        let slow = self.front(State::Opening).map(|connection| self.too_slow(connection));
+        let slow = self.front(ConnectionState::Opening).map(|connection| self.too_slow(connection));
         Ok(ConnectResult { open: self.open(), error: last.or(slow), tls: self.tls.clone() })
     }
 
@@ -106,11 +106,11 @@ impl<I: Io> Pool<I> {
     fn first_progress(&mut self, event: Event, activity: &mut Activity) -> Option<OpenError> {
         let connection = event.connection()?;
         match self.advance(connection, event, now_ns(), activity) {
-            Progress::Done if self.states.state(connection) == State::Opening => {
+            OpeningProgress::Done if self.states.state(connection) == ConnectionState::Opening => {
                 self.opened(connection, now_ns());
                 None
             }
-            Progress::Failed(why) => {
+            OpeningProgress::Failed(why) => {
                 self.drop_socket(connection, false);
                 Some(why)
             }
@@ -125,15 +125,17 @@ impl<I: Io> Pool<I> {
         event: Event,
         now_ns: u64,
         activity: &mut Activity,
-    ) -> Progress {
+    ) -> OpeningProgress {
         match event {
-            Event::Woken => Progress::Pending,
+            Event::Woken => OpeningProgress::Pending,
             Event::Opened(_) => self.connected(connection, now_ns, activity),
-            Event::Refused(_, error) => Progress::Failed(OpenError::Connect(error)),
-            Event::Broken(_, error) | Event::Unwritable(_, error) => Progress::Failed(self.broke(connection, error)),
-            Event::Ended(_) => {
-                Progress::Failed(self.broke(connection, io::Error::new(ErrorKind::UnexpectedEof, "the peer closed it")))
+            Event::Refused(_, error) => OpeningProgress::Failed(OpenError::Connect(error)),
+            Event::Broken(_, error) | Event::Unwritable(_, error) => {
+                OpeningProgress::Failed(self.broke(connection, error))
             }
+            Event::Ended(_) => OpeningProgress::Failed(
+                self.broke(connection, io::Error::new(ErrorKind::UnexpectedEof, "the peer closed it")),
+            ),
             Event::Sent(_, bytes) => match self.sent(connection, bytes) {
                 Ok(sent) => {
                     activity.bytes_sent += sent;
@@ -141,9 +143,9 @@ impl<I: Io> Pool<I> {
                         // Its handshake is complete, and its last bytes are written now.
                         self.settle(connection);
                     }
-                    Progress::Pending
+                    OpeningProgress::Pending
                 }
-                Err(error) => Progress::Failed(self.broke(connection, error)),
+                Err(error) => OpeningProgress::Failed(self.broke(connection, error)),
             },
             Event::Received { chunk, .. } => {
                 let progress = self.receive_handshake(connection, chunk.bytes(), now_ns, activity);
@@ -159,19 +161,19 @@ impl<I: Io> Pool<I> {
     }
 
     /// The socket is connected: start the handshakes.
-    fn connected(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> Progress {
+    fn connected(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> OpeningProgress {
         let mut layers = Layers::default();
         layers.handshake_since_ns = now_ns;
         if let Some(tls) = &self.target.tls {
             match tls.client.connect() {
                 Ok(session) => layers.tls = Some(session),
-                Err(error) => return Progress::Failed(OpenError::Tls(error.to_string())),
+                Err(error) => return OpeningProgress::Failed(OpenError::Tls(error.to_string())),
             }
         }
         if self.target.http == Http::V2 {
             match redline_http2::Session::new() {
                 Ok(session) => layers.http2 = Some(session),
-                Err(error) => return Progress::Failed(OpenError::Connect(io::Error::other(error.to_string()))),
+                Err(error) => return OpeningProgress::Failed(OpenError::Connect(io::Error::other(error.to_string()))),
             }
         }
         let has_tls = layers.tls.is_some();
@@ -179,10 +181,10 @@ impl<I: Io> Pool<I> {
             self.connection_mut(connection).layers = Some(Box::new(layers));
             match self.flush(connection) {
                 Ok(sent) => activity.bytes_sent += sent,
-                Err(error) => return Progress::Failed(OpenError::Connect(error)),
+                Err(error) => return OpeningProgress::Failed(OpenError::Connect(error)),
             }
         }
-        if has_tls { Progress::Pending } else { Progress::Done }
+        if has_tls { OpeningProgress::Pending } else { OpeningProgress::Done }
     }
 
     /// Bytes arrived on a connection that is being opened.
@@ -192,10 +194,10 @@ impl<I: Io> Pool<I> {
         bytes: &[u8],
         now_ns: u64,
         activity: &mut Activity,
-    ) -> Progress {
+    ) -> OpeningProgress {
         activity.bytes_received += bytes.len();
         match self.connection_mut(connection).layers.take() {
-            None => Progress::Failed(OpenError::Connect(io::Error::other("it spoke before a request came"))),
+            None => OpeningProgress::Failed(OpenError::Connect(io::Error::other("it spoke before a request came"))),
             Some(mut layers) => {
                 let fed = self.feed(&mut layers, bytes, now_ns, activity);
                 self.connection_mut(connection).layers = Some(layers);
@@ -203,9 +205,9 @@ impl<I: Io> Pool<I> {
                 let flushed = self.flush(connection).map_err(OpenError::Connect);
                 activity.bytes_sent += flushed.as_ref().unwrap_or(&0);
                 match fed.and_then(|done| flushed.map(|_| done)) {
-                    Ok(true) => Progress::Done,
-                    Ok(false) => Progress::Pending,
-                    Err(why) => Progress::Failed(why),
+                    Ok(true) => OpeningProgress::Done,
+                    Ok(false) => OpeningProgress::Pending,
+                    Err(why) => OpeningProgress::Failed(why),
                 }
             }
         }

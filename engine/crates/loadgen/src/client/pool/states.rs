@@ -8,7 +8,7 @@ const NONE: ConnectionId = ConnectionId(u32::MAX);
 
 /// The state of a connection, which is in the queue of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ConnectionState {
     /// Not needed: there are fewer users, or the pool has not grown so far.
     Parked,
     /// To be opened.
@@ -25,7 +25,7 @@ pub enum State {
 
 #[derive(Clone, Copy)]
 struct Links {
-    state: State,
+    state: ConnectionState,
     previous: ConnectionId,
     next: ConnectionId,
 }
@@ -49,28 +49,28 @@ impl ConnectionStates {
         let empty = Queue { front: NONE, back: NONE, length: 0 };
         let mut states = Self { links: Vec::with_capacity(connections), queues: [empty; 6] };
         for connection in 0..connections {
-            states.links.push(Links { state: State::Parked, previous: NONE, next: NONE });
-            states.append(ConnectionId(connection as u32), State::Parked);
+            states.links.push(Links { state: ConnectionState::Parked, previous: NONE, next: NONE });
+            states.append(ConnectionId(connection as u32), ConnectionState::Parked);
         }
         states
     }
 
-    pub fn state(&self, connection: ConnectionId) -> State {
+    pub fn state(&self, connection: ConnectionId) -> ConnectionState {
         self.links[connection.index()].state
     }
 
     /// The connection that has been in this state for the longest time.
-    pub fn front(&self, state: State) -> Option<ConnectionId> {
+    pub fn front(&self, state: ConnectionState) -> Option<ConnectionId> {
         let front = self.queues[state as usize].front;
         (front != NONE).then_some(front)
     }
 
-    pub fn count(&self, state: State) -> usize {
+    pub fn count(&self, state: ConnectionState) -> usize {
         self.queues[state as usize].length
     }
 
     /// Put a connection at the back of a state's queue.
-    pub fn change(&mut self, connection: ConnectionId, state: State) {
+    pub fn change(&mut self, connection: ConnectionId, state: ConnectionState) {
         self.unlink(connection);
         self.append(connection, state);
     }
@@ -89,7 +89,7 @@ impl ConnectionStates {
         }
     }
 
-    fn append(&mut self, connection: ConnectionId, state: State) {
+    fn append(&mut self, connection: ConnectionId, state: ConnectionState) {
         let queue = &mut self.queues[state as usize];
         let previous = queue.back;
         queue.back = connection;
@@ -108,10 +108,17 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{ConnectionStates, State};
+    use super::{ConnectionState, ConnectionStates};
     use crate::ids::ConnectionId;
 
-    const STATES: [State; 6] = [State::Parked, State::Down, State::Opening, State::Idle, State::Busy, State::Full];
+    const STATES: [ConnectionState; 6] = [
+        ConnectionState::Parked,
+        ConnectionState::Down,
+        ConnectionState::Opening,
+        ConnectionState::Idle,
+        ConnectionState::Busy,
+        ConnectionState::Full,
+    ];
 
     proptest! {
         #[test]
