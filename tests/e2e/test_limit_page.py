@@ -45,7 +45,7 @@ def test_it_fits_draws_and_stays_quiet(
     opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
     assert opened.overflow() == 0
     canvases = opened.page.query_selector_all(".plot canvas")
-    assert len(canvases) == 3, "one curve, and two courses past the edge"
+    assert len(canvases) == 3, "one curve, and two overload tests"
     assert all(canvas.evaluate(INKED) > 3 for canvas in canvases)
     assert opened.page.title() == f"{report.suite} · Redline".replace("\n", " ")
     opened.assert_quiet()

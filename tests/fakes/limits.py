@@ -27,7 +27,7 @@ def sets(**texts: str) -> dict[str, tuple[Objective, ...]]:
 
 
 def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: str = "SimpleGet") -> CellLimit:
-    """The search on a queue, and past the edge a server that is meant to be the same one."""
+    """A search on a queue, and an overload test on a server that is meant to be the same one."""
     rng = np.random.default_rng([seed, 5])
     search = Search(sets(good=GOOD, acceptable=LOOSE), Settings(start_per_s=500, lowest_per_s=50, precision=0.06))
     whys = []
@@ -54,13 +54,13 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
 
 @cache
 def busy() -> CellLimit:
-    """M/M/1 of 1,500/s that is only busy past its edge."""
+    """M/M/1 of 1,500/s that is only busy under overload."""
     return searched("rust.hyper", Queue(exponential(1500), seconds=PROBE_S), Server(1500), seed=1)
 
 
 @cache
 def collapsing() -> CellLimit:
-    """M/M/1 of 1,000/s with 5 ms that no load changes; past its edge it works more the more wait."""
+    """M/M/1 of 1,000/s with 5 ms that no load changes; under overload, it works more the more requests wait."""
     queue = Queue(exponential(1000), base_s=0.005, seconds=PROBE_S)
     return searched("scala.http4s+routes=128", queue, Server(1000, slower=lambda waiting: 1 + waiting / 300), seed=2)
 
@@ -70,7 +70,7 @@ def doomed() -> CellLimit:
     """One that meets nothing: every response takes 300 ms."""
     queue = Queue(exponential(400), base_s=0.3, seconds=PROBE_S)
     cell = searched("clojure.ring", queue, Server(400), seed=3)
-    return cell.model_copy(update={"beyond": None, "no_beyond": "no edge was found to look past"})
+    return cell.model_copy(update={"beyond": None, "no_beyond": "no rate above the limit is known"})
 
 
 def bare() -> CellLimit:

@@ -1,4 +1,4 @@
-"""Servers past their edge, simulated: one worker that is only busy, slows down, sheds, or never recovers."""
+"""Servers under overload, simulated: one worker that is only busy, slows down, sheds, or never recovers."""
 
 from bisect import bisect_right
 from collections import deque

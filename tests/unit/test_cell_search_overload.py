@@ -1,4 +1,4 @@
-"""Once an answer stands, a cell is loaded past its edge and back; what goes wrong there takes nothing from it."""
+"""Once an answer stands, a cell is loaded above its limit and back; what goes wrong there does not change the answer."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ def bench(tmp_path: Path) -> Bench:
     return bench_in(tmp_path, beyond=True)
 
 
-def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:
+def test_the_overload_test_is_made_once_and_last(bench: Bench) -> None:
     end = bench.run()
     (limit,) = end.limits
     assert limit.high_per_s is not None
@@ -32,7 +32,7 @@ def test_past_the_edge_is_looked_once_and_last(bench: Bench) -> None:
     assert sum(bool(drive.cell.load.shape.stages) for drive in bench.driver.drives) == 1
 
 
-def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None:
+def test_a_server_that_dies_under_overload_keeps_its_answer(bench: Bench) -> None:
     def kill(_number: int) -> None:
         staged = bool(bench.driver.drives[-1].cell.load.shape.stages)
         bench.server.dead = DEATH if staged else None
@@ -44,7 +44,7 @@ def test_a_server_that_dies_past_the_edge_keeps_its_answer(bench: Bench) -> None
     assert "killed by SIGKILL" in beyond.reason
 
 
-def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(bench: Bench) -> None:
+def test_an_overload_test_that_found_no_ports_says_nothing_of_the_server(bench: Bench) -> None:
     bench.driver.exhausted = True
     assert isinstance(bench.run(), Converged)
     assert isinstance(beyond := bench.state.limit().beyond, Beyond)
@@ -52,7 +52,7 @@ def test_a_load_past_the_edge_that_found_no_ports_says_nothing_of_the_server(ben
     assert "no port, descriptor or memory" in beyond.reason
 
 
-def test_a_load_past_the_edge_whose_cores_the_host_took_says_nothing_of_the_server(
+def test_an_overload_test_whose_cores_the_host_took_says_nothing_of_the_server(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fields = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
@@ -88,10 +88,10 @@ def test_an_overload_test_without_a_result_is_judged_by_what_came_of_it(bench: B
     assert bench.again().state.ended
 
 
-def test_where_no_edge_is_known_nothing_is_looked_for_past_it(bench: Bench) -> None:
+def test_where_no_limit_is_known_there_is_no_overload_test(bench: Bench) -> None:
     bench.state.search.settings = replace(bench.state.search.settings, highest_per_s=2000)
     assert isinstance(bench.run(), Doomed)
-    assert bench.state.limit().no_beyond == "no edge was found to look past"
+    assert bench.state.limit().no_beyond == "no rate above the limit is known"
 
 
 def test_an_interrupted_overload_test_is_made_when_the_search_is_resumed(bench: Bench) -> None:

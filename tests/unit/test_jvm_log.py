@@ -17,7 +17,7 @@ from hypothesis import strategies as some
 
 from redline.model.runtime import MOST_LIVE, MOST_PAUSES, Collection, Pause, RuntimeFacts
 from redline.plugins.probes.jvm import LOGGED
-from redline.plugins.probes.jvm_log import Allocated, Event, JvmLog, Stall, Trouble
+from redline.plugins.probes.jvm_log import Allocated, Event, JvmLog, Stall, CollectorWarning
 from redline.plugins.probes.runtime_tally import RuntimeTally
 
 LOGS = {
@@ -220,7 +220,7 @@ def test_facts_of_a_soak_are_no_larger_than_those_of_a_minute() -> None:
                 before_bytes=9,
                 after_bytes=at,
             )
-            yield Trouble(at, "humongous")
+            yield CollectorWarning(at, "humongous")
 
     runtime = facts(found())
     assert (runtime.pauses.count, runtime.pauses.histogram.count) == (30_000, 30_000)

@@ -83,7 +83,7 @@ docs/guide/history.md has the same table.
 def differences(before: Environment, after: Environment) -> tuple[Difference, ...]:
     """All that differs of what matters, grave ones first.
 
-    What only one of the two tells is no proof of another machine: it is listed, and not grave.
+    What is known of only one of the two is no proof of another machine: it is listed, and not grave.
     """
     found: dict[str, Difference] = {}
     for matter in MATTERS:
@@ -92,8 +92,8 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
             continue
         found[matter.field] = Difference(
             name=matter.field.replace("_", " "),
-            before=_told(matter.field, getattr(before, matter.field)),
-            after=_told(matter.field, getattr(after, matter.field)),
+            before=_display(matter.field, getattr(before, matter.field)),
+            after=_display(matter.field, getattr(after, matter.field)),
             grave=matter.weight == "grave" and _known(matter.field, old) and _known(matter.field, new),
         )
     return tuple(sorted(found.values(), key=lambda one: not one.grave))
@@ -125,15 +125,15 @@ def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[
 
 
 _NOTHING = {"server_cpus": "not pinned", "engine_cpus": "not pinned", "cgroup_cpu_limit": "none", "virtual": "no"}
-"""What an empty value says of these. Of others it says that this machine does not tell."""
+"""What an empty value says of these. Of others it says that it is not known."""
 
 
 def _known(field: str, value: object) -> bool:
     return field in _NOTHING or value not in (None, "")
 
 
-def _told(field: str, value: object) -> str:
-    """As people read it."""
+def _display(field: str, value: object) -> str:
+    """The value as reports show it."""
     if value in (None, "", ()):
         return _NOTHING.get(field, "not known")
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""A search as it is published: its answers and probes, with the curve, the knee and what was past the edge."""
+"""A search as it is published: its answers and probes, with the curve, the knee and the overload test."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def cell_limit(
     probes: Sequence[LimitProbe],
     beyond: Beyond | str,
 ) -> CellLimit:
-    """All that is known of one cell; `beyond` is what was past the edge, or why nobody looked."""
+    """All that is known of one cell; `beyond` is the result of the overload test, or why there was none."""
     points = curve(probes)
     found = knee(points)
     return CellLimit(

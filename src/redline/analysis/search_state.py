@@ -23,7 +23,7 @@ from redline.search.client import (
     late_engine,
     stolen,
 )
-from redline.search.curve import SHARES, curve, rates_for_curve
+from redline.search.curve import CURVE_SHARES, curve, rates_for_curve
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.suite import expected_trial_ns
 
@@ -52,7 +52,7 @@ def probe_cell(cell: Cell) -> Cell:
 
 def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
     """About the most that the searches on a plan's cells take, in nanoseconds."""
-    loads, starts = most_probes + len(SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
+    loads, starts = most_probes + len(CURVE_SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
     found = 0
     for cell in plan.cells.values():
         probe_ns = cell.load.duration_ns + probe_cell(cell).warmup_ns
@@ -208,12 +208,12 @@ class SearchState:
         if self.plan.url:
             return "that is for suites, whose servers are Redline's own"
         if not self.plan.beyond:
-            return "nobody asked for it"
+            return "it was not asked for"
         limits, evidence = self.search.limits(), self.search.evidence
         answered_per_s = max((each.answered_per_s for each in evidence if not each.client), default=0.0)
         ends = [(each.low_per_s, each.high_per_s) for each in limits]
         if answered_per_s == 0 or all(high is None for _, high in ends):
-            return "no edge was found to look past"
+            return "no rate above the limit is known"
         plan = overload_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
         if self.search.client_limited(plan.overload_per_s):
             return f"not the server is the limit below {rate(plan.overload_per_s)}"

@@ -39,7 +39,7 @@ from redline.report.render.terminal import COLOURS
 from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
 from redline.search import Evidence
-from redline.search.curve import SHARES
+from redline.search.curve import CURVE_SHARES
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
 
@@ -92,7 +92,7 @@ class SessionView:
 
 
 def probe_line(evidence: Evidence, why: str, number: int) -> str:
-    """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the edge)`."""
+    """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the limit)`."""
     p50, p99 = evidence.response.quantiles_ns((0.5, 0.99))
     saw = f"p50 {duration(p50)}  p99 {duration(p99)}"
     if evidence.hopeless:
@@ -280,7 +280,7 @@ def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyon
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
     starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=beyond))
     console.print(
-        f"\n{len(plan.cells)} cells, each at most {most_probes + len(SHARES)} probes on {starts} starts of its server:"
+        f"\n{len(plan.cells)} cells, each at most {most_probes + len(CURVE_SHARES)} probes on {starts} starts of its server:"
         f" at most about {most}, neither building counted nor waiting for a host that takes CPU time",
         highlight=False,
     )

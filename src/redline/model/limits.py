@@ -126,7 +126,7 @@ class Knee(Frozen):
 
 
 class BeyondMoment(Frozen):
-    """A slice of time of the load past the edge; `at_s` is its end, from the beginning of the measurement."""
+    """A slice of time of an overload test; `at_s` is its end, from the start of the measurement."""
 
     at_s: float
     stage: Literal["before", "overload", "after"]
@@ -139,7 +139,7 @@ class BeyondMoment(Frozen):
 
 
 class Beyond(Frozen):
-    """What the server did past its edge, and after: one load of three stages on one server.
+    """The result of an overload test: one load of three stages on one server.
 
     First a rate that it surely sustains, then a rate above its limit, then the first rate again.
     """
@@ -199,7 +199,7 @@ class CellLimit(Frozen):
     knee: Knee | None = None
     no_knee: str = Field(default="", description="why there is no knee")
     beyond: Beyond | None = None
-    no_beyond: str = Field(default="", description="why nothing was tried past the edge")
+    no_beyond: str = Field(default="", description="why there was no overload test")
     findings: tuple[Finding, ...] = omitted_if_default(
         (), description="findings about probes; `position` is the probe's index in `probes`, from 0"
     )

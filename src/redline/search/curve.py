@@ -25,7 +25,7 @@ FEWEST_POINTS = 3
 FLAT = 0.95
 """Of the highest power: what is as high cannot be distinguished from it."""
 
-SHARES = (0.25, 0.5, 0.75)
+CURVE_SHARES = (0.25, 0.5, 0.75)
 """Of the highest rate that it kept up with: where the curve wants points."""
 
 _NEAR = 1.25
@@ -137,7 +137,7 @@ def rates_for_curve(points: Sequence[CurvePoint], least_per_s: float) -> tuple[f
     Shares of the highest rate at which the server kept up that no probe was near; none below `least_per_s`.
     """
     kept_up = [each.rate_per_s for each in points if not each.overloaded]
-    wanted = [share * max(kept_up) for share in SHARES] if kept_up else []
+    wanted = [share * max(kept_up) for share in CURVE_SHARES] if kept_up else []
     return tuple(rate for rate in wanted if rate >= least_per_s and not any(_near(rate, each) for each in kept_up))
 
 

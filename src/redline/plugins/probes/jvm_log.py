@@ -69,14 +69,14 @@ class Named(NamedTuple):
     max_heap_bytes: int | None = None
 
 
-class Trouble(NamedTuple):
+class CollectorWarning(NamedTuple):
     """A collection that found no room for what lives (`evacuation`), or that a large object began (`humongous`)."""
 
     at_unix_ns: int
     kind: str
 
 
-Event = Pause | Collection | Stall | Allocated | Named | Trouble
+Event = Pause | Collection | Stall | Allocated | Named | CollectorWarning
 
 
 class _Line(NamedTuple):
@@ -197,7 +197,7 @@ class JvmLog:
             yield from self._row(line.at_ns, known, found[1], _COLUMN.findall(found[2]))
         elif line.tags == ["gc"] and (found := _LINE.fullmatch(text)):
             if "To-space exhausted" in text or "Evacuation Failure" in text:
-                yield Trouble(line.at_ns, "evacuation")
+                yield CollectorWarning(line.at_ns, "evacuation")
             began_ns = line.at_ns - _took_ns(found)
             known.start_ns = min(known.start_ns, began_ns)
             yield from self._ended(line.at_ns, began_ns, number, found)
@@ -228,7 +228,7 @@ class JvmLog:
                 del self._open[number]
                 known.before, known.start_ns = before, began_ns
                 if "Humongous" in cause:
-                    yield Trouble(at_ns, "humongous")
+                    yield CollectorWarning(at_ns, "humongous")
                 kinds: dict[str, CollectionKind] = {"Full": "full", "Degenerated": "degenerated"}
                 yield known.ended("mixed" if "Mixed" in marks else kinds.get(what[1], "young"), cause, concurrent=False)
 

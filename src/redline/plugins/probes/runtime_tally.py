@@ -20,7 +20,7 @@ from redline.model.runtime import (
     RuntimeFacts,
     RuntimeName,
 )
-from redline.plugins.probes.jvm_log import Allocated, Event, Named, Stall, Trouble
+from redline.plugins.probes.jvm_log import Allocated, Event, Named, Stall, CollectorWarning
 
 _BATCH = 4096
 _MOST_CAUSES = 40
@@ -85,7 +85,7 @@ class RuntimeTally:
     _most_used: int | None = None
     _allocated: int | None = None
     _allocating_ns: int = 0
-    _troubles: Counter[str] = field(default_factory=Counter)
+    _warnings: Counter[str] = field(default_factory=Counter)
 
     def add(self, event: Event) -> None:
         """Take in one more."""
@@ -106,8 +106,8 @@ class RuntimeTally:
                     self._stalls.add(event.duration_ns)
             case Allocated():
                 self._allocation(event)
-            case Trouble():
-                self._troubles[event.kind] += self._covers(event.at_unix_ns, event.at_unix_ns)
+            case CollectorWarning():
+                self._warnings[event.kind] += self._covers(event.at_unix_ns, event.at_unix_ns)
 
     def _covers(self, start_unix_ns: int, end_unix_ns: int) -> bool:
         return start_unix_ns <= self.window_unix_ns[1] and end_unix_ns >= self.window_unix_ns[0]
@@ -160,7 +160,7 @@ class RuntimeTally:
             allocated_bytes=self._allocated,
             allocating_ns=self._allocating_ns,
             stalls=self._stalls.durations(),
-            evacuation_failures=self._troubles["evacuation"],
-            humongous=self._troubles["humongous"],
+            evacuation_failures=self._warnings["evacuation"],
+            humongous=self._warnings["humongous"],
             checks=checks,
         )
