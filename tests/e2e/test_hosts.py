@@ -15,8 +15,8 @@ from redline.analysis import build_report
 from redline.cli.session_view import SessionView
 from redline.model import FindingKind, Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
-from redline.plugins.hosts import calibration
 from redline.plugins.hosts.remote import Pair
+from redline.running import host_pairs
 from redline.running.assembly import on_hosts
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession, Source
@@ -58,11 +58,11 @@ def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:
 def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
     """Two pairs, which are calibrated for a shorter time than those of a user."""
     pairs = tuple(near_pair(folder / f"pair-{number}", number=number) for number in range(2))
-    short = calibration.LOAD.model_copy(update={"duration_ns": 500_000_000})
+    short = host_pairs.LOAD.model_copy(update={"duration_ns": 500_000_000})
     try:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(calibration, "LOAD", short)
-            patched.setattr(calibration, "WARM_UP_NS", 200_000_000)
+            patched.setattr(host_pairs, "LOAD", short)
+            patched.setattr(host_pairs, "WARM_UP_NS", 200_000_000)
             yield pairs
     finally:
         for pair in pairs:

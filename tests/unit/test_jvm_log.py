@@ -17,7 +17,7 @@ from hypothesis import strategies as some
 
 from redline.model.runtime import MOST_LIVE, MOST_PAUSES, Collection, Pause, RuntimeFacts
 from redline.plugins.probes.jvm import LOGGED
-from redline.plugins.probes.jvm_log import Allocated, Event, JvmLog, Stall, CollectorWarning
+from redline.plugins.probes.jvm_log import Allocated, CollectorWarning, Event, JvmLog, Stall
 from redline.plugins.probes.runtime_tally import RuntimeTally
 
 LOGS = {

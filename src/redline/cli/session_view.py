@@ -280,7 +280,8 @@ def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyon
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
     starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=beyond))
     console.print(
-        f"\n{len(plan.cells)} cells, each at most {most_probes + len(CURVE_SHARES)} probes on {starts} starts of its server:"
-        f" at most about {most}, neither building counted nor waiting for a host that takes CPU time",
+        f"\n{len(plan.cells)} cells, each at most {most_probes + len(CURVE_SHARES)} probes"
+        f" on {starts} starts of its server: at most about {most},"
+        " neither building counted nor waiting for a host that takes CPU time",
         highlight=False,
     )
