@@ -15,7 +15,6 @@ from redline.cli import exits, places
 from redline.cli.ab_limit import find_limits, read_limits
 from redline.cli.ab_view import judged, print_report, write_views
 from redline.cli.build_view import BuildView
-from redline.cli.checkouts import read_checkout
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import command_line, naming, read_flag, read_schema, refuse
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
@@ -34,9 +33,10 @@ from redline.model import (
     Variant,
     Verdict,
 )
-from redline.model.duet import AbPlan, DuetPlan
+from redline.model.duet import AbPlan, Checkout, DuetPlan
 from redline.plugins.launchers.command import named_files
 from redline.plugins.machine import plan_placement
+from redline.plugins.revisions import WORK_TREE, Repository
 from redline.quantities import duration, parse_duration
 from redline.report.format import label
 from redline.running.assembly import built, duet_environment, duet_tools
@@ -44,7 +44,8 @@ from redline.running.duet import FEWEST_STARTS, DuetLogs, is_over, run_duet
 from redline.running.parallel import sides
 from redline.running.session import refuse_other_machine
 from redline.storage.comparisons import ComparisonStore
-from redline.suite.project import PROJECT_FILE, Project, command_entry, ready_of
+from redline.suite import read_text, referenced_files
+from redline.suite.project import PROJECT_FILE, Project, command_entry, read_project, ready_of
 from redline.suite.schema.load import LoadSchema
 
 _LONGEST_START_NS, _SHORTEST_START_NS, _STARTS = 4_000_000_000, 500_000_000, 12
@@ -217,6 +218,33 @@ def _in_folders(cells: tuple[Cell, ...], folders: tuple[Path, ...]) -> tuple[Cel
         return cell.model_copy(update={"variant": cell.variant.model_copy(update={"entry": entry})})
 
     return tuple(map(moved, cells, folders))
+
+
+def read_checkout(written: str) -> tuple[Checkout, Project]:
+    """What `--git` means here, and how its servers are started and asked. Raises UsageError.
+
+    Prints a warning where there are changes that are not committed, and are not compared.
+    """
+    here = Path.cwd()
+    repository = Repository.around(here)
+    revisions = repository.range(written)
+    folders = [each for each in (here, *here.parents) if each.is_relative_to(repository.folder)]
+    file = next((folder / PROJECT_FILE for folder in folders if (folder / PROJECT_FILE).is_file()), None)
+    if file is None:
+        hint = "write one that has at least `start: ./server --port {port}`, and `build:` with what builds it"
+        raise UsageError(f"there is no {PROJECT_FILE} in {here} or above it", hint=f"{hint}: docs/guide/ab.md")
+    project = read_project(
+        read_text(file), str(file.relative_to(here) if file.parent == here else file), referenced_files(file)
+    )
+    if repository.has_changes() and revisions[1].name != WORK_TREE:
+        start = revisions[0].name
+        message = (
+            f"changes that are not committed are not measured; `--git {start}` compares {start} with the work tree"
+        )
+        Console(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    below = str(file.parent.relative_to(repository.folder))
+    made = Checkout(repository=str(repository.folder), revisions=revisions, build=project.build, below=below)
+    return made, project
 
 
 def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> DuetPlan:
